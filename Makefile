@@ -1,0 +1,34 @@
+# Everything starts from a bare Python 3.11 and make; every target can be run again.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: demo test lint bench clean
+
+demo: $(READY)  ## replay a built-in stream and show its picture
+	$(BIN)/bpac demo
+
+test: lint  ## run every test
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not promise"
+	$(BIN)/coverage report
+	$(BIN)/pytest -m promise -n auto --dist worksteal tests
+
+lint: $(READY)  ## check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## print what a round costs, beside a plain transcription of Algorithm 1
+	$(BIN)/python -m benchmarks.cost
+
+# Debian keeps venv in a package of its own; install it where that is possible.
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV) || { apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv --clear $(VENV); }
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

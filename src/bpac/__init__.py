@@ -1,0 +1,8 @@
+"""bpac: spend LLM thinking only where it matters, with a promise that can be proved."""
+
+from bpac.betting.certificate import Certificate
+from bpac.routing.decision import Decision
+from bpac.routing.router import Router
+
+__all__ = ["Certificate", "Decision", "Router", "__version__"]
+__version__ = "0.1.0"

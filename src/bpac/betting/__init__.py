@@ -1,0 +1,1 @@
+"""The mathematics: payoffs, wealth, thresholds, certificates. Pure; see ``docs/mathematics.md``."""

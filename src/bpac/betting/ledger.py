@@ -1,0 +1,96 @@
+"""What a router tells its accounts about rounds, and the accounts in which order does not matter."""
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+
+class Round(Protocol):
+    """What the mathematics needs to know of a decision; ``bpac.Decision`` has it all."""
+
+    @property
+    def step(self) -> int:
+        """Number of the round in its route (t)."""
+
+    @property
+    def uncertainty(self) -> float:
+        """Score of the draft (U)."""
+
+    @property
+    def uncertainties(self) -> tuple[float, ...]:
+        """All scores of the draft, where a router has several."""
+
+    @property
+    def threshold(self) -> float:
+        """The threshold the decision was made with."""
+
+    @property
+    def propensity(self) -> float:
+        """Probability with which the expert was called (π)."""
+
+    @property
+    def least_propensity(self) -> float:
+        """The least propensity any query could have had in this round (p)."""
+
+    @property
+    def call_expert(self) -> bool:
+        """Whether the expert was called (ξ)."""
+
+
+class Account(Protocol):
+    """Something that follows the rounds of a route.
+
+    Every round is ``decided`` once. An audited round then sees ``resolve`` if its loss is known
+    before the next decision; otherwise ``charge`` and, later, ``refund`` or ``forfeit``.
+    """
+
+    def decided(self, decision: Round) -> None:
+        """A decision was made; if the expert is called, its outcome is still to come."""
+
+    def resolve(self, decision: Round, loss: float) -> None:
+        """The loss of a round that was not charged is known."""
+
+    def charge(self, decision: Round) -> None:
+        """The loss of the round is not known in time."""
+
+    def refund(self, decision: Round, loss: float) -> None:
+        """The loss of a charged round is known after all."""
+
+    def forfeit(self, decision: Round) -> None:
+        """The loss of a charged round is given up."""
+
+
+class Ledger(ABC):
+    """An account of whole-number sums: losses are added and taken out, in any order.
+
+    A charge is a loss of 1 (MATH section 5: *charge, then refund*). It is never too little, and
+    taking it out leaves the sums as if it had never been there.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def add(self, decision: Round, loss: float) -> None:
+        """Book a loss above 0."""
+
+    @abstractmethod
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take a booked loss out again."""
+
+    def resolve(self, decision: Round, loss: float) -> None:
+        """Book the loss of a round that was not charged."""
+        if loss > 0.0:
+            self.add(decision, loss)
+
+    def charge(self, decision: Round) -> None:
+        """Book the worst."""
+        self.add(decision, 1.0)
+
+    def refund(self, decision: Round, loss: float) -> None:
+        """Replace the charge by the true loss."""
+        # In this order: between the two the sums are too careful, never too bold, so that a
+        # threshold which latches cannot latch on a moment in which the loss was nowhere.
+        self.resolve(decision, loss)
+        self.remove(decision, 1.0)
+
+    def forfeit(self, decision: Round) -> None:
+        """Leave the charge where it is."""

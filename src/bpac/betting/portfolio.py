@@ -1,0 +1,182 @@
+"""Wealth of a portfolio of fixed fractions (MATH section 3): one threshold to find, no grid to sweep."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from bpac.betting.ledger import Ledger, Round
+from bpac.betting.levels import Levels
+from bpac.betting.loss_table import LossTable
+from bpac.betting.payoff import LOG_UNIT, Terms, log_units
+
+NEVER = 1 << 62
+
+
+class PortfolioWealth(Ledger):
+    """Log-wealth of gamblers at fixed fractions, as a falling step function of the threshold.
+
+    A round multiplies each gambler by the same number at every threshold, unless a loss was seen:
+    then thresholds above its score are multiplied by less. So the common part is a count of rounds
+    and only losses are kept by level.
+
+    Parameters
+    ----------
+    terms: the terms of the game.
+    bar: the log-wealth that certifies a threshold.
+    fractions: stakes of the gamblers, as shares of the largest payoff bound (θ).
+    levels: where losses are booked.
+    latched: whether a threshold certified once stays certified.
+    score: which of several scores this wealth is about.
+    """
+
+    __slots__ = (
+        "_bar",
+        "_changes",
+        "_common",
+        "_fractions",
+        "_latched",
+        "_least_propensity",
+        "_levels",
+        "_next_check",
+        "_rounds",
+        "_score",
+        "_table",
+        "_terms",
+        "_win",
+        "threshold",
+    )
+
+    def __init__(
+        self,
+        terms: Terms,
+        bar: float,
+        fractions: Sequence[float],
+        levels: Levels,
+        *,
+        latched: bool,
+        score: int | None = None,
+    ) -> None:
+        self._terms = terms
+        self._bar = bar
+        self._fractions = tuple(fractions)
+        self._levels = levels
+        self._latched = latched
+        self._score = score
+        # Most losses are 0 or 1, and propensities take few values.
+        self._changes = lru_cache(maxsize=64)(self._compute_changes)
+        self._table = LossTable(len(self._fractions), levels.top)
+        self._common = [0] * len(self._fractions)
+        # Rounds since ``_common`` was brought up to date, all with the same least propensity.
+        self._rounds = 0
+        self._least_propensity = 0.0
+        self._win = [0] * len(self._fractions)
+        self._next_check = 1
+        self.threshold = 0.0
+
+    def decided(self, decision: Round) -> None:
+        """Every gambler wins the round at every threshold, until a loss is booked."""
+        if decision.least_propensity != self._least_propensity:
+            self._change_bound(decision.least_propensity)
+        self._rounds += 1
+        if self._rounds >= self._next_check:
+            self._climb()
+
+    def add(self, decision: Round, loss: float) -> None:
+        """Book a loss: thresholds above its score lose the round instead of winning it."""
+        code = self._code(decision)
+        self._table.add(code, self._changes(decision.propensity, decision.least_propensity, loss))
+        if not self._latched and code < self._table.limit:
+            self._collect()
+            self._table.fall(self._passes)
+            self.threshold = self._levels.value(self._table.limit)
+
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take a booked loss out again; thresholds may rise."""
+        changes = self._changes(decision.propensity, decision.least_propensity, loss)
+        self._table.add(self._code(decision), [-change for change in changes])
+        self._climb()
+
+    def log_wealth(self, threshold: float) -> float:
+        """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K)."""
+        self._collect()
+        code = self._levels.code(threshold)
+        # A threshold between two levels sees the losses booked at the lower one.
+        between = threshold > self._levels.value(code)
+        return self._log_mean(self._table.sums_below(code + between))
+
+    def booked_scores(self) -> list[float]:
+        """The scores at which losses are booked, rounded down to their levels."""
+        return [self._levels.value(row[0]) for row in self._table.rows()]
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        self._collect()
+        return {"common": self._common, "limit": self._table.limit, "losses": self._table.rows()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self._common = list(state["common"])
+        self._table.load(state["losses"], state["limit"])
+        self.threshold = self._levels.value(self._table.limit)
+
+    def _code(self, decision: Round) -> int:
+        score = decision.uncertainty if self._score is None else decision.uncertainties[self._score]
+        return self._levels.code(score)
+
+    def _compute_changes(self, propensity: float, least_propensity: float, loss: float) -> list[int]:
+        """What a loss takes from each gambler's log-wealth at thresholds above its score."""
+        payoff = self._terms.payoff(loss, propensity)
+        bound = self._bound(least_propensity)
+        return [
+            log_units(1.0 + fraction * payoff / bound) - win
+            for fraction, win in zip(self._fractions, self._wins(bound), strict=True)
+        ]
+
+    def _bound(self, least_propensity: float) -> float:
+        return self._terms.payoff_bound(least_propensity)
+
+    def _wins(self, bound: float) -> list[int]:
+        return [log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in self._fractions]
+
+    def _change_bound(self, least_propensity: float) -> None:
+        self._collect()
+        self._least_propensity = least_propensity
+        self._win = self._wins(self._bound(least_propensity))
+        self._next_check = 1
+
+    def _collect(self) -> None:
+        """Bring the common part up to date."""
+        if self._rounds:
+            self._common = [c + self._rounds * w for c, w in zip(self._common, self._win, strict=True)]
+            self._next_check -= self._rounds
+            self._rounds = 0
+
+    def _climb(self) -> None:
+        self._collect()
+        self._next_check = NEVER  # unless a stretch above the limit is found wanting
+        self._table.climb(self._passes)
+        self.threshold = self._levels.value(self._table.limit)
+
+    def _passes(self, sums: Sequence[int]) -> bool:
+        missing = self._bar - self._log_mean(sums)
+        if missing <= 0.0:
+            return True
+        # No gambler can win the missing wealth in fewer rounds than this, so nobody need look.
+        self._next_check = max(1, int(missing * LOG_UNIT / max(self._win)) - 1) if any(self._win) else 1
+        return False
+
+    def _log_mean(self, sums: Sequence[int]) -> float:
+        logs = [c + s for c, s in zip(self._common, sums, strict=True)]
+        most = max(logs)
+        total = sum([math.exp((log - most) / LOG_UNIT) for log in logs])
+        return most / LOG_UNIT + math.log(total / len(logs))
+
+
+class ConstantBoundWealth(PortfolioWealth):
+    """Portfolio wealth whose payoff bound never changes: on any stream, a plain average (MATH section 4)."""
+
+    __slots__ = ()
+
+    def _bound(self, least_propensity: float) -> float:
+        return self._terms.payoff_bound(self._terms.floor)

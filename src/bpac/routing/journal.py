@@ -1,0 +1,123 @@
+"""The journal: what was decided and what came of it, in one order. The state of a router is a fold over it.
+
+Entries, one a line: ``opened`` (the settings) first, then ``labelled`` rows of a warm start, then
+``decided`` and ``resolved`` as they happen. A resolved entry without a loss is a forfeit.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+from bpac.errors import JournalError, TornLine
+from bpac.routing.decision import Decision
+
+
+class Opened(NamedTuple):
+    """The first entry: the settings of the router, as JSON values."""
+
+    settings: dict[str, Any]
+
+
+class Labelled(NamedTuple):
+    """A row of labelled history, fed before the first live round."""
+
+    uncertainties: tuple[float, ...]
+    loss: float
+
+
+class Resolved(NamedTuple):
+    """The outcome of an audited round.
+
+    Parameters
+    ----------
+    step: which round.
+    loss: its loss; none if it is given up and so counts as 1.
+    cause: why it was given up.
+    draft_served: the expert failed and the caller got the draft in its place.
+    """
+
+    step: int
+    loss: float | None
+    cause: str = ""
+    draft_served: bool = False
+
+
+Entry = Opened | Labelled | Decision | Resolved
+KINDS: dict[str, type[Any]] = {"opened": Opened, "labelled": Labelled, "decided": Decision, "resolved": Resolved}
+NAMES = {kind: name for name, kind in KINDS.items()}
+
+# What each field must be in JSON. Numbers may lack their decimal point; a bool is never a number.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "settings": (dict,),
+    "uncertainties": (list,),
+    "loss": (float, int, type(None)),
+    "step": (int,),
+    "cause": (str,),
+    "uncertainty": (float, int),
+    "threshold": (float, int),
+    "propensity": (float, int),
+    "least_propensity": (float, int),
+    "call_expert": (bool,),
+    "serve_draft": (bool,),
+    "draft_served": (bool,),
+    "epoch": (int,),
+}
+
+
+def entry_to_json(entry: Entry) -> str:
+    """One line of a journal, without its line break.
+
+    >>> entry_to_json(Resolved(step=3, loss=0.5))
+    '{"entry":"resolved","step":3,"loss":0.5}'
+    """
+    defaults = type(entry)._field_defaults
+    values = {key: value for key, value in entry._asdict().items() if key not in defaults or value != defaults[key]}
+    return json.dumps({"entry": NAMES[type(entry)], **values}, separators=(",", ":"), allow_nan=False)
+
+
+def entry_from_json(line: str, number: int = 1) -> Entry:
+    """The entry on a line of a journal.
+
+    Parameters
+    ----------
+    line: the text.
+    number: the number of the line, for the error message.
+    """
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise JournalError(f"line {number} is not JSON ({error}): restore it from a copy") from error
+    kind = KINDS.get(data.pop("entry", None)) if isinstance(data, dict) else None
+    if kind is None:
+        raise JournalError(f"line {number} is no journal entry: it must be an object with entry = {', '.join(KINDS)}")
+    for key in kind._fields:
+        if key not in data and key not in kind._field_defaults:
+            raise JournalError(f"line {number} lacks {key!r}: restore it from a copy")
+    for key, value in data.items():
+        if key not in kind._fields:
+            raise JournalError(f"line {number} has the unknown key {key!r}: it was written by another version or another program")
+        if type(value) not in _TYPES[key]:
+            raise JournalError(f"line {number}: {key} cannot be {value!r}")
+    if "uncertainties" in data:
+        data["uncertainties"] = tuple(data["uncertainties"])
+    entry: Entry = kind(**data)
+    return entry
+
+
+def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse") -> Iterator[Entry]:
+    """The entries of a journal, in order.
+
+    Parameters
+    ----------
+    lines: the lines of a file, with their line breaks.
+    torn: what to do about a last line that was cut off. Nothing had been sent when it was being
+        written, so ``drop`` is safe after a crash; ``refuse`` says so first.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.endswith("\n"):
+            if torn == "drop":
+                return
+            raise TornLine(
+                f'line {number} is cut off: {line[:60]!r}. Nothing was served on it, so it may be dropped: read with torn="drop"'
+            )
+        yield entry_from_json(line, number)

@@ -1,0 +1,96 @@
+"""From journal entries back to the state of a route, refusing what no router can have written."""
+
+from collections.abc import Iterable
+
+from bpac.betting.numbers import fraction
+from bpac.errors import InputError, JournalError, SettingsError
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Entry, Labelled, Opened, Resolved
+from bpac.routing.route import Route
+from bpac.routing.settings import Settings
+
+
+def opened(entry: Entry | None) -> Route:
+    """The empty route that the first entry of a journal opens."""
+    if not isinstance(entry, Opened):
+        raise JournalError(f"entry 1 must be the opened entry with the settings, got {entry!r}")
+    try:
+        return Route(Settings.from_json(entry.settings))
+    except SettingsError as error:
+        raise JournalError(f"entry 1 has settings that cannot be used: {error}") from error
+
+
+def follow(route: Route, entries: Iterable[Entry], first: int) -> int:
+    """Apply entries to a route and return how many there were.
+
+    Parameters
+    ----------
+    route: the state after all earlier entries.
+    entries: what comes next in the journal.
+    first: the number of the first of them, for error messages.
+    """
+    number = first - 1
+    for number, entry in enumerate(entries, start=first):
+        match entry:
+            case Decision():
+                _check_decided(route, entry, number)
+                route.charge()
+                route.decided(entry)
+            case Resolved():
+                _resolve(route, entry, number)
+            case Labelled():
+                _check_labelled(route, entry, number)
+                route.learned(entry)
+            case _:
+                raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
+    return number - first + 1
+
+
+def _resolve(route: Route, entry: Resolved, number: int) -> None:
+    decision = route.owed.get(entry.step) or route.given_up.get(entry.step)
+    if decision is None:
+        known = "has no open outcome" if 1 <= entry.step <= route.step else "was never decided"
+        raise JournalError(f"entry {number} resolves step {entry.step}, which {known}: an entry is missing or repeated")
+    if entry.loss is not None:
+        route.resolved(decision, _checked(entry.loss, "loss", number))
+    elif entry.step in route.given_up:
+        raise JournalError(f"entry {number} gives step {entry.step} up a second time: an entry is repeated")
+    else:
+        route.forfeited(decision, entry.cause, entry.draft_served)
+
+
+def _check_labelled(route: Route, row: Labelled, number: int) -> None:
+    if route.step:
+        raise JournalError(f"entry {number} is history after step {route.step}: history comes before the first decision")
+    if len(row.uncertainties) != max(1, len(route.score_names)):
+        raise JournalError(f"entry {number} has {len(row.uncertainties)} scores, not one for each")
+    for score in row.uncertainties:
+        _checked(score, "uncertainty", number)
+    _checked(row.loss, "loss", number)
+
+
+def _check_decided(route: Route, decision: Decision, number: int) -> None:
+    if decision.step != route.step + 1:
+        missing = "a decision is missing" if decision.step > route.step else "a decision is repeated"
+        raise JournalError(f"entry {number} decides step {decision.step} after step {route.step}: {missing}")
+    for name in ("uncertainty", "threshold", "propensity", "least_propensity"):
+        _checked(getattr(decision, name), name, number)
+    for score in decision.uncertainties:
+        _checked(score, "uncertainty", number)
+    accepted = decision.uncertainty < decision.threshold
+    if (
+        decision.least_propensity < route.terms.floor
+        or decision.propensity < decision.least_propensity
+        or (not accepted and not (decision.propensity == 1.0 and decision.call_expert))
+        or decision.serve_draft != (accepted if route.shadow else not decision.call_expert)
+        or not 1 <= decision.epoch <= route.epoch
+        or len(decision.uncertainties) != len(route.score_names)
+    ):
+        raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")
+
+
+def _checked(value: object, name: str, number: int) -> float:
+    try:
+        return fraction(value, name)
+    except InputError as error:
+        raise JournalError(f"entry {number}: {error}") from error

@@ -1,0 +1,212 @@
+"""The state of a route: a fold over its entries, and nothing else.
+
+Nothing here checks anything: ``Router`` checks what callers hand in, ``rebuild`` what a journal says.
+"""
+
+import math
+from collections import Counter
+from typing import Any
+
+from bpac.betting.alarm import DriftAlarm
+from bpac.betting.certificate import Certificate, ServedLoss
+from bpac.betting.ledger import Account
+from bpac.routing.decision import Decision
+from bpac.routing.exploration import GainRates
+from bpac.routing.games import SplitScores
+from bpac.routing.journal import Labelled
+from bpac.routing.settings import Settings
+
+CROWDED_OUT = "crowded out"
+
+
+class Route:
+    """One betting game: its wealth, what it served, and the audits whose outcome is outstanding.
+
+    Audits are charged as loss 1 when the next decision is made, not before: an outcome that comes
+    at once then costs no detour. Nobody can tell, because a refund undoes its charge to the bit.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.terms = settings.terms
+        self.shadow = settings.explore == "shadow"
+        self.score_names = settings.policy.score_names
+        self.certain_while_closed = settings.policy.certain_while_closed
+        self._commutes = settings.policy.commutes
+        self._max_owed = settings.max_owed
+        self.served = ServedLoss(self.terms, settings.alpha)
+        self.step = 0
+        self.labelled = 0
+        self.expert_calls = 0
+        self.drafts_served = 0
+        self.forfeits: Counter[str] = Counter()
+        # Audits without an outcome, and those given up whose outcome would still be taken.
+        self.owed: dict[int, Decision] = {}
+        self.given_up: dict[int, Decision] = {}
+        # The latest audit, as long as no later decision needs to know its outcome.
+        self.uncharged: Decision | None = None
+        self.epoch = 0
+        self._start_epoch()
+
+    def _start_epoch(self) -> None:
+        """Forget the wealth; what was decided before belongs to the old epoch."""
+        settings = self.settings
+        self.epoch += 1
+        self.epoch_start = self.step
+        alpha = settings.alpha
+        if settings.alpha_epochs == "all":
+            alpha *= 6.0 / (math.pi * self.epoch) ** 2
+        self.game = settings.policy.start(self.terms, alpha, self.served)
+        self.rates = settings.exploration.start(self.terms)
+        self._set_steady()
+        # Rates that learn from the rounds follow them like the game does.
+        self._learner = self.rates if isinstance(self.rates, GainRates) else None
+        learners = (self._learner,) if self._learner is not None else ()
+        # Who is told of an outcome, in this order: what was served counts for ever, the rest in its epoch.
+        self._lasting: tuple[Account, ...] = (self.served,)
+        self._accounts: tuple[Account, ...] = (self.served, self.game, *learners)
+        alarm = settings.policy.alarm
+        self.alarm = DriftAlarm(self.terms, alarm) if alarm else None
+
+    def _set_steady(self) -> None:
+        steady_after = self.rates.steady_after
+        self.steady_after = math.inf if steady_after is None else self.epoch_start + steady_after
+
+    @property
+    def active_score(self) -> int:
+        """Which of several scores decides next."""
+        return self.game.active if isinstance(self.game, SplitScores) else 0
+
+    def decided(self, decision: Decision) -> None:
+        """Apply a decision. ``charge`` must have been called before it was made."""
+        self.step = step = decision.step
+        self.game.decided(decision)
+        if self._learner is not None:
+            self._learner.decided(decision)
+        if decision.serve_draft:
+            self.drafts_served += 1
+        if decision.call_expert:
+            self.expert_calls += 1
+            self.owed[step] = self.uncharged = decision
+            if len(self.owed) + len(self.given_up) > self._max_owed:
+                self._make_room()
+        elif self.alarm is not None and decision.epoch == self.epoch:
+            self.alarm.fade(decision.least_propensity)
+
+    def charge(self) -> None:
+        """Count the latest audit as loss 1: its outcome did not come in time."""
+        decision = self.uncharged
+        if decision is not None:
+            self.uncharged = None
+            for account in self._accounts if decision.epoch == self.epoch else self._lasting:
+                account.charge(decision)
+
+    def resolved(self, decision: Decision, loss: float) -> None:
+        """Apply the outcome of an audit that is owed or given up."""
+        given_up = self.given_up.pop(decision.step, None) if self.given_up else None
+        if given_up is None:
+            del self.owed[decision.step]
+        current = decision.epoch == self.epoch
+        accounts = self._accounts if current else self._lasting
+        if decision is not self.uncharged:
+            for account in accounts:
+                account.refund(decision, loss)
+        else:
+            self.uncharged = None
+            if loss > 0.0 or not self._commutes:
+                for account in accounts:
+                    account.resolve(decision, loss)
+        if current and given_up is None:
+            self._sound(decision, loss)
+
+    def forfeited(self, decision: Decision, cause: str, draft_served: bool) -> None:
+        """Give up on the outcome of an owed audit: it keeps its charge."""
+        self.charge()
+        del self.owed[decision.step]
+        self.forfeits[cause] += 1
+        if draft_served:
+            self.served.served_instead()
+        current = decision.epoch == self.epoch
+        for account in self._accounts if current else self._lasting:
+            account.forfeit(decision)
+        if self._commutes:
+            self.given_up[decision.step] = decision
+        if current:
+            self._sound(decision, 1.0)
+
+    def learned(self, row: Labelled) -> None:
+        """Apply a row of labelled history: a round in which every query went to the expert."""
+        self.labelled += 1
+        self.epoch_start -= 1
+        self._set_steady()
+        decision = Decision(
+            step=1 - self.labelled,  # steps below 1 are history's
+            uncertainty=row.uncertainties[0],
+            threshold=0.0,
+            propensity=1.0,
+            least_propensity=1.0 if self.certain_while_closed else self.rates.rate(self.labelled),
+            call_expert=True,
+            serve_draft=False,
+            uncertainties=row.uncertainties if self.score_names else (),
+        )
+        for account in self._accounts[1:]:  # nothing was served
+            account.decided(decision)
+            account.resolve(decision, row.loss)
+
+    def certificate(self) -> Certificate:
+        """Bounds on the loss served so far."""
+        self.charge()
+        return self.served.certificate(self.step, self.drafts_served)
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        self.charge()
+        return {
+            "step": self.step,
+            "labelled": self.labelled,
+            "expert_calls": self.expert_calls,
+            "drafts_served": self.drafts_served,
+            "forfeits": dict(self.forfeits),
+            "owed": [list(decision) for decision in self.owed.values()],
+            "given_up": [list(decision) for decision in self.given_up.values()],
+            "epoch": self.epoch,
+            "epoch_start": self.epoch_start,
+            "game": self.game.state(),
+            "learner": self._learner.state() if self._learner else None,
+            "alarm": self.alarm.state() if self.alarm else None,
+            "served": self.served.state(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self.epoch = state["epoch"] - 1
+        self._start_epoch()
+        self.step, self.labelled = state["step"], state["labelled"]
+        self.expert_calls, self.drafts_served = state["expert_calls"], state["drafts_served"]
+        self.forfeits = Counter(state["forfeits"])
+        self.owed = {decision.step: decision for decision in map(Decision.from_list, state["owed"])}
+        self.given_up = {decision.step: decision for decision in map(Decision.from_list, state["given_up"])}
+        self.epoch_start = state["epoch_start"]
+        self._set_steady()
+        self.served.load(state["served"])
+        self.game.load(state["game"])
+        if self._learner:
+            self._learner.load(state["learner"])
+        if self.alarm:
+            self.alarm.load(state["alarm"])
+
+    def _sound(self, decision: Decision, loss: float) -> None:
+        """Tell the alarm what came of an audit of this epoch."""
+        if self.alarm is not None:
+            self.alarm.known(decision, loss)
+            if self.alarm.rings:
+                self._start_epoch()
+
+    def _make_room(self) -> None:
+        """Let go of the oldest round that still waits, so that a route's memory is bounded."""
+        if self.given_up:
+            del self.given_up[next(iter(self.given_up))]
+        else:
+            oldest = self.owed[next(iter(self.owed))]
+            self.forfeited(oldest, CROWDED_OUT, draft_served=False)
+            self.given_up.pop(oldest.step, None)

@@ -1,0 +1,298 @@
+"""The router: decide → Decision → observe."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, Literal
+
+from bpac.betting.certificate import Certificate
+from bpac.betting.numbers import fraction
+from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
+from bpac.routing.coins import Coins, SeededCoins
+from bpac.routing.decision import Decision, make_decision
+from bpac.routing.exploration import Exploration
+from bpac.routing.journal import Entry, Labelled, Opened, Resolved
+from bpac.routing.policies import Policy, named_policy
+from bpac.routing.rebuilding import follow, opened
+from bpac.routing.route import Route
+from bpac.routing.settings import Settings
+from bpac.routing.snapshot import load_snapshot, take_snapshot
+
+Write = Callable[[Entry], object]
+
+
+class Router:
+    """Decides for each draft whether the expert is called, and keeps the promise.
+
+    One router is one betting game. It is meant for one thread or one event loop, and never blocks.
+
+    Parameters
+    ----------
+    epsilon: the average loss against always asking the expert stays below this (ε) …
+    alpha: … with at least the probability 1 − alpha, at all times (α).
+    policy: a name (``portfolio``, ``budget``, ``paper``, …) or a policy object.
+    memory, assume: of the portfolio policy.
+    exploration: a schedule other than the policy's own.
+    explore: ``serve`` gives callers the expert's answer on an audit, ``shadow`` the draft.
+    alpha_epochs: ``each`` epoch after a drift alarm has level α, or ``all`` together.
+    max_owed: audits that may be outstanding; beyond it the oldest is given up.
+    seed: makes the coins repeatable, for experiments.
+    coins: another random source.
+    journal: called with every entry before it takes effect, for example ``entries.append``.
+
+    >>> router = Router(epsilon=0.05, alpha=0.1, seed=1)
+    >>> decision = router.decide(0.3)
+    >>> decision.call_expert                         # nothing is certified yet
+    True
+    >>> router.observe(decision, loss=0.0)
+    >>> router.threshold
+    0.0
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        alpha: float = 0.1,
+        policy: str | Policy = "portfolio",
+        *,
+        memory: str | None = None,
+        assume: str | None = None,
+        exploration: Exploration | None = None,
+        explore: Literal["serve", "shadow"] = "serve",
+        alpha_epochs: Literal["each", "all"] = "each",
+        max_owed: int = 8192,
+        seed: int | None = None,
+        coins: Coins | None = None,
+        journal: Write | None = None,
+    ) -> None:
+        if isinstance(policy, str):
+            policy = named_policy(policy, memory, assume)
+        elif memory is not None or assume is not None:
+            raise SettingsError("memory and assume go with the name of a policy: set them on the policy object instead")
+        exploration = exploration or policy.exploration
+        settings = Settings(epsilon, alpha, policy, exploration, explore, alpha_epochs, max_owed)
+        self._start(Route(settings), entries=0, seed=seed, coins=coins, journal=journal)
+        self._write(Opened(settings.to_json()))
+
+    def _start(self, route: Route, entries: int, seed: int | None, coins: Coins | None, journal: Write | None) -> None:
+        self._route = route
+        self._entries = entries
+        self._floor = route.settings.exploration.floor
+        self._coins = coins or SeededCoins(seed)
+        self._draws: list[float] = []
+        self._journal = journal
+
+    @property
+    def settings(self) -> Settings:
+        """What this router promises, and how it goes about it."""
+        return self._route.settings
+
+    @property
+    def threshold(self) -> float:
+        """Drafts with an uncertainty below this are kept (û)."""
+        self._route.charge()
+        return self._route.game.threshold
+
+    @property
+    def step(self) -> int:
+        """The number of decisions made."""
+        return self._route.step
+
+    @property
+    def epoch(self) -> int:
+        """The number of the current betting game: one more than the resets by the drift alarm."""
+        return self._route.epoch
+
+    @property
+    def owed(self) -> tuple[Decision, ...]:
+        """The audits that wait for their outcome, oldest first."""
+        return tuple(self._route.owed.values())
+
+    def decide(self, uncertainty: float | Mapping[str, float]) -> Decision:
+        """Decide for the next query.
+
+        Parameters
+        ----------
+        uncertainty: score of the draft in [0, 1]; 1 for a draft that has none. With several
+            scores, one for each name.
+        """
+        route = self._route
+        # What is still unknown must be charged before the threshold is read.
+        if route.uncharged is not None:
+            route.charge()
+        uncertainties: tuple[float, ...] = ()
+        if route.score_names:
+            uncertainties = self._all_scores(uncertainty)
+            uncertainty = uncertainties[route.active_score]
+        elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
+            uncertainty = fraction(uncertainty, "uncertainty")
+        # The threshold first, then the step: a threshold may be stale, never from the future.
+        threshold = route.game.threshold
+        step = route.step + 1
+        rate = self._floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
+        alarm = route.alarm
+        if alarm is not None and rate < alarm.careful_rate:
+            rate = alarm.careful_rate
+        accepted = uncertainty < threshold  # type: ignore[operator]
+        propensity = rate if accepted else 1.0
+        if not self._draws:
+            self._draws = self._coins.draws(step)
+        call_expert = self._draws[-1] < propensity
+        decision = make_decision(
+            (
+                step,
+                uncertainty,
+                threshold,
+                propensity,
+                1.0 if threshold == 0.0 and route.certain_while_closed else rate,
+                call_expert,
+                accepted if route.shadow else not call_expert,
+                route.epoch,
+                uncertainties,
+            )
+        )
+        if self._journal is not None:
+            self._write(decision)
+        # Only now does anything change: a journal that fails leaves the step and its coin as they were.
+        del self._draws[-1]
+        route.decided(decision)
+        return decision
+
+    def observe(self, decision: Decision, loss: float) -> None:
+        """Report the loss of an audited draft: any time later, in any order, once.
+
+        Parameters
+        ----------
+        decision: what ``decide`` returned.
+        loss: loss of the draft against the expert's answer, in [0, 1].
+        """
+        if type(loss) is not float or not 0.0 <= loss <= 1.0:
+            loss = fraction(loss, "loss")
+        if type(decision) is not Decision or self._route.owed.get(decision.step) is not decision:
+            decision = self._find(decision)
+        if self._journal is not None:
+            self._write(Resolved(decision.step, loss))
+        self._route.resolved(decision, loss)
+
+    def forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> None:
+        """Give up on an outcome: the loss counts as 1.
+
+        Parameters
+        ----------
+        decision: what ``decide`` returned.
+        cause: why; counted in ``summary``.
+        draft_served: the expert failed and the caller got the draft in its place. No theorem
+            covers such an answer: the certificate counts it as loss 1.
+        """
+        found = self._find(decision)
+        if found.step in self._route.given_up:
+            raise AlreadyResolved(f"step {found.step} was given up already; only its loss is still accepted")
+        self._write(Resolved(found.step, None, cause, draft_served))
+        self._route.forfeited(found, cause, draft_served)
+
+    def warm_start(self, rows: Iterable[tuple[float | Mapping[str, float], float]]) -> None:
+        """Feed labelled history: ``(uncertainty, loss)`` for every row, before the first decision.
+
+        It counts like rounds in which every query went to the expert. The promise then assumes
+        that history and traffic come from the same distribution.
+        """
+        if self.step:
+            raise InputError(f"history comes before the first decision, and {self.step} were made: start a new router")
+        several = bool(self._route.score_names)
+        checked = [
+            Labelled(self._all_scores(u) if several else (fraction(u, "uncertainty"),), fraction(loss, "loss"))
+            for u, loss in rows
+        ]
+        for row in checked:
+            self._write(row)
+            self._route.learned(row)
+
+    def certificate(self) -> Certificate:
+        """Bounds on the loss served so far, valid whenever you look (MATH section 7)."""
+        return self._route.certificate()
+
+    def log_wealth(self, threshold: float) -> float:
+        """Log-wealth of those who bet that a threshold is safe; certified at ``log(1/alpha)``."""
+        self._route.charge()
+        wealth = getattr(self._route.game, "wealth", self._route.game)
+        if not hasattr(wealth, "log_wealth"):
+            raise InputError(f"{type(self.settings.policy).__name__} keeps no wealth that belongs to one threshold")
+        return float(wealth.log_wealth(fraction(threshold, "threshold")))
+
+    def summary(self) -> dict[str, Any]:
+        """Where the route stands, as JSON values."""
+        route = self._route
+        certificate = route.certificate()
+        return {
+            "policy": type(self.settings.policy).__name__,
+            "epsilon": self.settings.epsilon,
+            "alpha": self.settings.alpha,
+            "steps": route.step,
+            "threshold": self.threshold,
+            "expert_calls": route.expert_calls,
+            "expert_call_rate": route.expert_calls / route.step if route.step else None,
+            "owed": len(route.owed),
+            "forfeits": dict(route.forfeits),
+            "epoch": route.epoch,
+            "alarm": route.alarm.level if route.alarm else None,
+            "certificate": asdict(certificate) | {"average_upper": certificate.average_upper},
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as JSON values, with which a later start need not read the whole journal."""
+        return take_snapshot(self._route, self._entries)
+
+    @classmethod
+    def rebuild(
+        cls,
+        entries: Iterable[Entry],
+        *,
+        snapshot: object = None,
+        seed: int | None = None,
+        coins: Coins | None = None,
+        journal: Write | None = None,
+    ) -> "Router":
+        """The router that wrote these entries, to the same bits.
+
+        Audits without an outcome are still owed and charged: observe or forfeit them.
+
+        Parameters
+        ----------
+        entries: the journal, in order; with a snapshot, only what was written after it.
+        snapshot: what ``snapshot`` returned.
+        seed, coins, journal: for the decisions to come, as for a new router.
+        """
+        remaining = iter(entries)
+        if snapshot is None:
+            route, count = opened(next(remaining, None)), 1
+        else:
+            route, count = load_snapshot(snapshot)
+        router = cls.__new__(cls)
+        router._start(route, count + follow(route, remaining, count + 1), seed, coins, journal)
+        return router
+
+    def _find(self, decision: object) -> Decision:
+        """The recorded round that a caller means, or an error that says why there is none."""
+        if not isinstance(decision, Decision):
+            raise ObservationError(f"observe and forfeit take the Decision that decide returned, got {decision!r}")
+        step = decision.step
+        found = self._route.owed.get(step) or self._route.given_up.get(step)
+        if found is not None:
+            if found != decision:
+                raise UnknownStep(f"this router decided step {step} differently: hand in the Decision it returned")
+            return found
+        if not 1 <= step <= self.step:
+            raise UnknownStep(f"step {step} was never decided here: this router has made {self.step} decisions")
+        if not decision.call_expert:
+            raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
+        raise AlreadyResolved(f"step {step} has its outcome already: a second one is refused")
+
+    def _all_scores(self, uncertainty: object) -> tuple[float, ...]:
+        names = self._route.score_names
+        if not isinstance(uncertainty, Mapping) or set(uncertainty) != set(names):
+            raise InputError(f"this router needs a score for each of {', '.join(names)}, got {uncertainty!r}")
+        return tuple(fraction(uncertainty[name], name) for name in names)
+
+    def _write(self, entry: Entry) -> None:
+        if self._journal is not None:
+            self._journal(entry)
+        self._entries += 1

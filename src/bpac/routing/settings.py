@@ -1,0 +1,106 @@
+"""All settings of a router as one value, and its JSON form, from which any router can be built again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from bpac.betting.alarm import AlarmSettings
+from bpac.betting.bets import AdaptiveBet, FixedBet
+from bpac.betting.levels import EvenLevels, ListedLevels, RelativeLevels
+from bpac.betting.numbers import one_of, open_fraction, whole
+from bpac.betting.payoff import Terms
+from bpac.betting.thresholds import FixedSequence, PriorThreshold
+from bpac.errors import SettingsError
+from bpac.routing.exploration import Constant, Exploration, GainDriven, NoExploration, TwoStage
+from bpac.routing.policies import Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
+
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(Portfolio, Paper, Budget, Naive, Hoeffding, Offline, Fixed),
+        *(TwoStage, Constant, GainDriven, NoExploration),
+        *(AdaptiveBet, FixedBet, FixedSequence, PriorThreshold),
+        *(RelativeLevels, EvenLevels, ListedLevels, AlarmSettings),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a router promises and how it goes about it.
+
+    Parameters
+    ----------
+    epsilon: bound on the average loss against always asking the expert (ε).
+    alpha: chance that the promise fails (α).
+    policy: the betting game.
+    exploration: with which least probability the expert is called.
+    explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
+    alpha_epochs: whether each epoch after a drift alarm has level α, or all together.
+    max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up.
+    """
+
+    epsilon: float
+    alpha: float
+    policy: Policy
+    exploration: Exploration
+    explore: Literal["serve", "shadow"] = "serve"
+    alpha_epochs: Literal["each", "all"] = "each"
+    max_owed: int = 8192
+
+    def __post_init__(self) -> None:
+        open_fraction(self.epsilon, "epsilon")
+        open_fraction(self.alpha, "alpha")
+        one_of(self.explore, "explore", ("serve", "shadow"))
+        one_of(self.alpha_epochs, "alpha_epochs", ("each", "all"))
+        whole(self.max_owed, "max_owed", 1)
+        for name, value in (("policy", self.policy), ("exploration", self.exploration)):
+            if type(value) not in KINDS.values():
+                raise SettingsError(f"{name} must be one of bpac's, got {value!r}")
+        fixed = isinstance(self.policy, Fixed | Offline)
+        if not self.exploration.floor and not fixed:
+            raise SettingsError(f"{type(self.policy).__name__} must explore: give it a schedule with a rate above 0")
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of the betting game."""
+        return Terms(self.epsilon, self.exploration.floor, shadow=self.explore == "shadow")
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        return {f.name: _encode(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: object) -> "Settings":
+        """The settings that were written with ``to_json``."""
+        return _build(cls, data, "settings")
+
+
+def _encode(value: Any) -> Any:
+    if type(value) in KINDS.values():
+        return {"kind": type(value).__name__} | {f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init}
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _decode(value: object, path: str) -> Any:
+    if isinstance(value, Mapping) and "kind" in value:
+        kind = value["kind"]
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise SettingsError(f"{path}: unknown kind {kind!r}; known: {', '.join(KINDS)}")
+        return _build(KINDS[kind], {key: v for key, v in value.items() if key != "kind"}, path)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _build(kind: type[Any], data: object, path: str) -> Any:
+    if not isinstance(data, Mapping):
+        raise SettingsError(f"{path} must be an object, got {data!r}")
+    known = {f.name for f in fields(kind) if f.init}
+    for key in data:
+        if key not in known:
+            raise SettingsError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
+    try:
+        return kind(**{key: _decode(value, f"{path}.{key}") for key, value in data.items()})
+    except TypeError as error:
+        raise SettingsError(f"{path}: {error}") from error
