@@ -43,7 +43,17 @@ class DriftAlarm:
     to the promise. Rounds without a loss only let it fade, and are counted until someone looks.
     """
 
-    __slots__ = ("_bets", "_fades", "_gamblers", "_least_propensity", "_quiet", "_settings", "_terms", "careful_rate", "rings")
+    __slots__ = (
+        "_bets",
+        "_fades",
+        "_gamblers",
+        "_least_propensity",
+        "_quiet",
+        "_settings",
+        "_terms",
+        "careful_rate",
+        "rings",
+    )
 
     def __init__(self, terms: Terms, settings: AlarmSettings) -> None:
         self._terms = terms

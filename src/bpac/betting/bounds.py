@@ -96,7 +96,11 @@ RISK_BOUNDS: dict[str, RiskBound] = {
 
 
 def calibrate(
-    uncertainties: Sequence[float], losses: Sequence[float], epsilon: float, alpha: float, bound: str = "clopper-pearson"
+    uncertainties: Sequence[float],
+    losses: Sequence[float],
+    epsilon: float,
+    alpha: float,
+    bound: str = "clopper-pearson",
 ) -> float:
     """The largest threshold whose upper confidence bound on risk is at most ε (offline PAC).
 

@@ -40,7 +40,9 @@ class Certificate:
         return self.lower / self.rounds if self.rounds else 0.0
 
     def __str__(self) -> str:
-        return f"served loss ≤ {self.average_upper:.2%} with {self.confidence:.0%} confidence after {self.rounds} rounds"
+        return (
+            f"served loss ≤ {self.average_upper:.2%} with {self.confidence:.0%} confidence after {self.rounds} rounds"
+        )
 
 
 class _Mixture(Ledger):
@@ -71,7 +73,9 @@ class _Mixture(Ledger):
         kept = 1.0 - propensity
         tilts = [math.exp(self._sign * rate * loss) for rate in self._rates]
         # In the shadow the audited loss was served as well, hence the other form.
-        return [log_units(((1.0 / tilt - kept) if self._shadow else (1.0 - kept * tilt)) / propensity) for tilt in tilts]
+        return [
+            log_units(((1.0 / tilt - kept) if self._shadow else (1.0 - kept * tilt)) / propensity) for tilt in tilts
+        ]
 
     def _log_terms(self) -> list[float]:
         return [log / LOG_UNIT for log in self.logs]

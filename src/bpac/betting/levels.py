@@ -55,7 +55,9 @@ class RelativeLevels:
         whole(self.octaves, "octaves", 1, 1000)
         object.__setattr__(self, "_half", 1 << (self.bits - 1))
         if self.top >= MOST_LEVELS:
-            raise SettingsError(f"{self.top + 1} levels are too many (at most {MOST_LEVELS}): take fewer bits or octaves")
+            raise SettingsError(
+                f"{self.top + 1} levels are too many (at most {MOST_LEVELS}): take fewer bits or octaves"
+            )
 
     @property
     def top(self) -> int:

@@ -1,7 +1,6 @@
 """From wealth at every grid point to one threshold: the paper's two rules."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 

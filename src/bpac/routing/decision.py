@@ -34,11 +34,10 @@ class Decision(NamedTuple):
     epoch: int = 1
     uncertainties: tuple[float, ...] = ()
 
-    @classmethod
-    def from_list(cls, values: list[Any]) -> "Decision":
+    @staticmethod
+    def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
-        *fields, uncertainties = values
-        return cls(*fields, tuple(uncertainties))
+        return make_decision((*values[:-1], tuple(values[-1])))
 
 
 # ``Decision(*values)`` without the cost of naming them: the router makes one for every query.

@@ -95,7 +95,9 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
             raise JournalError(f"line {number} lacks {key!r}: restore it from a copy")
     for key, value in data.items():
         if key not in kind._fields:
-            raise JournalError(f"line {number} has the unknown key {key!r}: it was written by another version or another program")
+            raise JournalError(
+                f"line {number} has the unknown key {key!r}: it was written by another version or another program"
+            )
         if type(value) not in _TYPES[key]:
             raise JournalError(f"line {number}: {key} cannot be {value!r}")
     if "uncertainties" in data:
@@ -118,6 +120,7 @@ def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse
             if torn == "drop":
                 return
             raise TornLine(
-                f'line {number} is cut off: {line[:60]!r}. Nothing was served on it, so it may be dropped: read with torn="drop"'
+                f"line {number} is cut off: {line[:60]!r}. Nothing was served on it, "
+                'so it may be dropped: read with torn="drop"'
             )
         yield entry_from_json(line, number)

@@ -112,7 +112,9 @@ class Portfolio(_Plain):
             object.__setattr__(self, "memory", "revocable" if arbitrary else "alarmed")
         one_of(self.memory, "memory", MEMORIES)
         if arbitrary and self.memory != "revocable":
-            raise SettingsError(f'memory "{self.memory}" holds for i.i.d. streams only: with assume = "any" take "revocable"')
+            raise SettingsError(
+                f'memory "{self.memory}" holds for i.i.d. streams only: with assume = "any" take "revocable"'
+            )
         if not self.fractions:
             raise SettingsError("fractions must not be empty: give at least one stake between 0 and 1")
         object.__setattr__(self, "fractions", tuple(open_fraction(f, "each fraction") for f in self.fractions))

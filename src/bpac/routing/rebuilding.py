@@ -61,7 +61,9 @@ def _resolve(route: Route, entry: Resolved, number: int) -> None:
 
 def _check_labelled(route: Route, row: Labelled, number: int) -> None:
     if route.step:
-        raise JournalError(f"entry {number} is history after step {route.step}: history comes before the first decision")
+        raise JournalError(
+            f"entry {number} is history after step {route.step}: history comes before the first decision"
+        )
     if len(row.uncertainties) != max(1, len(route.score_names)):
         raise JournalError(f"entry {number} has {len(row.uncertainties)} scores, not one for each")
     for score in row.uncertainties:

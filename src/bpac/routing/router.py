@@ -132,7 +132,7 @@ class Router:
         alarm = route.alarm
         if alarm is not None and rate < alarm.careful_rate:
             rate = alarm.careful_rate
-        accepted = uncertainty < threshold  # type: ignore[operator]
+        accepted = uncertainty < threshold
         propensity = rate if accepted else 1.0
         if not self._draws:
             self._draws = self._coins.draws(step)

@@ -73,12 +73,15 @@ class Settings:
     @classmethod
     def from_json(cls, data: object) -> "Settings":
         """The settings that were written with ``to_json``."""
-        return _build(cls, data, "settings")
+        settings: Settings = _build(cls, data, "settings")
+        return settings
 
 
 def _encode(value: Any) -> Any:
     if type(value) in KINDS.values():
-        return {"kind": type(value).__name__} | {f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init}
+        return {"kind": type(value).__name__} | {
+            f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init
+        }
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if isinstance(value, Mapping) else value

@@ -1,0 +1,123 @@
+"""Checks that every policy must pass, ours and yours: what a router owes its journal.
+
+>>> for check in CHECKS:
+...     check(named_policy("portfolio"))
+"""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bpac.errors import BpacError, InputError
+from bpac.routing.journal import Entry, Resolved, entry_from_json, entry_to_json
+from bpac.routing.policies import Policy, named_policy
+from bpac.routing.router import Router
+from bpac.routing.snapshot import verify_snapshot
+
+STEPS = 600
+__all__ = ["CHECKS", "check_bad_input", "check_order", "check_rebuild", "check_refund", "named_policy"]
+
+
+class CheckFailed(BpacError):
+    """A policy does not do what every policy must."""
+
+
+def check_rebuild(policy: Policy) -> None:
+    """A journal written to JSON and read back gives the same router to the same bits, snapshot or not."""
+    entries, router = _play(policy, delay=40)
+    copies = [entry_from_json(entry_to_json(entry)) for entry in entries]
+    _expect(Router.rebuild(copies).snapshot() == router.snapshot(), "the journal rebuilds the router")
+    half = Router.rebuild(copies[: len(copies) // 2])
+    snapshot = json.loads(json.dumps(half.snapshot()))
+    verify_snapshot(snapshot, copies)
+    rest = copies[snapshot["entries"] :]
+    _expect(
+        Router.rebuild(rest, snapshot=snapshot).snapshot() == router.snapshot(), "a snapshot is as good as the journal"
+    )
+
+
+def check_order(policy: Policy) -> None:
+    """Outcomes that arrive after the last decision may arrive in any order."""
+    entries, _ = _play(policy, delay=STEPS)
+    decided = [entry for entry in entries if not isinstance(entry, Resolved)]
+    outcomes = [entry for entry in entries if isinstance(entry, Resolved)]
+    states = []
+    for seed in range(3):
+        random.Random(seed).shuffle(outcomes)
+        states.append(_settled_state(decided + outcomes))
+    _expect(states[0] == states[1] == states[2], "the order of arrival leaves no trace")
+
+
+def check_refund(policy: Policy) -> None:
+    """A round that was charged and refunded leaves the wealth it would have had without delay."""
+    entries, _ = _play(policy, delay=0)
+    outcomes = [entry for entry in entries if isinstance(entry, Resolved)]
+    late = [entry for entry in entries if not isinstance(entry, Resolved)] + outcomes
+    _expect(_wealth(entries) == _wealth(late), "a refund undoes its charge")
+
+
+def check_bad_input(policy: Policy) -> None:
+    """Bad scores and losses are refused and leave everything as it was."""
+    _, router = _play(policy, delay=40)
+    names = policy.score_names
+    decision = router.decide(_scores(names, 1.0))
+    before = router.snapshot()
+    bad: Sequence[Any] = (float("nan"), float("inf"), -0.1, 1.1, "0.5", True, None)
+    for value in bad:
+        _refused(router.decide, _scores(names, value))
+        _refused(router.observe, decision, value)
+    _expect(router.snapshot() == before, "a refused input changes nothing")
+
+
+CHECKS: tuple[Callable[[Policy], None], ...] = (check_rebuild, check_order, check_refund, check_bad_input)
+
+
+def _play(policy: Policy, delay: int) -> tuple[list[Entry], Router]:
+    """A seeded stream with graded losses, each known after up to ``delay`` further decisions."""
+    dice = random.Random(7)
+    entries: list[Entry] = []
+    router = Router(0.15, 0.2, policy, seed=7, journal=entries.append)
+    waiting: list[tuple[int, Any, float]] = []
+    for step in range(STEPS):
+        uncertainty = dice.random()
+        loss = dice.choice((0.0, 0.0, 0.5, 1.0)) if dice.random() < uncertainty**3 else 0.0
+        decision = router.decide(_scores(policy.score_names, uncertainty))
+        if decision.call_expert:
+            waiting.append((step + dice.randint(0, delay), decision, loss))
+        for item in [item for item in waiting if item[0] <= step]:
+            waiting.remove(item)
+            router.observe(item[1], item[2])
+    for _, decision, loss in waiting:
+        router.observe(decision, loss)
+    return entries, router
+
+
+def _scores(names: tuple[str, ...], value: Any) -> Any:
+    """What ``decide`` takes: one score, or the same one under every name."""
+    return dict.fromkeys(names, value) if names else value
+
+
+def _refused(call: Callable[..., object], *arguments: object) -> None:
+    try:
+        call(*arguments)
+    except InputError:
+        return
+    raise CheckFailed(f"not so: {arguments!r} is refused")
+
+
+def _settled_state(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The state without the alarm, which is told of outcomes as they come."""
+    state: dict[str, Any] = Router.rebuild(entries).snapshot()["state"]
+    return {key: value for key, value in state.items() if key != "alarm"}
+
+
+def _wealth(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The state of the game without the threshold, which may have latched at different times."""
+    game: dict[str, Any] = _settled_state(entries)["game"]
+    return {key: value for key, value in game.items() if key not in ("limit", "threshold", "active")}
+
+
+def _expect(holds: bool, claim: str) -> None:
+    if not holds:
+        raise CheckFailed(f"not so: {claim}")
