@@ -128,7 +128,7 @@ class ServedLoss:
     alpha: chance of failure of each bound.
     """
 
-    __slots__ = ("_alpha", "_log_bar", "_lower", "_solved", "_uncovered", "_upper")
+    __slots__ = ("_alpha", "_log_bar", "_lower", "_solved_lower", "_solved_upper", "_uncovered", "_upper")
 
     def __init__(self, terms: Terms, alpha: float) -> None:
         self._alpha = alpha
@@ -137,7 +137,9 @@ class ServedLoss:
         self._upper = _Upper(terms.floor, shadow=terms.shadow, sign=1) if explores else None
         self._lower = _Lower(terms.floor, shadow=terms.shadow, sign=-1) if explores else None
         self._uncovered = 0
-        self._solved: float | None = None  # the upper bound, until something changes it
+        # The bounds before uncovered losses, until something changes them.
+        self._solved_upper: float | None = None
+        self._solved_lower: float | None = None
 
     def served_instead(self) -> None:
         """A draft was served in place of a failed expert: no coin covers it, so it counts as loss 1."""
@@ -149,20 +151,20 @@ class ServedLoss:
         if self._upper and self._lower and loss > 0.0 and decision.propensity < 1.0:
             self._upper.resolve(decision, loss)
             self._lower.resolve(decision, loss)
-            self._solved = None
+            self._solved_upper = self._solved_lower = None
 
     def charge(self, decision: Round) -> None:
         """Count an unresolved audit as the worst for the upper bound."""
         if self._upper and decision.propensity < 1.0:
             self._upper.charge(decision)
-            self._solved = None
+            self._solved_upper = None
 
     def refund(self, decision: Round, loss: float) -> None:
         """Replace the charge by the true loss."""
         if self._upper and self._lower and decision.propensity < 1.0:
             self._upper.refund(decision, loss)
             self._lower.refund(decision, loss)
-            self._solved = None
+            self._solved_upper = self._solved_lower = None
 
     def decided(self, decision: Round) -> None:
         """Nothing: only audits carry information."""
@@ -172,9 +174,9 @@ class ServedLoss:
 
     def upper(self) -> float:
         """An upper bound on the loss served so far, and on what this round's coin may add to it."""
-        if self._solved is None:
-            self._solved = self._upper.bound(self._log_bar) if self._upper else math.inf
-        return self._solved + self._uncovered
+        if self._solved_upper is None:
+            self._solved_upper = self._upper.bound(self._log_bar) if self._upper else math.inf
+        return self._solved_upper + self._uncovered
 
     def certificate(self, rounds: int, kept: int) -> Certificate:
         """Both bounds as a value.
@@ -184,11 +186,13 @@ class ServedLoss:
         rounds: queries answered so far.
         kept: drafts served so far on the word of a coin.
         """
-        lower = self._lower.bound(self._log_bar) if self._lower else 0.0
+        upper = self.upper()
+        if self._solved_lower is None:
+            self._solved_lower = self._lower.bound(self._log_bar) if self._lower else 0.0
         return Certificate(
             rounds=rounds,
-            lower=lower,
-            upper=min(self.upper(), kept + self._uncovered),
+            lower=self._solved_lower,
+            upper=min(upper, kept + self._uncovered),
             confidence=1.0 - self._alpha,
         )
 
@@ -205,7 +209,7 @@ class ServedLoss:
         self._uncovered = state["uncovered"]
         if self._upper and self._lower:
             self._upper.logs, self._lower.logs = list(state["upper"]), list(state["lower"])
-        self._solved = None
+        self._solved_upper = self._solved_lower = None
 
 
 def _newton(start: float, slopes: Sequence[float], logs: Sequence[float], log_bar: float) -> float:

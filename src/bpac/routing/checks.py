@@ -40,8 +40,8 @@ def check_rebuild(policy: Policy) -> None:
 def check_order(policy: Policy) -> None:
     """Outcomes that arrive after the last decision may arrive in any order."""
     entries, _ = _play(policy, delay=STEPS)
-    decided = [entry for entry in entries if not isinstance(entry, Resolved)]
-    outcomes = [entry for entry in entries if isinstance(entry, Resolved)]
+    decided: list[Entry] = [entry for entry in entries if not isinstance(entry, Resolved)]
+    outcomes: list[Entry] = [entry for entry in entries if isinstance(entry, Resolved)]
     states = []
     for seed in range(3):
         random.Random(seed).shuffle(outcomes)
@@ -112,10 +112,18 @@ def _settled_state(entries: Sequence[Entry]) -> dict[str, Any]:
     return {key: value for key, value in state.items() if key != "alarm"}
 
 
-def _wealth(entries: Sequence[Entry]) -> dict[str, Any]:
+def _wealth(entries: Sequence[Entry]) -> Any:
     """The state of the game without the threshold, which may have latched at different times."""
-    game: dict[str, Any] = _settled_state(entries)["game"]
-    return {key: value for key, value in game.items() if key not in ("limit", "threshold", "active")}
+    return _without_thresholds(_settled_state(entries)["game"])
+
+
+def _without_thresholds(state: Any) -> Any:
+    if isinstance(state, list):
+        return [_without_thresholds(part) for part in state]
+    if isinstance(state, dict):
+        timed = ("limit", "threshold", "active", "accepted")
+        return {key: _without_thresholds(part) for key, part in state.items() if key not in timed}
+    return state
 
 
 def _expect(holds: bool, claim: str) -> None:

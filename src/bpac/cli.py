@@ -1,0 +1,272 @@
+"""The command line. Results go to standard output, everything else to standard error."""
+
+import argparse
+import csv
+import json
+import statistics
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from bpac import __version__
+from bpac.betting.numbers import one_of
+from bpac.errors import BpacError, InputError
+from bpac.replay.delays import Delay
+from bpac.replay.demo import run_demo
+from bpac.replay.figures import draw_replays, save
+from bpac.replay.laws import LAWS, largest_safe, named_law
+from bpac.replay.records import read_table
+from bpac.replay.replay import Path as ReplayPath
+from bpac.replay.replay import Replay, oracle_expert_call_rate, oracle_policy
+from bpac.replay.reproduce import EXPERIMENTS
+from bpac.replay.validation import Promise, Validation, upper_95
+from bpac.routing.coins import Coins
+from bpac.routing.journal import Entry
+from bpac.routing.policies import MEMORIES, ORACLE, POLICIES, Policy, named_policy
+from bpac.routing.router import Router
+
+FAILED, WRONG_USAGE = 1, 2
+REPLAY_RUNS = 10
+PROMISES = {
+    "threshold": "an unsafe threshold was ever in force",
+    "served": "the average loss served ever exceeded ε",
+    "certificate": "the loss served ever left its certificate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Makes fresh routers; unlike a closure it can be sent to worker processes."""
+
+    policy: Policy
+    epsilon: float
+    alpha: float
+
+    def __call__(self, coins: Coins, journal: Callable[[Entry], object] | None = None) -> Router:
+        """A fresh router."""
+        return Router(self.epsilon, self.alpha, self.policy, coins=coins, journal=journal)
+
+    @property
+    def kept_share(self) -> float:
+        """Largest share of acceptable drafts that is served (κ)."""
+        return 1.0 - self.policy.exploration.floor
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 fine, 1 failed, 2 wrong usage."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        result: int = parsed.run(parsed)
+    except InputError as error:
+        print(f"bpac: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    except (BpacError, OSError) as error:
+        print(f"bpac: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("bpac: stopped", file=sys.stderr)
+        return FAILED
+    return result
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bpac", description="Spend LLM thinking only where it matters.")
+    parser.add_argument("--version", action="version", version=f"bpac {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    replay = commands.add_parser("replay", help="send a table of recorded answers through a policy")
+    replay.add_argument("table", metavar="TABLE", help=".csv, .jsonl (each also .gz) or .parquet")
+    _policy_options(replay, epsilon=0.05)
+    replay.add_argument("--score", default="uncertainty", metavar="COLUMN", help="the column with the uncertainty")
+    replay.add_argument("--runs", type=int, help=f"how many replays ({REPLAY_RUNS}; 1 with --order given)")
+    replay.add_argument("--order", choices=("shuffled", "given"), default="shuffled", help="order of the rows")
+    replay.add_argument("--expert-correct-only", action="store_true", help="drop rows the expert gets wrong")
+    replay.add_argument("--trace", type=Path, metavar="FILE", help="write the first run step by step, as CSV")
+    replay.add_argument("--figure", type=Path, metavar="FILE", help="draw the first run (.png or .svg)")
+    replay.set_defaults(run=_replay)
+
+    validate = commands.add_parser("validate", help="check the promise by simulation")
+    _policy_options(validate, epsilon=0.1)
+    validate.add_argument("--streams", type=int, default=2000, help="how many streams (2000)")
+    validate.add_argument("--steps", type=int, default=1000, help="rounds in each (1000)")
+    validate.add_argument("--law", choices=tuple(LAWS), default="rising", help="where queries come from")
+    validate.add_argument("--crash-every", type=int, default=0, metavar="N", help="die and restart every N rounds")
+    validate.add_argument("--promise", choices=tuple(PROMISES), help="what counts as a violation")
+    validate.set_defaults(run=_validate)
+
+    reproduce = commands.add_parser("reproduce", help="write tables and figures")
+    reproduce.add_argument("names", nargs="*", default=["all"], metavar="NAME", help=f"all, {', '.join(EXPERIMENTS)}")
+    reproduce.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write them")
+    reproduce.set_defaults(run=_reproduce)
+
+    demo = commands.add_parser("demo", help="replay a made-up stream and draw it")
+    demo.add_argument("--figure", type=Path, default=Path("report/demo.png"), metavar="FILE", help="report/demo.png")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
+    parser.add_argument(
+        "--policy", choices=tuple(POLICIES), default="portfolio", help="portfolio unless told otherwise"
+    )
+    parser.add_argument("--memory", choices=MEMORIES, help="of the portfolio: alarmed unless told otherwise")
+    parser.add_argument("--assume", choices=("iid", "any"), help="of the portfolio: what is assumed of the stream")
+    parser.add_argument("--epsilon", type=float, default=epsilon, help=f"promised bound on the loss ({epsilon})")
+    parser.add_argument("--alpha", type=float, default=0.1, help="chance that the promise fails (0.1)")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
+    specs = "none, independent:MEAN, losses:MEAN (in requests) or lost:SHARE"
+    parser.add_argument("--delay", default="none", metavar="SPEC", help=f"when outcomes arrive: {specs}")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def _replay(options: argparse.Namespace) -> int:
+    table = read_table(options.table, options.score)
+    if options.expert_correct_only:
+        table = table.expert_correct_only()
+    policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else _named_policy(options)
+    replay = Replay(
+        table=table,
+        router=Start(policy, options.epsilon, options.alpha),
+        runs=options.runs if options.runs is not None else (1 if options.order == "given" else REPLAY_RUNS),
+        seed=options.seed,
+        order=options.order,
+        delay=Delay.parse(options.delay),
+    )
+    if options.trace or options.figure:
+        ordered, path = replay.one(0, trace=True)
+        if options.trace:
+            _write_trace(options.trace, path)
+        if options.figure:
+            save(
+                draw_replays({options.policy: (ordered, path)}, options.epsilon, Path(options.table).name),
+                options.figure,
+            )
+    runs = replay.all()
+    report = {
+        "table": str(options.table),
+        "policy": options.policy,
+        "memory": getattr(policy, "memory", None),
+        "epsilon": options.epsilon,
+        "alpha": options.alpha,
+        "runs": len(runs),
+        "steps": len(table),
+        "order": options.order,
+        "delay": options.delay,
+        "seed": options.seed,
+        "expert_call_rate": _spread([run.expert_call_rate for run in runs]),
+        "empirical_risk": _spread([run.empirical_risk for run in runs]),
+        "token_ratio": _spread([run.token_ratio for run in runs if run.token_ratio is not None]),
+        "threshold": _spread([run.threshold for run in runs]),
+        "oracle_expert_call_rate": oracle_expert_call_rate(table, options.epsilon),
+        "microseconds_per_step": 1e6 * statistics.median(run.seconds for run in runs) / len(table),
+    }
+    if options.json:
+        print(json.dumps(report))
+    else:
+        print(_replay_text(report))
+    return 0
+
+
+def _replay_text(report: Mapping[str, Any]) -> str:
+    def percent(key: str) -> str:
+        spread = report[key]
+        return "unknown" if spread is None else f"{spread['mean']:7.2%} ± {spread['std']:.2%}"
+
+    name = report["policy"] + (f" ({report['memory']})" if report["memory"] else "")
+    return "\n".join(
+        (
+            f"{name} on {report['table']}: {report['runs']} runs of {report['steps']} steps, "
+            f"ε = {report['epsilon']}, α = {report['alpha']}",
+            f"  expert calls  {percent('expert_call_rate')}   (the oracle: {report['oracle_expert_call_rate']:.2%})",
+            f"  loss served   {percent('empirical_risk')}   (promised: at most {report['epsilon']:.2%})",
+            f"  tokens        {percent('token_ratio')}   of always asking the expert",
+            f"  threshold     {report['threshold']['mean']:.4g} ± {report['threshold']['std']:.2g} at the end",
+            f"  time          {report['microseconds_per_step']:.2f} µs a step",
+        )
+    )
+
+
+def _write_trace(path: Path, replayed: ReplayPath) -> None:
+    after = [*(decision.threshold for decision in replayed.decisions[1:]), replayed.threshold]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("step", "threshold_before", "propensity", "call_expert", "threshold_after"))
+        for decision, threshold in zip(replayed.decisions, after, strict=True):
+            row = (decision.step, decision.threshold, decision.propensity, int(decision.call_expert), threshold)
+            writer.writerow(row)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    law = named_law(options.law)
+    policy = _named_policy(options)
+    if options.policy == "oracle":
+        policy = replace(ORACLE, threshold=largest_safe(law, options.epsilon / (1.0 - ORACLE.explores)))
+    promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
+    start = Start(policy, options.epsilon, options.alpha)
+    validation = Validation(start, law, promise, options.steps, Delay.parse(options.delay), options.crash_every)
+    verdicts = validation.run(options.streams, options.seed)
+    violations = sum(verdict.broken for verdict in verdicts)
+    report = {
+        "policy": options.policy,
+        "memory": getattr(policy, "memory", None),
+        "promise": promise,
+        "law": options.law,
+        "delay": options.delay,
+        "crash_every": options.crash_every,
+        "epsilon": options.epsilon,
+        "alpha": options.alpha,
+        "seed": options.seed,
+        "streams": options.streams,
+        "steps": options.steps,
+        "violations": violations,
+        "rate": violations / options.streams,
+        "upper_95": upper_95(violations, options.streams),
+        "expert_call_rate": _spread([verdict.expert_call_rate for verdict in verdicts]),
+        "threshold": _spread([verdict.threshold for verdict in verdicts]),
+        "largest_safe_threshold": largest_safe(law, options.epsilon / start.kept_share),
+    }
+    if options.json:
+        print(json.dumps(report))
+    else:
+        print(
+            f"{options.policy}: {PROMISES[promise]} in {violations} of {options.streams} streams "
+            f"of {options.steps} steps\n"
+            f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95 % confidence; "
+            f"promised: at most {options.alpha:.2%}"
+        )
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    names = list(EXPERIMENTS) if "all" in options.names else options.names
+    for name in names:
+        one_of(name, "NAME", ("all", *EXPERIMENTS))
+    for name in tqdm(names, desc="reproduce", unit="result", leave=False):
+        for path in EXPERIMENTS[name](options.out):
+            print(path)
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    results = run_demo(options.figure)
+    print("policy       expert calls   loss served   tokens against always asking the expert")
+    for name, run in results.items():
+        tokens = "" if run.token_ratio is None else f"{run.token_ratio:10.1%}"
+        print(f"{name:10}   {run.expert_call_rate:11.1%}   {run.empirical_risk:11.2%}   {tokens}")
+    print(f"picture: {options.figure}")
+    return 0
+
+
+def _named_policy(options: argparse.Namespace) -> Policy:
+    return named_policy(options.policy, options.memory, options.assume)
+
+
+def _spread(values: Sequence[float]) -> dict[str, float] | None:
+    """Mean and standard deviation; none if nothing is known."""
+    if not values:
+        return None
+    return {"mean": statistics.fmean(values), "std": statistics.stdev(values) if len(values) > 1 else 0.0}

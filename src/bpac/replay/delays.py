@@ -1,0 +1,89 @@
+"""When outcomes arrive: at once, late, late because they are losses, or never."""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from bpac.errors import InputError
+from bpac.routing.decision import Decision
+from bpac.routing.router import Router
+
+# Losses take this many times as long as other outcomes, and are lost this many times as often.
+LOSS_FACTOR = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """A model of late feedback.
+
+    Parameters
+    ----------
+    mean: mean delay of an outcome, in requests.
+    by_loss: whether losses take three times as long.
+    lost: share of outcomes that never arrive, three times that for losses; they are forfeited.
+    deadline: requests after which a lost outcome is given up.
+    """
+
+    mean: float = 0.0
+    by_loss: bool = False
+    lost: float = 0.0
+    deadline: int = 200
+
+    @classmethod
+    def parse(cls, text: str) -> "Delay":
+        """Read ``none``, ``independent:MEAN``, ``losses:MEAN`` or ``lost:SHARE``.
+
+        >>> Delay.parse("losses:20")
+        Delay(mean=20.0, by_loss=True, lost=0.0, deadline=200)
+        """
+        kind, _, amount = text.partition(":")
+        defaults = {"none": 0.0, "independent": 20.0, "losses": 20.0, "lost": 0.1}
+        try:
+            value = float(amount) if amount else defaults[kind]
+            most = 1.0 / LOSS_FACTOR if kind == "lost" else 1e6
+            if not 0.0 <= value <= most or (kind == "none" and amount):
+                raise ValueError
+        except (KeyError, ValueError):
+            raise InputError(
+                f"delay {text!r} is none of: none, independent:MEAN, losses:MEAN (in requests), lost:SHARE (up to 1/3)"
+            ) from None
+        if kind == "lost":
+            return cls(lost=value)
+        return cls(mean=value, by_loss=kind == "losses")
+
+    def draw(self, loss: float, rng: np.random.Generator) -> tuple[int, bool]:
+        """How many requests an outcome takes, and whether it is lost."""
+        worse = LOSS_FACTOR if loss > 0.0 else 1.0
+        if self.lost:
+            return (self.deadline, True) if rng.random() < self.lost * worse else (0, False)
+        mean = self.mean * (worse if self.by_loss else 1.0)
+        return (int(rng.exponential(mean)) if mean else 0, False)
+
+
+class Mailbox:
+    """Outcomes on their way to a router."""
+
+    def __init__(self, delay: Delay, rng: np.random.Generator) -> None:
+        self._delay = delay
+        self._late = delay != Delay()
+        self._rng = rng
+        self._waiting: list[tuple[int, int, Decision, float, bool]] = []
+
+    def post(self, decision: Decision, loss: float) -> None:
+        """Send the outcome of an audit on its way."""
+        wait, lost = self._delay.draw(loss, self._rng) if self._late else (0, False)
+        heapq.heappush(self._waiting, (decision.step + wait, decision.step, decision, loss, lost))
+
+    def deliver(self, router: Router, step: int) -> None:
+        """Give the router what has arrived by this step."""
+        while self._waiting and self._waiting[0][0] <= step:
+            _, _, decision, loss, lost = heapq.heappop(self._waiting)
+            if lost:
+                router.forfeit(decision, "lost")
+            else:
+                router.observe(decision, loss)
+
+    def burn(self) -> None:
+        """Lose everything that is on its way, as a crash does."""
+        self._waiting.clear()

@@ -1,0 +1,103 @@
+"""Pictures of replays and of the stall. The only module that imports matplotlib (extra ``figures``)."""
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpac.errors import MissingExtra
+from bpac.replay.records import Table
+from bpac.replay.replay import Path
+from bpac.replay.stall import StallRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Vector = NDArray[np.float64]
+# Told apart without colour vision, and on paper.
+COLOURS = {"portfolio": "#0072b2", "paper": "#d55e00", "oracle": "#555555", "limit": "#cc3311"}
+STYLES = {"portfolio": "-", "paper": "--", "oracle": ":"}
+
+
+def draw_replays(paths: Mapping[str, tuple[Table, Path]], epsilon: float, title: str) -> "Figure":
+    """Expert calls, risk and threshold over time, one line for each policy.
+
+    Parameters
+    ----------
+    paths: for each policy, the table in its order and the traced path through it.
+    epsilon: the promised bound.
+    title: what was replayed.
+    """
+    figure = _figure(11.0, 3.6)
+    calls, risk, threshold = figure.subplots(1, 3)
+    for name, (table, path) in paths.items():
+        steps = np.arange(1, len(table) + 1)
+        look = {"color": COLOURS.get(name), "linestyle": STYLES.get(name, "-"), "label": name, "linewidth": 1.6}
+        calls.plot(steps, 100.0 * np.cumsum(path.call_expert) / steps, **look)
+        risk.plot(steps, 100.0 * np.cumsum(table.loss * path.serve_draft) / steps, **look)
+        threshold.plot(steps, [decision.threshold for decision in path.decisions], **look)
+    risk.axhline(100.0 * epsilon, color=COLOURS["limit"], linewidth=1.0)
+    risk.annotate(
+        f"ε = {epsilon:g}", (0.98, 100.0 * epsilon), xycoords=("axes fraction", "data"), ha="right", va="bottom"
+    )
+    _label(calls, "Expert calls so far (%)", 0.0, 100.0)
+    _label(risk, "Loss served so far (%)", 0.0, 120.0 * epsilon)
+    _label(threshold, "Threshold", 0.0, 1.0)
+    calls.legend(frameon=False)
+    figure.suptitle(title)
+    return figure
+
+
+def draw_stall(rows: list[StallRow], epsilon: float) -> "Figure":
+    """Log-growth per round against the risk of a threshold: the paper's bet and the best one."""
+    figure = _figure(7.0, 4.2)
+    axes = figure.subplots()
+    risks = np.array([row.risk for row in rows])
+    paper = np.array([row.paper_growth for row in rows])
+    best = np.array([row.best_growth for row in rows])
+    axes.axhline(0.0, color="black", linewidth=0.8)
+    axes.plot(risks, 1000.0 * best, color=COLOURS["portfolio"], label="best bet")
+    axes.plot(risks, 1000.0 * paper, color=COLOURS["paper"], linestyle="--", label="the paper's bet")
+    stalled = paper < 0.0
+    axes.fill_between(risks, 1000.0 * paper, 0.0, where=stalled, color=COLOURS["paper"], alpha=0.25)
+    if stalled.any():
+        low, high = risks[stalled][0], risks[stalled][-1]
+        note = f"safe, but loses money for ever:\nrisk {low:.3f} to {high:.3f}"
+        axes.annotate(note, ((low + high) / 2, 1000.0 * paper.min()), ha="center", va="top", xytext=(0, -6),
+                      textcoords="offset points")  # fmt: skip
+    axes.axvline(epsilon, color=COLOURS["limit"], linewidth=1.0)
+    axes.annotate(f"ε = {epsilon:g} ", (epsilon, 0.97), xycoords=("data", "axes fraction"), ha="right", va="top")
+    axes.set_ylim(1000.0 * paper.min() * 1.9 - 0.1, None)
+    axes.set_xlabel("Risk of the threshold")
+    axes.set_ylabel("Log-growth of wealth per round (× 1000)")
+    axes.legend(frameon=False, loc="upper center")
+    axes.set_title("Where the paper's bet stalls")
+    return figure
+
+
+def save(figure: "Figure", path: FilePath) -> None:
+    """Write a figure as PNG or SVG, by the ending of the file's name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Without a date and with fixed ids, the same numbers give the same file.
+    figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _figure(width: float, height: float) -> "Figure":
+    try:
+        import matplotlib as mpl  # noqa: PLC0415  # an extra
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "figures") from error
+    mpl.rcParams["svg.hashsalt"] = "bpac"
+    # The class, not pyplot: no global state, no window.
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _label(axes: "Axes", title: str, low: float, high: float) -> None:
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel("Step")
+    axes.set_ylim(low, high)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,194 @@
+"""Tables of recorded answers: one row a question, every loss known."""
+
+import csv
+import gzip
+import json
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpac.errors import MissingExtra, TableError
+
+Vector = NDArray[np.float64]
+Row = Mapping[str, Any]
+
+# The names the paper's authors use in their tables.
+ALIASES = {"instant_token": "draft_tokens", "expert_token": "expert_tokens", "instant_correct": "draft_correct"}
+TRUE, FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Recorded answers of a model pair, in order.
+
+    Parameters
+    ----------
+    uncertainty, loss: of every draft.
+    draft_tokens, expert_tokens: where known for every row.
+    expert_correct: where known for every row.
+    coin: uniform draws to use in place of a random source, if the table has them.
+    """
+
+    uncertainty: Vector
+    loss: Vector
+    draft_tokens: Vector | None = None
+    expert_tokens: Vector | None = None
+    expert_correct: Vector | None = None
+    coin: Vector | None = None
+
+    def __len__(self) -> int:
+        return len(self.uncertainty)
+
+    def take(self, rows: NDArray[Any]) -> "Table":
+        """The table with these rows only, by index or mask, in their order."""
+        columns = {name: getattr(self, name) for name in self.__slots__}
+        return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})
+
+    def expert_correct_only(self) -> "Table":
+        """The paper's filter: rows the expert gets right."""
+        if self.expert_correct is None:
+            raise TableError("--expert-correct-only needs the column expert_correct, filled in every row")
+        kept = self.take(self.expert_correct == 1.0)
+        if not len(kept):
+            raise TableError("the expert is right in no row: nothing is left to replay")
+        return kept
+
+
+def read_table(path: str | Path, score: str = "uncertainty") -> Table:
+    """Read a ``.csv``, ``.jsonl`` (each also ``.gz``) or ``.parquet`` file.
+
+    Parameters
+    ----------
+    path: the file.
+    score: the column with the uncertainty.
+    """
+    path = Path(path)
+    name = path.name.removesuffix(".gz")
+    try:
+        if name.endswith(".csv"):
+            with _text(path) as file:
+                return _collect(path, _csv_rows(path, file), score)
+        if name.endswith(".jsonl"):
+            with _text(path) as file:
+                return _collect(path, _json_rows(path, file), score)
+        if path.name.endswith(".parquet"):
+            return _collect(path, _parquet_rows(path), score)
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: cannot be read ({error})") from error
+    raise TableError(f"{path}: a table ends in .csv, .jsonl (each also .gz) or .parquet")
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[IO[str]]:
+    opener = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        yield file
+
+
+def _csv_rows(path: Path, file: IO[str]) -> Iterator[Row]:
+    reader = csv.DictReader(file)
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise TableError(f"{path}: line {reader.line_num} is not CSV ({error})") from error
+
+
+def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise TableError(f"{path}: row {number} is not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise TableError(f"{path}: row {number} must be a JSON object, got {line.strip()[:40]}")
+        yield row
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow.parquet as pq  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "parquet") from error
+    try:
+        for batch in pq.ParquetFile(path).iter_batches():
+            yield from batch.to_pylist()
+    except ValueError as error:  # pyarrow's errors are ValueErrors
+        raise TableError(f"{path}: cannot be read as Parquet ({error})") from error
+
+
+def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
+    columns: dict[str, array[float]] = {}
+    missing: set[str] = set()
+    for number, raw in enumerate(rows, start=1):
+        cells = _Cells(f"{path}: row {number}", {ALIASES.get(key, key): value for key, value in raw.items()})
+        values = cells.values(score)
+        if number == 1:
+            columns = {name: array("d") for name in values}
+        for name, column in columns.items():
+            value = values.get(name)
+            if value is None:
+                missing.add(name)
+            column.append(math.nan if value is None else value)
+    if not columns:
+        raise TableError(f"{path}: the table has no rows")
+    # A column that is not known in every row is not known.
+    return Table(**{name: np.array(column) for name, column in columns.items() if name not in missing})
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The cells of one row, and where they stand."""
+
+    place: str
+    row: Row
+
+    def values(self, score: str) -> dict[str, float | None]:
+        """The numbers a table keeps of this row; none where a cell is empty."""
+        if score not in self.row:
+            raise TableError(f"{self.place} has no column {score}; it has {', '.join(map(str, self.row))}")
+        values: dict[str, float | None] = {"uncertainty": self._number(score, 1.0), "loss": self._loss()}
+        for name in ("draft_tokens", "expert_tokens"):
+            if name in self.row:
+                values[name] = None if self._empty(name) else self._number(name, math.inf)
+        if "expert_correct" in self.row:
+            values["expert_correct"] = None if self._empty("expert_correct") else self._verdict("expert_correct")
+        if "coin" in self.row:
+            values["coin"] = None if self._empty("coin") else self._number("coin", 1.0)
+        return values
+
+    def _loss(self) -> float:
+        if "loss" in self.row:
+            return self._number("loss", 1.0)
+        if not {"draft_correct", "expert_correct"} <= set(self.row):
+            raise TableError(f"{self.place} has no column loss, nor draft_correct and expert_correct")
+        return float(self._verdict("expert_correct") == 1.0 and self._verdict("draft_correct") == 0.0)
+
+    def _empty(self, name: str) -> bool:
+        return self.row[name] in (None, "")
+
+    def _number(self, name: str, most: float) -> float:
+        value = self.row[name]
+        try:
+            # A verdict in the place of a number is a mistake worth hearing about.
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not (0.0 <= number <= most and math.isfinite(number)):
+            wanted = f"a number in [0, {most:g}]" if math.isfinite(most) else "a finite number of at least 0"
+            raise TableError(f"{self.place}, column {name}: {value!r} is not {wanted}")
+        return number
+
+    def _verdict(self, name: str) -> float:
+        value = str(self.row[name]).strip().lower()
+        if value not in TRUE + FALSE:
+            raise TableError(f"{self.place}, column {name}: {self.row[name]!r} is not 0 or 1")
+        return float(value in TRUE)
