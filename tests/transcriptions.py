@@ -83,7 +83,7 @@ def rounded_down(score: float, bits: int = 11, octaves: int = 40) -> float:
     if score < 2.0**-octaves:
         return 0.0
     mantissa, exponent = math.frexp(score)
-    return math.floor(mantissa * 2**bits) / 2**bits * 2.0**exponent
+    return math.ldexp(math.floor(math.ldexp(mantissa, bits)), exponent - bits)
 
 
 class PortfolioTranscription:

@@ -1,8 +1,11 @@
 """Sums booked at score levels, with one movable limit and the sums of everything below it."""
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
 
 # A level that has lost this much is dead: no threshold above it passes again. This keeps every sum
 # within 64 bits for ever, and errs on the careful side.
@@ -12,7 +15,7 @@ Test = Callable[[Sequence[int]], bool]
 
 
 class LossTable:
-    """Whole-number sums at score levels, in order, and a limit that moves among them.
+    """Whole-number sums at score levels, and a limit that moves among them.
 
     ``below`` holds the sums over all levels under ``limit``. The sums seen by a threshold are
     constant between two booked levels, so a limit only ever rests on a booked level or on the top.
@@ -29,64 +32,78 @@ class LossTable:
     (300, [2])
     """
 
-    __slots__ = ("below", "codes", "columns", "limit", "top")
+    __slots__ = ("_booked", "_places", "_sums", "_width", "below", "limit", "top")
 
     def __init__(self, width: int, top: int) -> None:
-        self.codes = array("H")
-        self.columns = tuple(array("q") for _ in range(width))
+        self._width = width
         self.top = top
+        # Which levels are booked, to find neighbours fast; where the sums of each level begin, in
+        # units of ``width``; and the sums, in the order in which levels were first booked. The
+        # first place belongs to no level, so that 0 can say "nowhere".
+        self._booked = bytearray(top + 1)
+        self._places = array("H", bytes(2 * (top + 1)))
+        self._sums = array("q", bytes(8 * width))
         self.limit = 0
         self.below = [0] * width
 
     def add(self, code: int, amounts: Sequence[int]) -> None:
         """Book ``amounts`` at a level; its negative takes them out again."""
-        index = bisect_left(self.codes, code)
-        if index == len(self.codes) or self.codes[index] != code:
-            self.codes.insert(index, code)
-            for column in self.columns:
-                column.insert(index, 0)
+        place = self._places[code]
+        if not place:
+            self._places[code] = place = len(self._sums) // self._width
+            self._booked[code] = 1
+            self._sums.extend([0] * self._width)
+        sums = self._sums
         counted = code < self.limit
-        for k, column in enumerate(self.columns):
-            was = column[index]
-            now = was + amounts[k]
-            if was <= DEAD or now < DEAD:
+        index = place * self._width
+        for k, amount in enumerate(amounts):
+            was = sums[index]
+            now = was + amount
+            if now < DEAD or was <= DEAD:
                 now = DEAD
-            column[index] = now
+            sums[index] = now
             if counted:
                 self.below[k] += now - was
+            index += 1
 
     def climb(self, passes: Test) -> None:
         """Raise the limit while the next stretch above it passes the test."""
-        index = bisect_left(self.codes, self.limit)
         while self.limit < self.top:
-            booked = index < len(self.codes) and self.codes[index] == self.limit
-            sums = [b + c[index] for b, c in zip(self.below, self.columns, strict=True)] if booked else self.below
+            place = self._places[self.limit]
+            sums = [b + s for b, s in zip(self.below, self._at(place), strict=True)] if place else self.below
             if not passes(sums):
                 return
-            index += booked
-            self.below = list(sums)
-            # A loss at score 1 lies above every threshold.
-            self.limit = min(self.codes[index], self.top) if index < len(self.codes) else self.top
+            self.below = sums
+            above = self._booked.find(1, self.limit + 1)
+            self.limit = above if above >= 0 else self.top
 
     def fall(self, passes: Test) -> None:
         """Lower the limit until the stretch just under it passes the test, or to 0."""
-        index = bisect_left(self.codes, self.limit)
         while self.limit and not passes(self.below):
-            index -= 1
-            if index < 0:
-                self.limit = 0
-                return
-            self.limit = self.codes[index]
-            self.below = [b - c[index] for b, c in zip(self.below, self.columns, strict=True)]
+            self.limit = max(self._booked.rfind(1, 0, self.limit), 0)
+            place = self._places[self.limit]
+            if place:
+                self.below = [b - s for b, s in zip(self.below, self._at(place), strict=True)]
 
     def sums_below(self, code: int) -> list[int]:
         """The sums over all levels under ``code``."""
-        index = bisect_left(self.codes, code)
-        return [sum(column[:index]) for column in self.columns]
+        total = [0] * self._width
+        for level in compress(range(code), self._booked):
+            total = [t + s for t, s in zip(total, self._at(self._places[level]), strict=True)]
+        return total
+
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The booked levels in order, and their sums, one row each."""
+        codes = np.flatnonzero(np.frombuffer(self._booked, dtype=np.uint8))
+        places = np.array(self._places, dtype=np.int64)[codes]
+        return codes, np.array(self._sums, dtype=np.int64).reshape(-1, self._width)[places]
 
     def rows(self) -> list[list[int]]:
         """The levels at which anything is booked: ``[code, sum, …]`` each."""
-        return [[code, *sums] for code, *sums in zip(self.codes, *self.columns, strict=True) if any(sums)]
+        codes, sums = self.arrays()
+        rows = np.column_stack((codes, sums))[sums.any(axis=1)]
+        plain: list[list[int]] = rows.tolist()
+        return plain
 
     def load(self, rows: Iterable[Sequence[int]], limit: int) -> None:
         """Take over the rows and the limit of another table."""
@@ -94,3 +111,6 @@ class LossTable:
             self.add(code, sums)
         self.limit = limit
         self.below = self.sums_below(limit)
+
+    def _at(self, place: int) -> Sequence[int]:
+        return self._sums[place * self._width : (place + 1) * self._width]

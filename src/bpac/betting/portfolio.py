@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from math import exp
+from operator import add
 from typing import Any
 
 from bpac.betting.ledger import Ledger, Round
@@ -93,9 +95,12 @@ class PortfolioWealth(Ledger):
 
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again; thresholds may rise."""
+        code = self._code(decision)
         changes = self._changes(decision.propensity, decision.least_propensity, loss)
-        self._table.add(self._code(decision), [-change for change in changes])
-        self._climb()
+        self._table.add(code, [-change for change in changes])
+        # The stretch just above the limit sees losses up to the limit, and no others.
+        if code <= self._table.limit:
+            self._climb()
 
     def log_wealth(self, threshold: float) -> float:
         """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K)."""
@@ -167,9 +172,11 @@ class PortfolioWealth(Ledger):
         return False
 
     def _log_mean(self, sums: Sequence[int]) -> float:
-        logs = [c + s for c, s in zip(self._common, sums, strict=True)]
+        logs = list(map(add, self._common, sums))
         most = max(logs)
-        total = sum([math.exp((log - most) / LOG_UNIT) for log in logs])
+        total = 0.0
+        for log in logs:
+            total += exp((log - most) / LOG_UNIT)
         return most / LOG_UNIT + math.log(total / len(logs))
 
 

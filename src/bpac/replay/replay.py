@@ -182,7 +182,7 @@ class Replay:
             workers = -1 if self.runs * len(self.table) > WORTH_WORKERS else 1
         parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
         results: Any = parallel(joblib.delayed(_metrics_of)(self, run) for run in range(self.runs))
-        return list(tqdm(results, total=self.runs, desc="replays", unit="run", leave=False, disable=self.runs == 1))
+        return list(tqdm(results, total=self.runs, desc="replays", unit="run", leave=False, mininterval=0.5))
 
 
 def _metrics_of(replay: Replay, run: int) -> Run:

@@ -104,7 +104,7 @@ class Validation:
         whole(streams, "streams", 1)
         parallel = joblib.Parallel(n_jobs=workers, batch_size="auto", return_as="generator")
         results: Any = parallel(joblib.delayed(self.stream)(seed + number) for number in range(streams))
-        return list(tqdm(results, total=streams, desc="streams", unit="stream", leave=False))
+        return list(tqdm(results, total=streams, desc="streams", unit="stream", leave=False, mininterval=0.5))
 
 
 def upper_95(violations: int, streams: int) -> float:

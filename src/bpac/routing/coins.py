@@ -8,7 +8,7 @@ import numpy as np
 
 from bpac.errors import InputError
 
-BLOCK = 1024
+BLOCK = 2048
 
 
 class Coins(Protocol):

@@ -201,11 +201,12 @@ class GainRates(Ledger):
         return round(self._terms.weighted_loss(loss, decision.propensity) * SUM_UNIT)
 
     def _look(self, threshold: float) -> None:
-        losses, traffic = (np.cumsum(np.frombuffer(column, dtype=np.int64)) for column in self._table.columns)
-        # Index i: all levels up to and including the i-th lie below the next one.
+        codes, sums = self._table.arrays()
+        # Row i: all levels up to and including the i-th, which lie below the next one.
+        losses, traffic = np.cumsum(sums, axis=0).T
         looks_safe = np.searchsorted(losses, self._terms.epsilon * self._rounds * SUM_UNIT, side="right")
         top = traffic[looks_safe - 1] if looks_safe else 0
-        level = np.searchsorted(np.frombuffer(self._table.codes, dtype=np.uint16), self.LEVELS.code(threshold))
+        level = np.searchsorted(codes, self.LEVELS.code(threshold))
         current = traffic[level - 1] if level else 0
         settings = self._settings
         # Without any accepted traffic there is everything to gain.

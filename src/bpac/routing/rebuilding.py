@@ -47,7 +47,7 @@ def follow(route: Route, entries: Iterable[Entry], first: int) -> int:
 
 
 def _resolve(route: Route, entry: Resolved, number: int) -> None:
-    decision = route.owed.get(entry.step) or route.given_up.get(entry.step)
+    decision = route.find(entry.step)
     if decision is None:
         known = "has no open outcome" if 1 <= entry.step <= route.step else "was never decided"
         raise JournalError(f"entry {number} resolves step {entry.step}, which {known}: an entry is missing or repeated")
@@ -75,8 +75,9 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
     if decision.step != route.step + 1:
         missing = "a decision is missing" if decision.step > route.step else "a decision is repeated"
         raise JournalError(f"entry {number} decides step {decision.step} after step {route.step}: {missing}")
-    for name in ("uncertainty", "threshold", "propensity", "least_propensity"):
-        _checked(getattr(decision, name), name, number)
+    for name, value in zip(Decision._fields[1:5], decision[1:5], strict=True):
+        if type(value) is not float or not 0.0 <= value <= 1.0:
+            _checked(value, name, number)
     for score in decision.uncertainties:
         _checked(score, "uncertainty", number)
     accepted = decision.uncertainty < decision.threshold

@@ -29,6 +29,7 @@ class Route:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.terms = settings.terms
+        self.floor = settings.exploration.floor
         self.shadow = settings.explore == "shadow"
         self.score_names = settings.policy.score_names
         self.certain_while_closed = settings.policy.certain_while_closed
@@ -40,11 +41,11 @@ class Route:
         self.expert_calls = 0
         self.drafts_served = 0
         self.forfeits: Counter[str] = Counter()
-        # Audits without an outcome, and those given up whose outcome would still be taken.
+        # The latest audit, as long as no later decision needs to know its outcome; the earlier ones
+        # without an outcome, all charged; and those given up whose outcome would still be taken.
+        self.uncharged: Decision | None = None
         self.owed: dict[int, Decision] = {}
         self.given_up: dict[int, Decision] = {}
-        # The latest audit, as long as no later decision needs to know its outcome.
-        self.uncharged: Decision | None = None
         self.epoch = 0
         self._start_epoch()
 
@@ -79,7 +80,7 @@ class Route:
 
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""
-        self.step = step = decision.step
+        self.step = decision.step
         self.game.decided(decision)
         if self._learner is not None:
             self._learner.decided(decision)
@@ -87,37 +88,43 @@ class Route:
             self.drafts_served += 1
         if decision.call_expert:
             self.expert_calls += 1
-            self.owed[step] = self.uncharged = decision
-            if len(self.owed) + len(self.given_up) > self._max_owed:
-                self._make_room()
+            self.uncharged = decision
         elif self.alarm is not None and decision.epoch == self.epoch:
             self.alarm.fade(decision.least_propensity)
 
     def charge(self) -> None:
         """Count the latest audit as loss 1: its outcome did not come in time."""
         decision = self.uncharged
-        if decision is not None:
-            self.uncharged = None
-            for account in self._accounts if decision.epoch == self.epoch else self._lasting:
-                account.charge(decision)
+        if decision is None:
+            return
+        self.uncharged = None
+        self.owed[decision.step] = decision
+        for account in self._accounts if decision.epoch == self.epoch else self._lasting:
+            account.charge(decision)
+        if len(self.owed) > self._max_owed:
+            # Give up on the oldest, so that a route's memory is bounded.
+            self.forfeited(self.owed[next(iter(self.owed))], CROWDED_OUT, draft_served=False)
 
     def resolved(self, decision: Decision, loss: float) -> None:
         """Apply the outcome of an audit that is owed or given up."""
-        given_up = self.given_up.pop(decision.step, None) if self.given_up else None
-        if given_up is None:
-            del self.owed[decision.step]
         current = decision.epoch == self.epoch
-        accounts = self._accounts if current else self._lasting
-        if decision is not self.uncharged:
-            for account in accounts:
-                account.refund(decision, loss)
-        else:
+        news = True
+        if decision is self.uncharged:
             self.uncharged = None
             if loss > 0.0 or not self._commutes:
-                for account in accounts:
+                for account in self._accounts if current else self._lasting:
                     account.resolve(decision, loss)
-        if current and given_up is None:
-            self._sound(decision, loss)
+        else:
+            news = self.owed.pop(decision.step, None) is not None
+            if not news:
+                del self.given_up[decision.step]
+            for account in self._accounts if current else self._lasting:
+                account.refund(decision, loss)
+        if current and news and self.alarm is not None:
+            if loss == 0.0 or decision.uncertainty >= decision.threshold:
+                self.alarm.fade(decision.least_propensity)
+            else:
+                self._sound(self.alarm, decision, loss)
 
     def forfeited(self, decision: Decision, cause: str, draft_served: bool) -> None:
         """Give up on the outcome of an owed audit: it keeps its charge."""
@@ -131,8 +138,10 @@ class Route:
             account.forfeit(decision)
         if self._commutes:
             self.given_up[decision.step] = decision
-        if current:
-            self._sound(decision, 1.0)
+            if len(self.given_up) > self._max_owed:
+                del self.given_up[next(iter(self.given_up))]
+        if current and self.alarm is not None:
+            self._sound(self.alarm, decision, 1.0)
 
     def learned(self, row: Labelled) -> None:
         """Apply a row of labelled history: a round in which every query went to the expert."""
@@ -152,6 +161,12 @@ class Route:
         for account in self._accounts[1:]:  # nothing was served
             account.decided(decision)
             account.resolve(decision, row.loss)
+
+    def find(self, step: int) -> Decision | None:
+        """The audit of that step, if its outcome would still be taken."""
+        if self.uncharged is not None and self.uncharged.step == step:
+            return self.uncharged
+        return self.owed.get(step) or self.given_up.get(step)
 
     def certificate(self) -> Certificate:
         """Bounds on the loss served so far."""
@@ -195,18 +210,8 @@ class Route:
         if self.alarm:
             self.alarm.load(state["alarm"])
 
-    def _sound(self, decision: Decision, loss: float) -> None:
+    def _sound(self, alarm: DriftAlarm, decision: Decision, loss: float) -> None:
         """Tell the alarm what came of an audit of this epoch."""
-        if self.alarm is not None:
-            self.alarm.known(decision, loss)
-            if self.alarm.rings:
-                self._start_epoch()
-
-    def _make_room(self) -> None:
-        """Let go of the oldest round that still waits, so that a route's memory is bounded."""
-        if self.given_up:
-            del self.given_up[next(iter(self.given_up))]
-        else:
-            oldest = self.owed[next(iter(self.owed))]
-            self.forfeited(oldest, CROWDED_OUT, draft_served=False)
-            self.given_up.pop(oldest.step, None)
+        alarm.known(decision, loss)
+        if alarm.rings:
+            self._start_epoch()

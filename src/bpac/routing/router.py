@@ -59,7 +59,7 @@ class Router:
         exploration: Exploration | None = None,
         explore: Literal["serve", "shadow"] = "serve",
         alpha_epochs: Literal["each", "all"] = "each",
-        max_owed: int = 8192,
+        max_owed: int = 4096,
         seed: int | None = None,
         coins: Coins | None = None,
         journal: Write | None = None,
@@ -76,7 +76,6 @@ class Router:
     def _start(self, route: Route, entries: int, seed: int | None, coins: Coins | None, journal: Write | None) -> None:
         self._route = route
         self._entries = entries
-        self._floor = route.settings.exploration.floor
         self._coins = coins or SeededCoins(seed)
         self._draws: list[float] = []
         self._journal = journal
@@ -105,6 +104,7 @@ class Router:
     @property
     def owed(self) -> tuple[Decision, ...]:
         """The audits that wait for their outcome, oldest first."""
+        self._route.charge()
         return tuple(self._route.owed.values())
 
     def decide(self, uncertainty: float | Mapping[str, float]) -> Decision:
@@ -128,7 +128,7 @@ class Router:
         # The threshold first, then the step: a threshold may be stale, never from the future.
         threshold = route.game.threshold
         step = route.step + 1
-        rate = self._floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
+        rate = route.floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
         alarm = route.alarm
         if alarm is not None and rate < alarm.careful_rate:
             rate = alarm.careful_rate
@@ -167,7 +167,7 @@ class Router:
         """
         if type(loss) is not float or not 0.0 <= loss <= 1.0:
             loss = fraction(loss, "loss")
-        if type(decision) is not Decision or self._route.owed.get(decision.step) is not decision:
+        if decision is not self._route.uncharged:
             decision = self._find(decision)
         if self._journal is not None:
             self._write(Resolved(decision.step, loss))
@@ -275,7 +275,7 @@ class Router:
         if not isinstance(decision, Decision):
             raise ObservationError(f"observe and forfeit take the Decision that decide returned, got {decision!r}")
         step = decision.step
-        found = self._route.owed.get(step) or self._route.given_up.get(step)
+        found = self._route.find(step)
         if found is not None:
             if found != decision:
                 raise UnknownStep(f"this router decided step {step} differently: hand in the Decision it returned")

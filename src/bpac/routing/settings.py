@@ -37,7 +37,8 @@ class Settings:
     exploration: with which least probability the expert is called.
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
     alpha_epochs: whether each epoch after a drift alarm has level α, or all together.
-    max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up.
+    max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up. As many that were
+        given up are remembered, in case their outcome comes after all.
     """
 
     epsilon: float
@@ -46,7 +47,7 @@ class Settings:
     exploration: Exploration
     explore: Literal["serve", "shadow"] = "serve"
     alpha_epochs: Literal["each", "all"] = "each"
-    max_owed: int = 8192
+    max_owed: int = 4096
 
     def __post_init__(self) -> None:
         open_fraction(self.epsilon, "epsilon")

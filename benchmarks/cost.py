@@ -1,0 +1,128 @@
+"""What a round costs: every policy beside a plain transcription of Algorithm 1, in one run.
+
+    python -m benchmarks.cost [--quick]
+
+All figures are ratios within the run: the machine's speed and its other work cancel out.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.transcription import transcription
+from bpac.replay.delays import Delay
+from bpac.replay.laws import Law, PowerLaw
+from bpac.replay.records import Table
+from bpac.replay.replay import Replay
+from bpac.routing.coins import SeededCoins
+from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio
+from bpac.routing.router import Router
+
+LAW: Law = PowerLaw(most=0.5, power=1.5)
+ROWS = 4628  # the length of the paper's MATH stream
+EPSILON, ALPHA = 0.08, 0.1
+
+
+def policies() -> dict[str, Policy]:
+    """Every policy by name, the portfolio once for each memory."""
+    named = {name: policy for name, policy in POLICIES.items() if name not in ("portfolio", "oracle")}
+    memories: dict[str, Policy] = {
+        "portfolio (alarmed)": Portfolio(memory="alarmed"),
+        "portfolio (latched)": Portfolio(memory="latched"),
+        "portfolio (revocable)": Portfolio(memory="revocable"),
+        "portfolio (any stream)": Portfolio(assume="any"),
+    }
+    return memories | named | {"oracle": Fixed(threshold=0.3, explores=0.05)}
+
+
+def play(policy: Policy, uncertainties: list[float], losses: list[float], seed: int) -> float:
+    """Seconds for a stream through a fresh router."""
+    router = Router(EPSILON, ALPHA, policy, coins=SeededCoins(seed))
+    decide, observe = router.decide, router.observe
+    start = time.perf_counter()
+    for uncertainty, loss in zip(uncertainties, losses, strict=True):
+        decision = decide(uncertainty)
+        if decision.call_expert:
+            observe(decision, loss)
+    return time.perf_counter() - start
+
+
+def timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def cost_per_round(repeats: int) -> None:
+    """Microseconds per decide + observe; the best of several interleaved runs each."""
+    rng = np.random.default_rng(0)
+    uncertainty, loss = LAW.draw(ROWS, rng)
+    us, ls, coins = uncertainty.tolist(), loss.tolist(), rng.random(ROWS).tolist()
+    best = dict.fromkeys(["transcription", *policies()], np.inf)
+    for repeat in tqdm(range(repeats), desc="cost per round", unit="pass", leave=False):
+        best["transcription"] = min(best["transcription"], timed(lambda: transcription(us, ls, coins)))
+        for name, policy in policies().items():
+            best[name] = min(best[name], play(policy, us, ls, repeat))
+    print(f"{'decide + observe':24}  {'µs a round':>10}  {'times faster':>12}")
+    for name, seconds in best.items():
+        print(f"{name:24}  {1e6 * seconds / ROWS:10.2f}  {best['transcription'] / seconds:12.1f}")
+
+
+def replays(runs: int) -> None:
+    """Shuffled replays of one table, everything included, in one process."""
+    rng = np.random.default_rng(0)
+    table = Table(*LAW.draw(ROWS, rng))
+
+    def ours() -> None:
+        start = lambda coins: Router(EPSILON, ALPHA, coins=coins)  # noqa: E731
+        Replay(table, start, runs=runs, delay=Delay()).all(workers=1)
+
+    def theirs() -> None:
+        for _ in tqdm(range(runs), desc="transcription", unit="run", leave=False):
+            rows = rng.permutation(ROWS)
+            transcription(table.uncertainty[rows].tolist(), table.loss[rows].tolist(), rng.random(ROWS).tolist())
+
+    seconds, yardstick = timed(ours), timed(theirs)
+    print(
+        f"\n{runs} shuffled replays of {ROWS} rows: portfolio {seconds:.2f} s, transcription {yardstick:.2f} s", end=""
+    )
+    print(f" ({yardstick / seconds:.1f} times faster)")
+
+
+def flatness(policy: Policy, name: str, rounds: int) -> None:
+    """Cost of the rounds around the ten-thousandth and around the last."""
+    rng = np.random.default_rng(0)
+    router = Router(EPSILON, ALPHA, policy, coins=SeededCoins(0))
+    block = 10_000
+    costs = []
+    for _ in tqdm(range(rounds // block), desc=f"{name}, {rounds:,} rounds", unit="block", leave=False):
+        uncertainty, loss = LAW.draw(block, rng)
+        us, ls = uncertainty.tolist(), loss.tolist()
+        start = time.perf_counter()
+        for u, l in zip(us, ls, strict=True):  # noqa: E741
+            decision = router.decide(u)
+            if decision.call_expert:
+                router.observe(decision, l)
+        costs.append(1e6 * (time.perf_counter() - start) / block)
+    # The first block holds the warm-up; medians over a few blocks keep other processes out.
+    early, late = float(np.median(costs[1:6])), float(np.median(costs[-5:]))
+    print(f"{name:24}  {early:10.2f}  {late:10.2f}  {late / early:6.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and rounds")
+    quick = parser.parse_args().quick
+    cost_per_round(repeats=3 if quick else 10)
+    replays(runs=20 if quick else 100)
+    rounds = 500_000 if quick else 10_000_000
+    print(f"\n{'flat in time: µs a round':24}  {'at 10,000':>10}  {f'at {rounds:,}':>10}   ratio")
+    for name in ("portfolio (alarmed)", "portfolio (revocable)", "budget", "paper"):
+        flatness(policies()[name], name, rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+from collections import defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bpac.betting.loss_table import DEAD, LossTable
+
+TOP = 20
+Operation = tuple[str, int, int, int]
+operations = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(0, TOP), st.integers(1, 5), st.integers(0, 3)),
+        st.tuples(st.just("take out"), st.integers(0, 50), st.just(0), st.just(0)),
+        st.tuples(st.sampled_from(["climb", "fall", "find"]), st.integers(0, 40), st.just(0), st.just(0)),
+    ),
+    max_size=60,
+)
+
+
+class Model:
+    """The same table as a dict, summed afresh for every question."""
+
+    def __init__(self) -> None:
+        self.booked: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+
+    def add(self, code: int, amounts: tuple[int, int]) -> None:
+        """Book amounts at a level."""
+        self.booked[code] = [was + amount for was, amount in zip(self.booked[code], amounts, strict=True)]
+
+    def below(self, limit: int) -> list[int]:
+        """The sums over all levels under a limit."""
+        return [sum(sums[k] for code, sums in self.booked.items() if code < limit) for k in range(2)]
+
+    def largest(self, most: int) -> int:
+        """The largest limit whose first sum is at most ``most``; nothing is booked below 0."""
+        return max(limit for limit in range(TOP + 1) if self.below(limit)[0] <= most)
+
+
+@given(operations=operations)
+def test_the_table_agrees_with_a_dict(operations: list[Operation]) -> None:
+    """After any bookings and moves the limit and its sums are what a plain sum over a dict says."""
+    table, model = LossTable(2, TOP), Model()
+    bookings: list[tuple[int, tuple[int, int]]] = []
+    for name, number, first, second in operations:
+        before = table.limit
+        if name == "add":
+            bookings.append((number, (first, second)))
+            table.add(number, (first, second))
+            model.add(number, (first, second))
+        elif name == "take out" and bookings:
+            code, amounts = bookings.pop(number % len(bookings))
+            table.add(code, [-amount for amount in amounts])
+            model.add(code, (-amounts[0], -amounts[1]))
+        elif name in ("fall", "find"):
+            table.fall(lambda sums, most=number: sums[0] <= most)  # type: ignore[misc]
+            assert table.limit <= before
+            assert table.limit == 0 or table.below[0] <= number
+            assert table.limit == before or table.limit <= model.largest(number)
+        if name in ("climb", "find"):
+            fits = model.below(table.limit)[0] <= number
+            start = table.limit
+            table.climb(lambda sums, most=number: sums[0] <= most)  # type: ignore[misc]
+            assert table.limit == (model.largest(number) if fits else start)
+        assert table.below == model.below(table.limit)
+        assert [table.sums_below(code) for code in range(TOP + 1)] == [model.below(code) for code in range(TOP + 1)]
+        assert table.limit in {0, TOP} | set(model.booked)
+
+
+@given(operations=operations)
+def test_a_table_survives_its_rows(operations: list[Operation]) -> None:
+    """Rows and limit make the same table again, without the levels at which nothing is left."""
+    table = LossTable(2, TOP)
+    for name, number, first, second in operations:
+        if name == "add":
+            table.add(number, (first, second))
+        elif name == "take out":
+            for code, *sums in table.rows()[:1]:
+                table.add(code, [-amount for amount in sums])
+        else:
+            table.fall(lambda sums, most=number: sums[0] <= most)  # type: ignore[misc]
+            table.climb(lambda sums, most=number: sums[0] <= most)  # type: ignore[misc]
+    copy = LossTable(2, TOP)
+    copy.load(table.rows(), table.limit)
+    assert (copy.rows(), copy.limit, copy.below) == (table.rows(), table.limit, table.below)
+    assert all(any(sums) for _, *sums in table.rows())
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["above the limit", "below the limit"])
+def test_a_dead_level_stays_dead(counted: bool) -> None:
+    """A level that lost too much for 64 bits stops there for ever, and its sums stay consistent."""
+    table = LossTable(1, TOP)
+    if counted:
+        table.climb(lambda sums: True)
+    for _ in range(9):
+        table.add(3, [DEAD // 2])
+    for _ in range(9):
+        table.add(3, [-(DEAD // 2)])
+    assert table.rows() == [[3, DEAD]]
+    assert table.below == [DEAD if counted else 0]
+    assert table.sums_below(4) == [DEAD]
+
+
+def test_every_level_may_be_booked() -> None:
+    """The largest table there is has room for a booking at each of its 65,536 levels."""
+    table = LossTable(1, 65_535)
+    for code in range(65_536):
+        table.add(code, [code])
+    assert table.sums_below(65_535) == [sum(range(65_535))]
+    assert table.rows()[-1] == [65_535, 65_535]

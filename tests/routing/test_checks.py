@@ -1,0 +1,153 @@
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from bpac.betting.bets import FixedBet
+from bpac.betting.certificate import ServedLoss
+from bpac.betting.ledger import Round
+from bpac.betting.levels import EvenLevels, ListedLevels
+from bpac.betting.payoff import Terms
+from bpac.betting.portfolio import PortfolioWealth
+from bpac.betting.thresholds import PriorThreshold
+from bpac.routing import settings as settings_module
+from bpac.routing.checks import CHECKS, CheckFailed, check_bad_input, check_order, check_rebuild, check_refund
+from bpac.routing.exploration import Constant, Exploration, GainDriven
+from bpac.routing.games import FixedThreshold, Game
+from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
+
+
+@dataclass(frozen=True, slots=True)
+class Eager(Portfolio):
+    """A portfolio that explores where there is something to gain."""
+
+    @property
+    def exploration(self) -> Exploration:
+        """The schedule used unless told otherwise."""
+        return GainDriven(every=16)
+
+
+VARIANTS: dict[str, Policy] = {
+    **POLICIES,
+    "latched": Portfolio(memory="latched"),
+    "revocable": Portfolio(memory="revocable"),
+    "any stream": Portfolio(assume="any", levels=ListedLevels((0.2, 0.5, 0.8))),
+    "one fraction": Portfolio(fractions=(0.5,), levels=EvenLevels(101)),
+    "two scores": Portfolio(scores={"entropy": 0.5, "margin": 0.5}),
+    "three scores, revocable": Portfolio(memory="revocable", scores={"a": 0.2, "b": 0.3, "c": 0.5}),
+    "two scores, any stream": Portfolio(assume="any", scores={"a": 0.5, "b": 0.5}),
+    "fixed bet": Paper(bet=FixedBet(0.05), grid=EvenLevels(101)),
+    "few points and a prior": Paper(rule=PriorThreshold((3.0, 2.0, 1.0)), grid=EvenLevels(3)),
+    "early budget": Budget(first=1),
+    "coarse naive": Naive(EvenLevels(11)),
+    "hoeffding over the grid": Hoeffding(union=True),
+    "small calibration set": Offline(size=50, bound="betting"),
+    "half": Fixed(0.5, explores=0.1),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_policy_does_what_every_policy_must(name: str, check: Callable[[Policy], None]) -> None:
+    """Rebuilding, order of arrival, refunds and bad input: one set of checks for all policies."""
+    check(VARIANTS[name])
+
+
+@pytest.fixture
+def known_kinds(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The kinds a router accepts, open for more."""
+    kinds = dict(settings_module.KINDS)
+    monkeypatch.setattr(settings_module, "KINDS", kinds)
+    return kinds
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_exploration_that_learns_passes_the_checks(
+    check: Callable[[Policy], None], known_kinds: dict[str, Any]
+) -> None:
+    """Rates that follow the rounds are rebuilt with them."""
+    known_kinds["Eager"] = Eager
+    check(Eager())
+
+
+class Forgetful(PortfolioWealth):
+    """Wealth that takes out less than it booked."""
+
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take out a part of the charge only."""
+        super().remove(decision, loss / 2.0)
+
+
+class Amnesiac(FixedThreshold):
+    """A game that counts rounds and forgets its count when it is loaded."""
+
+    rounds = 0
+
+    def decided(self, decision: Round) -> None:
+        """Count."""
+        self.rounds += 1
+
+    def state(self) -> dict[str, Any]:
+        """The count too."""
+        return {"threshold": self.threshold, "rounds": self.rounds}
+
+
+class LastWord(FixedThreshold):
+    """A threshold that is the last loss seen."""
+
+    def refund(self, decision: Round, loss: float) -> None:
+        """Believe the latest."""
+        self.threshold = loss
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A policy with a game of the test's choice."""
+
+    game: ClassVar[Callable[[], Game]]
+    certain_while_closed: ClassVar[bool] = True
+    commutes: ClassVar[bool] = True
+    exploration: Exploration = Constant(0.2)
+    alarm: None = None
+    score_names: tuple[str, ...] = ()
+
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+        """Start the broken game."""
+        return type(self).game()
+
+
+def forgetful() -> Game:
+    """A wealth whose refunds do not undo their charges."""
+    return Forgetful(Terms(0.15, 0.2), 1.0, (0.5,), EvenLevels(11), latched=False)
+
+
+@pytest.mark.parametrize(
+    ("check", "game", "claim"),
+    [
+        (check_rebuild, lambda: Amnesiac(0.5), "a snapshot is as good as the journal"),
+        (check_order, lambda: LastWord(0.5), "the order of arrival leaves no trace"),
+        (check_refund, forgetful, "a refund undoes its charge"),
+    ],
+)
+def test_a_policy_that_does_not_is_caught(
+    check: Callable[[Policy], None],
+    game: Callable[[], Game],
+    claim: str,
+    known_kinds: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each check fails on a game made to break it, and says which claim did not hold."""
+    known_kinds["Broken"] = Broken
+    monkeypatch.setattr(Broken, "game", staticmethod(game), raising=False)
+    with pytest.raises(CheckFailed, match=f"not so: {claim}"):
+        check(Broken())
+
+
+def test_a_policy_that_takes_bad_scores_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The check of bad input fails where a router takes what is no number in [0, 1]."""
+    monkeypatch.setattr("bpac.routing.router.fraction", lambda value, name: 0.5)
+    with pytest.raises(CheckFailed, match="is refused"):
+        check_bad_input(POLICIES["portfolio"])

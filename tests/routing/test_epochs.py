@@ -1,0 +1,161 @@
+import json
+import math
+from typing import Any
+
+import pytest
+
+from bpac import Decision, Router
+from bpac.routing.journal import Entry
+from bpac.routing.policies import Portfolio
+from tests.transcriptions import PortfolioTranscription
+
+EPSILON, ALPHA = 0.1, 0.1
+POINTS = (0.01, 0.3, 0.5, 0.51, 1.0)
+
+
+def opened(**settings: Any) -> Router:
+    """A router whose threshold is 1 after an easy beginning."""
+    router = Router(EPSILON, ALPHA, **{"seed": 5, **settings})
+    while router.threshold < 1.0:
+        router.observe(router.decide(0.5), 0.0)
+    return router
+
+
+def audit(router: Router) -> Decision:
+    """Decide until the expert is called."""
+    while not (decision := router.decide(0.5)).call_expert:
+        pass
+    return decision
+
+
+def ring(router: Router) -> None:
+    """Lose every audit until the alarm starts a new epoch."""
+    epoch = router.epoch
+    while router.epoch == epoch:
+        router.observe(audit(router), 1.0)
+
+
+def wealth(router: Router) -> list[float]:
+    """Log-wealth at some thresholds."""
+    return [router.log_wealth(point) for point in POINTS]
+
+
+def test_a_reset_starts_afresh() -> None:
+    """After the alarm the threshold is 0, the wealth is 1 everywhere, and the warm-up begins again."""
+    router = opened()
+    while router.decide(0.5).propensity != 0.05:
+        pass
+    before = router.step
+    ring(router)
+    assert before < router.step < before + 2000
+    assert (router.epoch, router.threshold, wealth(router)) == (2, 0.0, [0.0] * len(POINTS))
+    assert router.summary()["alarm"] == 1.0
+    while router.threshold < 1.0:
+        router.observe(router.decide(0.5), 0.0)
+    assert router.decide(0.5).propensity == 0.7
+
+
+def test_an_alarm_makes_the_router_look_harder_before_it_resets() -> None:
+    """At level 5 exploration rises to 0.5 for the coming rounds, and the decision says so."""
+    router = opened()
+    while router.decide(0.5).propensity != 0.05:
+        pass
+    router.observe(audit(router), 1.0)
+    while router.summary()["alarm"] < 5.0:
+        router.observe(audit(router), 1.0)
+    decision = router.decide(0.5)
+    assert (decision.propensity, decision.least_propensity, router.epoch) == (0.5, 0.5, 1)
+
+
+@pytest.mark.parametrize("outcome", ["lost", "won", "given up", "given up and won"])
+def test_a_late_outcome_leaves_the_new_epoch_alone(outcome: str) -> None:
+    """A round belongs to the epoch it was decided in: later it counts for what was served and for nothing else."""
+    router = opened()
+    late = [audit(router) for _ in range(3)]
+    ring(router)
+    assert {decision.epoch for decision in late} == {1}
+    router.observe(router.decide(0.5), 0.0)
+    before, level, served = wealth(router), router.summary()["alarm"], router.snapshot()["state"]["served"]
+    for decision in late:
+        if outcome.startswith("given up"):
+            router.forfeit(decision)
+        if outcome != "given up":
+            router.observe(decision, float(outcome == "lost"))
+    assert (wealth(router), router.summary()["alarm"], router.threshold) == (before, level, 0.0)
+    # Whoever was charged loss 1 and lost 1 has the same upper bound as before.
+    assert (router.snapshot()["state"]["served"]["upper"] == served["upper"]) == (not outcome.endswith("won"))
+
+
+def test_an_audit_that_is_open_during_a_reset_is_charged_to_its_own_epoch() -> None:
+    """The latest audit, still open while an earlier one rings the alarm, costs the new epoch nothing."""
+    router = opened()
+    waiting = [audit(router) for _ in range(60)]
+    latest = waiting.pop()
+    for decision in waiting:
+        if router.epoch == 1:
+            router.observe(decision, 1.0)
+    assert router.epoch == 2
+    assert wealth(router) == [0.0] * len(POINTS)
+    router.observe(latest, 1.0)
+    assert wealth(router) == [0.0] * len(POINTS)
+
+
+def test_forfeits_ring_the_alarm() -> None:
+    """An expert that always fails is a drift as well: rounds that are given up count as loss 1."""
+    router = opened()
+    while router.epoch == 1:
+        router.forfeit(audit(router), "expert failed")
+    assert router.summary()["forfeits"]["expert failed"] > 3
+
+
+def test_an_outcome_after_all_does_not_sound_twice() -> None:
+    """The alarm hears of a round once: when it was given up, and not again when its loss comes after all."""
+    router = opened()
+    decision = audit(router)
+    router.forfeit(decision)
+    level = router.summary()["alarm"]
+    router.observe(decision, 1.0)
+    assert router.summary()["alarm"] == level > 1.0
+
+
+@pytest.mark.parametrize("alpha_epochs", ["each", "all"])
+def test_the_level_of_each_epoch(alpha_epochs: Any) -> None:
+    """Each epoch has level α, or all together: then epoch k has ``6α/(π²k²)`` and needs so many more rounds."""
+    router = Router(EPSILON, ALPHA, alpha_epochs=alpha_epochs, seed=5)
+    for epoch in (1, 2, 3):
+        level = ALPHA if alpha_epochs == "each" else 6 * ALPHA / (math.pi * epoch) ** 2
+        expected = PortfolioTranscription(EPSILON, level, 0.95, [0.5], latched=True)
+        while expected.threshold == 0.0:
+            assert (router.epoch, router.threshold) == (epoch, 0.0)
+            expected.settle(0.5, 1.0, 1.0, 0.0)
+            router.observe(router.decide(0.5), 0.0)
+        assert router.threshold == 1.0
+        ring(router)
+
+
+def test_a_later_epoch_is_rebuilt_and_resumed() -> None:
+    """Journal and snapshot bring back a router in its second epoch, old audits included."""
+    entries: list[Entry] = []
+    router = opened(journal=entries.append)
+    old = audit(router)
+    ring(router)
+    for _ in range(20):
+        audit(router)
+    snapshot = json.loads(json.dumps(router.snapshot()))
+    copies = [Router.rebuild(entries), Router.rebuild([], snapshot=snapshot)]
+    router.observe(old, 0.0)
+    for copy in copies:
+        copy.observe(old, 0.0)
+        assert copy.snapshot()["state"] == router.snapshot()["state"]
+        assert (copy.epoch, copy.decide(1.0).epoch) == (2, 2)
+
+
+@pytest.mark.parametrize("memory", ["latched", "revocable"])
+def test_without_the_alarm_there_is_one_epoch(memory: Any) -> None:
+    """A latched threshold stays through any losses; a revocable one falls with the wealth."""
+    router = opened(policy=Portfolio(memory=memory))
+    for _ in range(40):
+        router.observe(audit(router), 1.0)
+    assert router.epoch == 1
+    assert router.summary()["alarm"] is None
+    assert router.threshold == 1.0 if memory == "latched" else router.threshold <= 0.5

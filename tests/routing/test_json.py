@@ -1,0 +1,139 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bpac import Router
+from bpac.betting.alarm import AlarmSettings
+from bpac.betting.bets import AdaptiveBet, FixedBet
+from bpac.betting.levels import EvenLevels, ListedLevels, RelativeLevels
+from bpac.betting.thresholds import FixedSequence, PriorThreshold
+from bpac.routing.decision import Decision
+from bpac.routing.exploration import Constant, GainDriven, NoExploration, TwoStage
+from bpac.routing.journal import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json
+from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
+from bpac.routing.settings import Settings
+
+fractions = st.floats(0, 1)
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=6,
+)
+entries = st.one_of(
+    st.builds(Opened, st.dictionaries(st.text(), json_values, max_size=3)),
+    st.builds(Labelled, st.lists(fractions, min_size=1, max_size=3).map(tuple), fractions),
+    st.builds(
+        Decision,
+        step=st.integers(1),
+        uncertainty=fractions,
+        threshold=fractions,
+        propensity=fractions,
+        least_propensity=fractions,
+        call_expert=st.booleans(),
+        serve_draft=st.booleans(),
+        epoch=st.integers(1),
+        uncertainties=st.lists(fractions, max_size=3).map(tuple),
+    ),
+    st.builds(Resolved, st.integers(1), st.one_of(st.none(), fractions), st.text(), st.booleans()),
+)
+
+grids = st.builds(EvenLevels, st.integers(2, 1001))
+levels = st.one_of(
+    grids,
+    st.builds(RelativeLevels, st.integers(1, 11), st.integers(1, 30)),
+    st.builds(ListedLevels, st.lists(fractions, min_size=1, max_size=5).map(tuple)),
+)
+open_fractions = st.floats(0.01, 0.99)
+names = st.text(min_size=1).filter(lambda name: name != "kind")
+scores = st.lists(names, min_size=2, max_size=4, unique=True).map(lambda found: dict.fromkeys(found, 1 / len(found)))
+alarms = st.builds(AlarmSettings, st.floats(1.1, 9), open_fractions, st.floats(10, 1e5))
+policies: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from(list(POLICIES.values())),
+    st.builds(
+        Portfolio,
+        memory=st.sampled_from([None, "alarmed", "revocable", "latched"]),
+        fractions=st.lists(open_fractions, min_size=1, max_size=5).map(tuple),
+        levels=st.one_of(st.none(), levels),
+        scores=st.one_of(st.just({}), scores),
+        drift=alarms,
+    ),
+    st.builds(Portfolio, assume=st.just("any"), levels=levels),
+    st.builds(Budget, st.integers(1)),
+    st.builds(
+        Paper,
+        st.one_of(st.builds(AdaptiveBet, open_fractions), st.builds(FixedBet, open_fractions)),
+        st.one_of(
+            st.just(FixedSequence()),
+            st.builds(PriorThreshold, st.one_of(st.none(), st.lists(st.floats(0.1, 9), min_size=1).map(tuple))),
+        ),
+        grids,
+    ),
+    st.builds(Naive, grids),
+    st.builds(Hoeffding, st.booleans(), grids),
+    st.builds(Offline, st.integers(1), st.sampled_from([None, "betting", "clopper-pearson"])),
+    st.builds(Fixed, fractions, st.one_of(st.just(0.0), open_fractions)),
+)
+schedules: st.SearchStrategy[Any] = st.one_of(
+    st.builds(Constant, open_fractions),
+    st.builds(TwoStage, st.floats(0.5, 0.9), st.floats(0.01, 0.4), st.integers(0)),
+    st.builds(GainDriven, st.floats(0.1, 2), st.floats(0.01, 0.4), st.floats(0.5, 0.9), st.integers(1)),
+)
+
+
+@given(entry=entries)
+def test_an_entry_survives_its_line(entry: Entry) -> None:
+    """An entry written as one line of JSON and read back is the same value of the same kind."""
+    line = entry_to_json(entry)
+    assert "\n" not in line
+    copy = entry_from_json(line)
+    assert copy == entry
+    assert type(copy) is type(entry)
+
+
+@given(
+    settings=st.builds(
+        Settings,
+        epsilon=open_fractions,
+        alpha=open_fractions,
+        policy=policies,
+        exploration=schedules,
+        explore=st.sampled_from(["serve", "shadow"]),
+        alpha_epochs=st.sampled_from(["each", "all"]),
+        max_owed=st.integers(1),
+    )
+)
+def test_settings_survive_json(settings: Settings) -> None:
+    """Settings written as JSON and read back are equal, for every policy, schedule and part of them."""
+    assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+
+
+@pytest.mark.parametrize("policy", [Fixed(0.5), Offline()])
+def test_settings_without_exploration_survive_json(policy: Policy) -> None:
+    """Policies that never explore are written like the others."""
+    settings = Settings(0.1, 0.1, policy, NoExploration())
+    assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+
+
+def test_a_score_may_have_any_name() -> None:
+    """A score that happens to be called like a word of the format comes back too."""
+    settings = Router(0.1, policy=Portfolio(scores={"kind": 0.5, "entropy": 0.5})).settings
+    assert Settings.from_json(settings.to_json()) == settings
+
+
+def test_the_order_of_json_keys_means_nothing() -> None:
+    """A store that sorts the keys of objects, as JSON allows, gives the same router back, scores and all."""
+    entries: list[Entry] = []
+    policy = Portfolio(memory="revocable", scores={"margin": 0.5, "entropy": 0.5})
+    router = Router(0.3, 0.5, policy, seed=1, journal=entries.append)
+    for step in range(30):
+        decision = router.decide({"margin": 0.1, "entropy": 0.9})
+        if decision.call_expert:
+            router.observe(decision, float(step % 7 == 0))
+    assert isinstance(entries[0], Opened)
+    sorted_settings = json.loads(json.dumps(entries[0].settings, sort_keys=True))
+    rebuilt = Router.rebuild([Opened(sorted_settings), *entries[1:]], seed=1)
+    scores = {"margin": 0.2, "entropy": 0.8}
+    assert rebuilt.decide(scores)._asdict() == router.decide(scores)._asdict()
