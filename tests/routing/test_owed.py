@@ -105,11 +105,33 @@ def test_crowding_out_can_ring_the_alarm() -> None:
     router = Router(0.2, 0.1, seed=1, max_owed=5, journal=entries.append)
     while router.threshold < 1.0:
         router.observe(router.decide(0.5), 0.0)
+    decisions = []
     while router.epoch == 1:
-        router.decide(0.5)
-    assert router.owed[-1].epoch == 1
-    assert router.log_wealth(1.0) == 0.0
+        decisions.append(router.decide(0.5))
+    slow = PortfolioTranscription(0.2, 0.1, 0.95, [0.5])
+    for decision in decisions:
+        if decision.epoch == 2:
+            slow.settle(0.5, decision.propensity, decision.least_propensity, 1.0)
+    assert router.log_wealth(1.0) == pytest.approx(slow.log_wealth[-1], abs=1e-9)
+    assert router.summary()["forfeits"]["crowded out"] > 5
     assert Router.rebuild(entries).snapshot() == router.snapshot()
+
+
+@pytest.mark.parametrize("policy", ["portfolio", "paper"])
+def test_looking_changes_nothing(policy: str) -> None:
+    """A router that is looked at after every call ends like one that never was, also where rounds are crowded out."""
+    looked_at, left_alone = (Router(0.2, 0.1, policy, exploration=Constant(0.2), seed=1, max_owed=3) for _ in range(2))
+    for router in (looked_at, left_alone):
+        decisions = []
+        for step, score in enumerate(SCORES * 4):
+            decisions.append(router.decide(score))
+            if router is looked_at:
+                router.owed, router.threshold, router.summary(), router.snapshot()
+            if step % 6 == 5 and decisions[-2].call_expert:
+                router.observe(decisions[-2], 0.0)
+            if step % 6 == 2 and decisions[-1].call_expert:
+                router.observe(decisions[-1], 0.5)
+    assert looked_at.snapshot() == left_alone.snapshot()
 
 
 def test_an_early_outcome_cannot_latch_before_the_latest_audit_is_charged() -> None:

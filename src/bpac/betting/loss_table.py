@@ -3,6 +3,8 @@
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
+from operator import add as plus
+from operator import sub as minus
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,30 +49,34 @@ class LossTable:
         self.below = [0] * width
 
     def add(self, code: int, amounts: Sequence[int]) -> None:
-        """Book ``amounts`` at a level; its negative takes them out again."""
+        """Book ``amounts`` at a level; their negatives take them out again.
+
+        Of amounts below 0 the last must be the lowest: it alone is watched for the level's death.
+        """
         place = self._places[code]
         if not place:
             self._places[code] = place = len(self._sums) // self._width
             self._booked[code] = 1
             self._sums.extend([0] * self._width)
         sums = self._sums
-        counted = code < self.limit
         index = place * self._width
-        for k, amount in enumerate(amounts):
-            was = sums[index]
-            now = was + amount
-            if now < DEAD or was <= DEAD:
-                now = DEAD
-            sums[index] = now
-            if counted:
-                self.below[k] += now - was
+        last = index + self._width - 1
+        if sums[last] <= DEAD:
+            return
+        for amount in amounts:
+            sums[index] += amount
             index += 1
+        if sums[last] <= DEAD:
+            sums[last - self._width + 1 : last + 1] = array("q", [DEAD] * self._width)
+            self.below = self.sums_below(self.limit)
+        elif code < self.limit:
+            self.below = list(map(plus, self.below, amounts))
 
     def climb(self, passes: Test) -> None:
         """Raise the limit while the next stretch above it passes the test."""
         while self.limit < self.top:
             place = self._places[self.limit]
-            sums = [b + s for b, s in zip(self.below, self._at(place), strict=True)] if place else self.below
+            sums = list(map(plus, self.below, self._at(place))) if place else self.below
             if not passes(sums):
                 return
             self.below = sums
@@ -83,13 +89,13 @@ class LossTable:
             self.limit = max(self._booked.rfind(1, 0, self.limit), 0)
             place = self._places[self.limit]
             if place:
-                self.below = [b - s for b, s in zip(self.below, self._at(place), strict=True)]
+                self.below = list(map(minus, self.below, self._at(place)))
 
     def sums_below(self, code: int) -> list[int]:
         """The sums over all levels under ``code``."""
         total = [0] * self._width
         for level in compress(range(code), self._booked):
-            total = [t + s for t, s in zip(total, self._at(self._places[level]), strict=True)]
+            total = list(map(plus, total, self._at(self._places[level])))
         return total
 
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from math import exp
-from operator import add
+from operator import add as plus
 from typing import Any
 
 from bpac.betting.ledger import Ledger, Round
@@ -61,7 +60,7 @@ class PortfolioWealth(Ledger):
     ) -> None:
         self._terms = terms
         self._bar = bar
-        self._fractions = tuple(fractions)
+        self._fractions = tuple(sorted(fractions))  # the boldest last, as the table of losses wants it
         self._levels = levels
         self._latched = latched
         self._score = score
@@ -172,12 +171,12 @@ class PortfolioWealth(Ledger):
         return False
 
     def _log_mean(self, sums: Sequence[int]) -> float:
-        logs = list(map(add, self._common, sums))
+        logs = list(map(plus, self._common, sums))
         most = max(logs)
         total = 0.0
         for log in logs:
-            total += exp((log - most) / LOG_UNIT)
-        return most / LOG_UNIT + math.log(total / len(logs))
+            total += math.exp((log - most) / LOG_UNIT)
+        return float(most / LOG_UNIT + math.log(total / len(logs)))
 
 
 class ConstantBoundWealth(PortfolioWealth):

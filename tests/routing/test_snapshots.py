@@ -1,0 +1,146 @@
+import copy
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from bpac import Router
+from bpac.errors import JournalError, SnapshotError
+from bpac.routing.journal import Entry, Resolved
+from bpac.routing.policies import POLICIES, Paper, Portfolio
+from bpac.routing.snapshot import verify_snapshot
+
+
+def played(steps: int = 80, policy: Any = "portfolio", **settings: Any) -> tuple[Router, list[Entry]]:
+    """A router in the middle of its work, and its journal."""
+    entries: list[Entry] = []
+    router = Router(0.3, 0.4, policy, seed=4, journal=entries.append, **settings)
+    router.warm_start([(0.2, 0.0), (0.9, 1.0)])
+    for step in range(steps):
+        decision = router.decide((step * 7 % 10) / 10)
+        if decision.call_expert and step % 5:
+            router.observe(decision, float(step % 9 == 0))
+        elif decision.call_expert and step % 2:
+            router.forfeit(decision, "timeout")
+    return router, entries
+
+
+def sealed(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The snapshot with a digest that fits it, as a program that means harm or well would write it."""
+    body = {key: value for key, value in snapshot.items() if key != "digest"}
+    return body | {"digest": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_snapshot_is_json_and_a_beginning(policy: str) -> None:
+    """Through a file and back, a snapshot and the later entries make the router that wrote them."""
+    router, entries = played(policy=policy)
+    snapshot = json.loads(json.dumps(router.snapshot()))
+    assert snapshot == router.snapshot()
+    for step in range(40):
+        decision = router.decide(step / 40)
+        if decision.call_expert:
+            router.observe(decision, float(step % 4 == 0))
+    later = entries[snapshot["entries"] :]
+    resumed = Router.rebuild(later, snapshot=snapshot, seed=4)
+    assert resumed.snapshot() == router.snapshot() == Router.rebuild(entries).snapshot()
+    assert resumed.decide(0.1) == router.decide(0.1)
+    verify_snapshot(snapshot, entries)
+
+
+def test_a_snapshot_counts_its_entries_with_or_without_a_journal() -> None:
+    """Whoever keeps no journal has written as many entries as one who does."""
+    router, entries = played()
+    silent = Router(0.3, 0.4, seed=4)
+    silent.warm_start([(0.2, 0.0), (0.9, 1.0)])
+    for entry in entries[3:]:
+        if isinstance(entry, Resolved):
+            decision = next(owed for owed in silent.owed if owed.step == entry.step)
+            silent.forfeit(decision, entry.cause) if entry.loss is None else silent.observe(decision, entry.loss)
+        else:
+            silent.decide(entry.uncertainty)  # type: ignore[union-attr]
+    assert router.snapshot()["entries"] == len(entries)
+    assert silent.snapshot() == router.snapshot()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: s["state"].update(step=3),
+        lambda s: s["settings"].update(epsilon=0.31),
+        lambda s: s.update(entries=5),
+        lambda s: s.update(digest="0" * 64),
+        lambda s: s.pop("digest"),
+        lambda s: s.update(note="harmless"),
+        lambda s: s["state"]["game"]["common"].reverse(),
+    ],
+)
+def test_a_damaged_snapshot_is_refused(damage: Any) -> None:
+    """One changed value breaks the digest, and the message says how to go on."""
+    router, entries = played()
+    snapshot = copy.deepcopy(router.snapshot())
+    damage(snapshot)
+    with pytest.raises(SnapshotError, match="the snapshot is damaged: leave it out and rebuild from the journal"):
+        Router.rebuild([], snapshot=snapshot)
+    with pytest.raises(SnapshotError, match="damaged"):
+        verify_snapshot(snapshot, entries)
+
+
+@pytest.mark.parametrize("snapshot", [{}, {"format": 2}, {"format": "1"}, [], "snapshot", 3, True])
+def test_what_is_no_snapshot_is_refused(snapshot: Any) -> None:
+    """Another format, or another thing, is refused with what to do instead."""
+    with pytest.raises(SnapshotError, match="this is no snapshot of format 1: leave it out"):
+        Router.rebuild([], snapshot=snapshot)
+
+
+def test_settings_of_a_snapshot_must_make_sense() -> None:
+    """A digest is no proof of sense: settings are checked like any others."""
+    snapshot = played()[0].snapshot()
+    for change in ({"epsilon": 2.0}, {"policy": {"kind": "Fixed", "threshold": 2.0}}):
+        with pytest.raises(SnapshotError, match="the snapshot has settings that cannot be used"):
+            Router.rebuild([], snapshot=sealed(snapshot | {"settings": snapshot["settings"] | change}))
+
+
+def test_a_snapshot_of_another_history_is_found_out() -> None:
+    """Folding the journal to the same place shows any other state, and where it differs."""
+    router, entries = played()
+    other, _ = played(policy=Portfolio(memory="latched"))
+    with pytest.raises(SnapshotError, match="differs from the journal in settings.policy"):
+        verify_snapshot(other.snapshot(), entries)
+    snapshot = router.snapshot()
+    for part, value in (("step", 81), ("expert_calls", 0), ("forfeits", {}), ("epoch_start", 0)):
+        changed = sealed(snapshot | {"state": snapshot["state"] | {part: value}})
+        with pytest.raises(SnapshotError, match=f"differs from the journal in state.{part}: rebuild from the journal"):
+            verify_snapshot(changed, entries)
+
+
+def test_a_snapshot_cannot_have_seen_more_than_the_journal() -> None:
+    """A journal shorter than the snapshot says so; one that is longer is read up to the snapshot's place."""
+    router, entries = played()
+    snapshot = router.snapshot()
+    with pytest.raises(SnapshotError, match=f"has seen {len(entries)} entries and the journal has {len(entries) - 3}"):
+        verify_snapshot(snapshot, entries[:-3])
+    router.decide(0.5)
+    verify_snapshot(snapshot, [*entries, entries[0]])
+
+
+def test_entries_after_a_snapshot_are_numbered_on() -> None:
+    """An error in what came after the snapshot names the entry's number in the whole journal."""
+    router, entries = played()
+    with pytest.raises(JournalError, match=f"entry {len(entries) + 1} resolves step 999"):
+        Router.rebuild([Resolved(999, 0.0)], snapshot=router.snapshot())
+
+
+def test_taking_a_snapshot_changes_nothing() -> None:
+    """A router that is photographed after every step goes on like one that is not."""
+    watched, alone = (Router(0.3, 0.4, Paper(), seed=4) for _ in range(2))
+    for step in range(60):
+        decisions = [router.decide(step / 60) for router in (watched, alone)]
+        watched.snapshot()
+        assert decisions[0] == decisions[1]
+        if decisions[0].call_expert:
+            watched.observe(decisions[0], float(step % 9 == 0))
+            alone.observe(decisions[1], float(step % 9 == 0))
+        watched.snapshot()
+    assert watched.snapshot() == alone.snapshot()
