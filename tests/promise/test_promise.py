@@ -35,9 +35,10 @@ class Start:
     wrong: type[PortfolioWealth] | None = None
 
     def __call__(self, coins: Coins, journal: Callable[[Entry], object] | None = None) -> Router:
+        """A fresh router."""
         router = Router(self.epsilon, ALPHA, named_policy(self.policy, self.memory), coins=coins, journal=journal)
         if self.wrong is not None:
-            router._route.game.__class__ = self.wrong  # type: ignore[assignment]
+            router._route.game.__class__ = self.wrong
         return router
 
 
@@ -123,7 +124,7 @@ class TiesAccepted(PortfolioWealth):
     __slots__ = ()
 
     @property
-    def threshold(self) -> float:  # type: ignore[override]
+    def threshold(self) -> float:
         """Just above the certified threshold: below it is what is not above the threshold."""
         return math.nextafter(self._levels.value(self._table.limit), 2.0) if self._table.limit else 0.0
 

@@ -7,7 +7,7 @@ from bpac import Router
 from bpac.errors import InputError
 from bpac.routing.coins import BLOCK, ListedCoins, SeededCoins
 from bpac.routing.journal import Entry, entry_from_json, entry_to_json
-from bpac.routing.policies import POLICIES
+from bpac.routing.policies import POLICIES, Fixed
 
 
 def at(coins: Any, step: int) -> float:
@@ -100,6 +100,5 @@ def test_a_router_rebuilt_with_its_seed_goes_on_with_its_coins(policy: str, stop
 
 def test_the_coin_decides_with_the_propensity() -> None:
     """The expert is called exactly if the draw lies below the propensity: at the propensity it is not."""
-    router = Router(0.1, policy="oracle", coins=ListedCoins([0.05, 0.0499999]))
-    router._route.game.threshold = 1.0
+    router = Router(0.1, policy=Fixed(1.0, explores=0.05), coins=ListedCoins([0.05, 0.0499999]))
     assert [router.decide(0.5).call_expert for _ in range(2)] == [False, True]

@@ -106,7 +106,7 @@ def test_a_snapshot_of_another_history_is_found_out() -> None:
     """Folding the journal to the same place shows any other state, and where it differs."""
     router, entries = played()
     other, _ = played(policy=Portfolio(memory="latched"))
-    with pytest.raises(SnapshotError, match="differs from the journal in settings.policy"):
+    with pytest.raises(SnapshotError, match=r"differs from the journal in settings\.policy"):
         verify_snapshot(other.snapshot(), entries)
     snapshot = router.snapshot()
     for part, value in (("step", 81), ("expert_calls", 0), ("forfeits", {}), ("epoch_start", 0)):
