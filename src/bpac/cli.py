@@ -6,7 +6,7 @@ import json
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class Start:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 fine, 1 failed, 2 wrong usage."""
-    parsed = _parser().parse_args(arguments)
+    parsed = build_parser().parse_args(arguments)
     try:
         result: int = parsed.run(parsed)
     except InputError as error:
@@ -73,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
     parser = argparse.ArgumentParser(prog="bpac", description="Spend LLM thinking only where it matters.")
     parser.add_argument("--version", action="version", version=f"bpac {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -105,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="replay a made-up stream and draw it")
     demo.add_argument("--figure", type=Path, default=Path("report/demo.png"), metavar="FILE", help="report/demo.png")
+    demo.add_argument("--json", action="store_true", help="one JSON object on standard output")
     demo.set_defaults(run=_demo)
     return parser
 
@@ -253,10 +255,14 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 def _demo(options: argparse.Namespace) -> int:
     results = run_demo(options.figure)
+    if options.json:
+        print(json.dumps({"figure": str(options.figure)} | {name: asdict(run) for name, run in results.items()}))
+        return 0
     print("policy       expert calls   loss served   tokens against always asking the expert")
     for name, run in results.items():
         tokens = "" if run.token_ratio is None else f"{run.token_ratio:10.1%}"
         print(f"{name:10}   {run.expert_call_rate:11.1%}   {run.empirical_risk:11.2%}   {tokens}")
+    print("The oracle knows every loss in advance; its risk is the limit, in expectation.")
     print(f"picture: {options.figure}")
     return 0
 

@@ -82,6 +82,13 @@ def test_even_levels_agree_with_plain_comparisons(count: int, data: st.DataObjec
             assert EvenLevels(count).code(score) == expected
 
 
+@pytest.mark.parametrize("count", [23, 24, 27, 40, 45, 1001])
+def test_every_grid_point_is_its_own_level(count: int) -> None:
+    """Rounding of a product, up or down, never moves a score on a grid point to its neighbour."""
+    levels = EvenLevels(count)
+    assert [levels.code(index / (count - 1)) for index in range(count)] == list(range(count))
+
+
 @pytest.mark.parametrize(("bits", "octaves"), [(0, 40), (17, 4), (11, 0), (16, 2), (11, 64), (11.0, 40), (True, 40)])
 def test_relative_levels_must_fit_two_bytes(bits: int, octaves: int) -> None:
     """Too many levels, and numbers that are no counts, are refused."""

@@ -12,7 +12,7 @@ operations = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.integers(0, TOP), st.integers(1, 5), st.integers(0, 3)),
         st.tuples(st.just("take out"), st.integers(0, 50), st.just(0), st.just(0)),
-        st.tuples(st.sampled_from(["climb", "fall", "find"]), st.integers(0, 40), st.just(0), st.just(0)),
+        st.tuples(st.sampled_from(["climb", "fall", "find"]), st.integers(-1, 40), st.just(0), st.just(0)),
     ),
     max_size=60,
 )
@@ -33,8 +33,8 @@ class Model:
         return [sum(sums[k] for code, sums in self.booked.items() if code < limit) for k in range(2)]
 
     def largest(self, most: int) -> int:
-        """The largest limit whose first sum is at most ``most``; nothing is booked below 0."""
-        return max(limit for limit in range(TOP + 1) if self.below(limit)[0] <= most)
+        """The largest limit whose first sum is at most ``most``; 0 if there is none."""
+        return max((limit for limit in range(TOP + 1) if self.below(limit)[0] <= most), default=0)
 
 
 @given(operations=operations)
@@ -88,17 +88,18 @@ def test_a_table_survives_its_rows(operations: list[Operation]) -> None:
 
 @pytest.mark.parametrize("counted", [False, True], ids=["above the limit", "below the limit"])
 def test_a_dead_level_stays_dead(counted: bool) -> None:
-    """A level that lost too much for 64 bits stops there for ever, and its sums stay consistent."""
-    table = LossTable(1, TOP)
+    """A level that lost too much for 64 bits dies in all its sums, for ever, and what is below it stays consistent."""
+    table = LossTable(2, TOP)
+    table.add(1, [-3, -5])
     if counted:
         table.climb(lambda sums: True)
     for _ in range(9):
-        table.add(3, [DEAD // 2])
+        table.add(3, [DEAD // 4, DEAD // 2])
     for _ in range(9):
-        table.add(3, [-(DEAD // 2)])
-    assert table.rows() == [[3, DEAD]]
-    assert table.below == [DEAD if counted else 0]
-    assert table.sums_below(4) == [DEAD]
+        table.add(3, [-(DEAD // 4), -(DEAD // 2)])
+    assert table.rows() == [[1, -3, -5], [3, DEAD, DEAD]]
+    assert table.below == ([DEAD - 3, DEAD - 5] if counted else [0, 0])
+    assert table.sums_below(4) == [DEAD - 3, DEAD - 5]
 
 
 def test_every_level_may_be_booked() -> None:

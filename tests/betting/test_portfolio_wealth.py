@@ -86,7 +86,7 @@ def moments(
 
 @pytest.mark.parametrize("levels", LEVELS, ids=repr)
 @pytest.mark.parametrize("constant", [False, True], ids=["own bounds", "one bound"])
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(rounds=rounds)
 def test_wealth_agrees_with_the_transcription_at_every_moment(
     rounds: list[Round], levels: Levels, constant: bool
@@ -101,7 +101,7 @@ def test_wealth_agrees_with_the_transcription_at_every_moment(
             assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(rounds=rounds)
 def test_a_latched_threshold_is_the_highest_so_far(rounds: list[Round]) -> None:
     """A threshold latches only on wealth that was really there: never between a decision and its outcome."""
@@ -114,6 +114,7 @@ def test_a_latched_threshold_is_the_highest_so_far(rounds: list[Round]) -> None:
         assert wealth.threshold == pytest.approx(highest, abs=1e-12)
 
 
+@settings(max_examples=30)
 @given(rounds=rounds)
 def test_wealth_never_rises_with_the_threshold(rounds: list[Round]) -> None:
     """``K(u)`` is non-increasing in u, between levels too, so that one point is all there is to find."""
@@ -126,6 +127,7 @@ def test_wealth_never_rises_with_the_threshold(rounds: list[Round]) -> None:
     assert all(low >= high for low, high in itertools.pairwise(logs))
 
 
+@settings(max_examples=50)
 @given(rounds=rounds, cut=st.integers(0, 25))
 def test_a_wealth_that_was_stopped_goes_on_as_if_it_never_was(rounds: list[Round], cut: int) -> None:
     """State taken at any moment and loaded elsewhere leads to the same bits and thresholds, late refunds included."""

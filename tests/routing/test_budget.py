@@ -61,11 +61,11 @@ def test_the_budget_is_that_of_section_7(kind: str) -> None:
 
 def test_the_budget_closes_when_it_is_spent() -> None:
     """When an easy stream turns, keeping drafts stops before the average served can pass ε, and resumes later."""
-    rows = drifting(500, turn=200)
+    rows = drifting(300, turn=150)
     thresholds, averages = play(rows, first=50)
     assert max(averages) <= EPSILON
-    assert thresholds[190] > 0.5
-    assert 0.0 in thresholds[200:]
+    assert thresholds[140] > 0.5
+    assert 0.0 in thresholds[150:]
 
 
 def test_what_is_owed_is_spent() -> None:

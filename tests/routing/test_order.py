@@ -76,7 +76,7 @@ def scattered(entries: list[Entry], data: st.DataObject) -> list[Entry]:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(queries=queries, seed=st.integers(0, 9), data=st.data())
 def test_outcomes_may_arrive_in_any_order(name: str, queries: list[Query], seed: int, data: st.DataObject) -> None:
     """Outcomes and forfeits that come after the last decision leave the same state in whatever order they come."""
@@ -85,7 +85,7 @@ def test_outcomes_may_arrive_in_any_order(name: str, queries: list[Query], seed:
 
 
 @pytest.mark.parametrize("name", ["revocable", "any stream", "paper", "paper with a prior", "hoeffding", "budget"])
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(queries=queries, seed=st.integers(0, 9), data=st.data())
 def test_outcomes_may_arrive_at_any_time(name: str, queries: list[Query], seed: int, data: st.DataObject) -> None:
     """Where no threshold latches, early and late outcomes of the same decisions end in the same state."""
@@ -93,7 +93,7 @@ def test_outcomes_may_arrive_at_any_time(name: str, queries: list[Query], seed: 
     assert state(scattered(entries, data)) == state(entries)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(queries=queries, seed=st.integers(0, 9), data=st.data())
 def test_wealth_that_is_owed_is_a_lower_bound(queries: list[Query], seed: int, data: st.DataObject) -> None:
     """While outcomes are missing, wealth is nowhere higher than it will be (MATH 5)."""
@@ -104,7 +104,7 @@ def test_wealth_that_is_owed_is_a_lower_bound(queries: list[Query], seed: int, d
         assert some.log_wealth(threshold) <= all_known.log_wealth(threshold)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(queries=queries, seed=st.integers(0, 9), data=st.data())
 def test_rates_that_learn_do_not_see_the_order(queries: list[Query], seed: int, data: st.DataObject) -> None:
     """Exploration driven by gain has the same state whatever order outcomes come in after the last decision."""

@@ -8,8 +8,8 @@ from bpac.routing.policies import Portfolio
 from tests.routing.streams import stream
 from tests.transcriptions import PortfolioTranscription
 
-ROWS = stream("binary", 900)
-NOISE = [row.uncertainty for row in stream("binary", 900, seed=9)]
+ROWS = stream("binary", 700)
+NOISE = [row.uncertainty for row in stream("binary", 700, seed=9)]
 SCORES = [{"noise": noise, "entropy": row.uncertainty} for noise, row in zip(NOISE, ROWS, strict=True)]
 SHARES = {"noise": 0.3, "entropy": 0.7}
 
@@ -59,7 +59,7 @@ def test_the_score_that_accepts_more_is_used() -> None:
         if decision.call_expert:
             several.observe(decision, row.loss)
     assert not any(used[:20])
-    assert all(used[-500:])
+    assert all(used[-300:])
     kept = several.snapshot()["state"]["game"]["accepted"]
     assert kept[1] > kept[0]
 

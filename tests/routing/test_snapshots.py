@@ -135,8 +135,8 @@ def test_entries_after_a_snapshot_are_numbered_on() -> None:
 def test_taking_a_snapshot_changes_nothing() -> None:
     """A router that is photographed after every step goes on like one that is not."""
     watched, alone = (Router(0.3, 0.4, Paper(), seed=4) for _ in range(2))
-    for step in range(60):
-        decisions = [router.decide(step / 60) for router in (watched, alone)]
+    for step in range(25):
+        decisions = [router.decide(step / 25) for router in (watched, alone)]
         watched.snapshot()
         assert decisions[0] == decisions[1]
         if decisions[0].call_expert:

@@ -40,9 +40,8 @@ def draw_replays(paths: Mapping[str, tuple[Table, Path]], epsilon: float, title:
         risk.plot(steps, 100.0 * np.cumsum(table.loss * path.serve_draft) / steps, **look)
         threshold.plot(steps, [decision.threshold for decision in path.decisions], **look)
     risk.axhline(100.0 * epsilon, color=COLOURS["limit"], linewidth=1.0)
-    risk.annotate(
-        f"ε = {epsilon:g}", (0.98, 100.0 * epsilon), xycoords=("axes fraction", "data"), ha="right", va="bottom"
-    )
+    at_limit = (0.98, 98.0 * epsilon)
+    risk.annotate(f"limit ε = {epsilon:g}", at_limit, xycoords=("axes fraction", "data"), ha="right", va="top")
     _label(calls, "Expert calls so far (%)", 0.0, 100.0)
     _label(risk, "Loss served so far (%)", 0.0, 120.0 * epsilon)
     _label(threshold, "Threshold", 0.0, 1.0)

@@ -5,9 +5,10 @@
 """
 
 import json
-import random
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from bpac.errors import BpacError, InputError
 from bpac.routing.journal import Entry, Resolved, entry_from_json, entry_to_json
@@ -44,8 +45,8 @@ def check_order(policy: Policy) -> None:
     outcomes: list[Entry] = [entry for entry in entries if isinstance(entry, Resolved)]
     states = []
     for seed in range(3):
-        random.Random(seed).shuffle(outcomes)
-        states.append(_settled_state(decided + outcomes))
+        order = np.random.default_rng(seed).permutation(len(outcomes))
+        states.append(_settled_state(decided + [outcomes[i] for i in order]))
     _expect(states[0] == states[1] == states[2], "the order of arrival leaves no trace")
 
 
@@ -75,16 +76,16 @@ CHECKS: tuple[Callable[[Policy], None], ...] = (check_rebuild, check_order, chec
 
 def _play(policy: Policy, delay: int) -> tuple[list[Entry], Router]:
     """A seeded stream with graded losses, each known after up to ``delay`` further decisions."""
-    dice = random.Random(7)
+    dice = np.random.default_rng(7)
     entries: list[Entry] = []
     router = Router(0.15, 0.2, policy, seed=7, journal=entries.append)
     waiting: list[tuple[int, Any, float]] = []
     for step in range(STEPS):
         uncertainty = dice.random()
-        loss = dice.choice((0.0, 0.0, 0.5, 1.0)) if dice.random() < uncertainty**3 else 0.0
+        loss = (0.0, 0.0, 0.5, 1.0)[dice.integers(4)] if dice.random() < uncertainty**3 else 0.0
         decision = router.decide(_scores(policy.score_names, uncertainty))
         if decision.call_expert:
-            waiting.append((step + dice.randint(0, delay), decision, loss))
+            waiting.append((step + int(dice.integers(delay + 1)), decision, loss))
         for item in [item for item in waiting if item[0] <= step]:
             waiting.remove(item)
             router.observe(item[1], item[2])

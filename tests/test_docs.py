@@ -1,0 +1,35 @@
+"""The documents are true: their code runs, and the generated page is the one the program would write."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripts.write_cli_docs import PAGE, cli_page
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_command_line_page_is_current() -> None:
+    """docs/cli.md is what ``scripts/write_cli_docs.py`` writes."""
+    assert PAGE.read_text(encoding="utf-8") == cli_page()
+
+
+def test_the_python_in_the_readme_runs() -> None:
+    """Every Python block of the README runs as it stands."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        ran = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        assert "served loss" in ran.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link and picture of a page exists."""
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
