@@ -47,11 +47,11 @@ class DriftAlarm:
         "_bets",
         "_fades",
         "_gamblers",
-        "_least_propensity",
-        "_quiet",
         "_settings",
         "_terms",
         "careful_rate",
+        "least_propensity",
+        "quiet",
         "rings",
     )
 
@@ -59,7 +59,7 @@ class DriftAlarm:
         self._terms = terms
         self._settings = settings
         self._gamblers = [1.0] * len(settings.stakes)
-        self._quiet = 0
+        self.quiet = 0
         self._set_bets(1.0)
         self.careful_rate = 0.0  # the exploration rate the alarm asks for; 0 while it is quiet
         self.rings = False  # whether the wealth should be forgotten
@@ -71,9 +71,9 @@ class DriftAlarm:
 
     def fade(self, least_propensity: float) -> None:
         """Take in a round that cost nothing at the threshold in force."""
-        if least_propensity != self._least_propensity:
+        if least_propensity != self.least_propensity:
             self._collect(least_propensity)
-        self._quiet += 1
+        self.quiet += 1
         if self.careful_rate:
             self._listen()
 
@@ -90,11 +90,11 @@ class DriftAlarm:
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
-        return {"gamblers": self._gamblers, "quiet": self._quiet, "least_propensity": self._least_propensity}
+        return {"gamblers": self._gamblers, "quiet": self.quiet, "least_propensity": self.least_propensity}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        self._gamblers, self._quiet = list(state["gamblers"]), state["quiet"]
+        self._gamblers, self.quiet = list(state["gamblers"]), state["quiet"]
         self._set_bets(state["least_propensity"])
         self._listen()
 
@@ -106,18 +106,18 @@ class DriftAlarm:
     def _collect(self, least_propensity: float) -> None:
         """Let the gamblers fade for the rounds counted so far, and bet on the next ones."""
         self._gamblers = self._faded()
-        self._quiet = 0
+        self.quiet = 0
         self._set_bets(least_propensity)
 
     def _set_bets(self, least_propensity: float) -> None:
-        self._least_propensity = least_propensity
+        self.least_propensity = least_propensity
         most = 0.9 / self._terms.epsilon
         self._bets = [min(stake * least_propensity, most) for stake in self._settings.stakes]
         self._fades = [1.0 - bet * self._terms.epsilon for bet in self._bets]
 
     def _faded(self) -> list[float]:
         """The gamblers after the quiet rounds: topped up at the first, and from below 1 at any later one."""
-        rounds = self._quiet
+        rounds = self.quiet
         if not rounds:
             return self._gamblers
         before_last = [max(w, 1.0) * fade ** (rounds - 1) for w, fade in zip(self._gamblers, self._fades, strict=True)]

@@ -49,11 +49,17 @@ class RelativeLevels:
     bits: int = 11
     octaves: int = 40
     _half: int = field(init=False, repr=False, compare=False)
+    _double: int = field(init=False, repr=False, compare=False)
+    _offset: int = field(init=False, repr=False, compare=False)
+    _least: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 1, 16)
         whole(self.octaves, "octaves", 1, 1000)
         object.__setattr__(self, "_half", 1 << (self.bits - 1))
+        object.__setattr__(self, "_double", 1 << self.bits)
+        object.__setattr__(self, "_offset", 1 + (self.octaves - 2) * self._half)
+        object.__setattr__(self, "_least", math.ldexp(1.0, -self.octaves))
         if self.top >= MOST_LEVELS:
             raise SettingsError(
                 f"{self.top + 1} levels are too many (at most {MOST_LEVELS}): take fewer bits or octaves"
@@ -66,11 +72,10 @@ class RelativeLevels:
 
     def code(self, score: float) -> int:
         """The number of the largest level that is not above ``score``."""
-        mantissa, exponent = math.frexp(score)
-        octave = exponent + self.octaves - 1
-        if octave < 0 or not score:
+        if score < self._least:
             return 0
-        return 1 + (octave - 1) * self._half + int(mantissa * (2 * self._half))
+        mantissa, exponent = math.frexp(score)
+        return int(mantissa * self._double) + exponent * self._half + self._offset
 
     def value(self, code: int) -> float:
         """The score of a level."""

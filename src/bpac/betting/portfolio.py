@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import add as plus
+from operator import mul as times
 from typing import Any
 
 from bpac.betting.ledger import Ledger, Round
@@ -38,12 +39,14 @@ class PortfolioWealth(Ledger):
         "_fractions",
         "_latched",
         "_least_propensity",
+        "_level",
         "_levels",
         "_next_check",
         "_rounds",
         "_score",
         "_table",
         "_terms",
+        "_tried",
         "_win",
         "threshold",
     )
@@ -62,6 +65,7 @@ class PortfolioWealth(Ledger):
         self._bar = bar
         self._fractions = tuple(sorted(fractions))  # the boldest last, as the table of losses wants it
         self._levels = levels
+        self._level = levels.code
         self._latched = latched
         self._score = score
         # Most losses are 0 or 1, and propensities take few values.
@@ -73,6 +77,7 @@ class PortfolioWealth(Ledger):
         self._least_propensity = 0.0
         self._win = [0] * len(self._fractions)
         self._next_check = 1
+        self._tried = self._common
         self.threshold = 0.0
 
     def decided(self, decision: Round) -> None:
@@ -85,16 +90,17 @@ class PortfolioWealth(Ledger):
 
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss: thresholds above its score lose the round instead of winning it."""
-        code = self._code(decision)
+        code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
         self._table.add(code, self._changes(decision.propensity, decision.least_propensity, loss))
         if not self._latched and code < self._table.limit:
             self._collect()
+            self._next_check = 1
             self._table.fall(self._passes)
             self.threshold = self._levels.value(self._table.limit)
 
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again; thresholds may rise."""
-        code = self._code(decision)
+        code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
         changes = self._changes(decision.propensity, decision.least_propensity, loss)
         self._table.add(code, [-change for change in changes])
         # The stretch just above the limit sees losses up to the limit, and no others.
@@ -107,7 +113,7 @@ class PortfolioWealth(Ledger):
         code = self._levels.code(threshold)
         # A threshold between two levels sees the losses booked at the lower one.
         between = threshold > self._levels.value(code)
-        return self._log_mean(self._table.sums_below(code + between))
+        return _log_mean(list(map(plus, self._common, self._table.sums_below(code + between))))
 
     def booked_scores(self) -> list[float]:
         """The scores at which losses are booked, rounded down to their levels."""
@@ -123,10 +129,6 @@ class PortfolioWealth(Ledger):
         self._common = list(state["common"])
         self._table.load(state["losses"], state["limit"])
         self.threshold = self._levels.value(self._table.limit)
-
-    def _code(self, decision: Round) -> int:
-        score = decision.uncertainty if self._score is None else decision.uncertainties[self._score]
-        return self._levels.code(score)
 
     def _compute_changes(self, propensity: float, least_propensity: float, loss: float) -> list[int]:
         """What a loss takes from each gambler's log-wealth at thresholds above its score."""
@@ -158,25 +160,29 @@ class PortfolioWealth(Ledger):
 
     def _climb(self) -> None:
         self._collect()
-        self._next_check = NEVER  # unless a stretch above the limit is found wanting
         self._table.climb(self._passes)
         self.threshold = self._levels.value(self._table.limit)
+        self._next_check = self._fewest_rounds() if self._table.limit < self._table.top else NEVER
 
     def _passes(self, sums: Sequence[int]) -> bool:
-        missing = self._bar - self._log_mean(sums)
-        if missing <= 0.0:
-            return True
-        # No gambler can win the missing wealth in fewer rounds than this, so nobody need look.
-        self._next_check = max(1, int(missing * LOG_UNIT / max(self._win)) - 1) if any(self._win) else 1
-        return False
+        self._tried = list(map(plus, self._common, sums))
+        return _log_mean(self._tried) >= self._bar
 
-    def _log_mean(self, sums: Sequence[int]) -> float:
-        logs = list(map(plus, self._common, sums))
-        most = max(logs)
-        total = 0.0
-        for log in logs:
-            total += math.exp((log - most) / LOG_UNIT)
-        return float(most / LOG_UNIT + math.log(total / len(logs)))
+    def _fewest_rounds(self) -> int:
+        """The fewest rounds in which the stretch tried last could pass: until then nobody need look."""
+        if not self._least_propensity:
+            return 1  # a state that was loaded has not seen a round yet
+        logs, wins = self._tried, self._win
+        now = _log_mean(logs)
+        missing = self._bar - now
+        # The log of a mean of exponentials is convex in the number of rounds: its tangent reaches
+        # the bar too late, and its chord up to there too early, if only just.
+        weights = [math.exp(log / LOG_UNIT - now) for log in logs]
+        slope = sum(map(times, weights, wins)) / (len(logs) * LOG_UNIT)
+        late = missing / slope
+        chord = _log_mean([log + late * win for log, win in zip(logs, wins, strict=True)]) - now
+        fewest: int = math.ceil(late * missing / chord * (1.0 - 1e-9))
+        return max(1, fewest)
 
 
 class ConstantBoundWealth(PortfolioWealth):
@@ -186,3 +192,12 @@ class ConstantBoundWealth(PortfolioWealth):
 
     def _bound(self, least_propensity: float) -> float:
         return self._terms.payoff_bound(self._terms.floor)
+
+
+def _log_mean(logs: Sequence[float]) -> float:
+    """``log(mean(exp(logs)))``, of logarithms in log units."""
+    most = max(logs)
+    total = 0.0
+    for log in logs:
+        total += math.exp((log - most) / LOG_UNIT)
+    return most / LOG_UNIT + math.log(total / len(logs))

@@ -97,32 +97,31 @@ def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *
     rng: random source of the delays.
     trace: whether to keep every decision.
     """
-    calls, served = bytearray(), bytearray()
+    mailbox = Mailbox(delay, rng)
+    late = delay != Delay()
+    # Flags rather than decisions: thousands of live objects would keep the garbage collector busy.
+    calls, served = bytearray(len(table)), bytearray(len(table))
     decisions: list[Decision] = []
-    mailbox = None if delay == Delay() else Mailbox(delay, rng)
-    decide, observe, called, kept = router.decide, router.observe, calls.append, served.append
+    decide, observe = router.decide, router.observe
+    rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
     start = time.perf_counter()
-    for uncertainty, loss in zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True):
+    for index, (uncertainty, loss) in enumerate(rounds):
         decision = decide(uncertainty)
-        called(decision.call_expert)
-        kept(decision.serve_draft)
+        if decision.serve_draft:
+            served[index] = 1
+        if decision.call_expert:
+            calls[index] = 1
+            if late:
+                mailbox.post(decision, loss)
+            else:
+                observe(decision, loss)
+        if late:
+            mailbox.deliver(router, decision.step)
         if trace:
             decisions.append(decision)
-        if mailbox is None:
-            if decision.call_expert:
-                observe(decision, loss)
-            continue
-        if decision.call_expert:
-            mailbox.post(decision, loss)
-        mailbox.deliver(router, decision.step)
     seconds = time.perf_counter() - start
-    return Path(
-        call_expert=np.frombuffer(calls, dtype=np.bool_),
-        serve_draft=np.frombuffer(served, dtype=np.bool_),
-        threshold=router.threshold,
-        seconds=seconds,
-        decisions=tuple(decisions),
-    )
+    flags = np.frombuffer(calls, dtype=np.bool_), np.frombuffer(served, dtype=np.bool_)
+    return Path(flags[0], flags[1], router.threshold, seconds, tuple(decisions))
 
 
 def metrics(table: Table, path: Path) -> Run:

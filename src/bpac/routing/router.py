@@ -134,9 +134,11 @@ class Router:
             rate = alarm.careful_rate
         accepted = uncertainty < threshold
         propensity = rate if accepted else 1.0
-        if not self._draws:
-            self._draws = self._coins.draws(step)
-        call_expert = self._draws[-1] < propensity
+        draws = self._draws
+        if not draws:
+            draws = self._draws = self._coins.draws(step)
+        draw = draws.pop()
+        call_expert = draw < propensity
         decision = make_decision(
             (
                 step,
@@ -151,9 +153,11 @@ class Router:
             )
         )
         if self._journal is not None:
-            self._write(decision)
-        # Only now does anything change: a journal that fails leaves the step and its coin as they were.
-        del self._draws[-1]
+            try:
+                self._write(decision)
+            except BaseException:
+                draws.append(draw)  # a journal that fails leaves the step and its coin as they were
+                raise
         route.decided(decision)
         return decision
 
