@@ -30,6 +30,10 @@ def playing(policy: Callable[..., Any], **settings: Any) -> Callable[[], object]
     return lambda: Router(0.1, policy=policy(**settings))
 
 
+class Homemade(Portfolio):
+    """A policy that is not among those a journal can name."""
+
+
 NONSENSE: list[tuple[Callable[[], object], str]] = [
     *[(router(epsilon=value), "epsilon") for value in (0, 1, 1.0, 1.5, -0.1, math.nan, math.inf, "0.1", None, True)],
     *[(router(alpha=value), "alpha") for value in (0, 0.0, 1, 2.0, -0.1, math.nan, "0.1", None, False)],
@@ -51,9 +55,9 @@ NONSENSE: list[tuple[Callable[[], object], str]] = [
     (make(Portfolio, memory="forgetful"), "memory must be one of"),
     (make(Portfolio, assume="worst"), "assume must be one of"),
     (make(Portfolio, fractions=()), "fractions must not be empty"),
-    (make(Portfolio, fractions=(0.5, 1.0)), "each fraction must lie strictly between 0 and 1"),
-    (make(Portfolio, fractions=(0.0,)), "each fraction"),
-    (make(Portfolio, fractions=("0.5",)), "each fraction"),
+    (make(Portfolio, fractions=(0.5, 1.0)), "fractions must lie strictly between 0 and 1"),
+    (make(Portfolio, fractions=(0.0,)), "fractions must"),
+    (make(Portfolio, fractions=("0.5",)), "fractions must"),
     (make(Portfolio, scores={"a": 0.5, "b": 0.4}), "shares of α must sum to 1, got 0.9"),
     (make(Portfolio, scores={"a": 1.5, "b": -0.5}), "share of b must be"),
     (make(Portfolio, scores={"a": 1.0, "b": 0.0}), "share of b must be"),
@@ -68,7 +72,7 @@ NONSENSE: list[tuple[Callable[[], object], str]] = [
     (make(Offline, bound="guess"), "bound must be one of clopper-pearson, hoeffding-bentkus, betting"),
     (make(Fixed, 1.5), "threshold must be"),
     (make(Fixed, None), "threshold must be"),
-    (make(Fixed, 0.5, explores=-0.1), "explores must be"),
+    (make(Fixed, 0.5, explores=-0.1), "explores must"),
     (make(Fixed, 0.5, explores=1.0), "explores must"),
     *[(make(Constant, value), "value must") for value in (0, 0.0, 1.0, -0.1, math.nan, "0.1", True)],
     (make(TwoStage, 0.0), "warmup_rate must"),
@@ -108,6 +112,7 @@ OF_ANOTHER_KIND: list[tuple[Callable[[], object], str]] = [
     (router(policy=None), "policy must be one of"),
     (router(policy=3), "policy must be one of"),
     (router(policy=TwoStage()), "policy must be one of"),
+    (router(policy=Homemade()), "policy must be one of"),
     (router(policy=AdaptiveBet()), "policy must be one of"),
     (router(exploration="often"), "exploration must be one of"),
     (router(exploration=0.05), "exploration must be one of"),

@@ -11,7 +11,7 @@ from bpac.betting.levels import EvenLevels, ListedLevels
 from bpac.betting.payoff import Terms
 from bpac.betting.portfolio import PortfolioWealth
 from bpac.betting.thresholds import PriorThreshold
-from bpac.routing import settings as settings_module
+from bpac.routing import router, settings
 from bpac.routing.checks import CHECKS, CheckFailed, check_bad_input, check_order, check_rebuild, check_refund
 from bpac.routing.exploration import Constant, Exploration, GainDriven
 from bpac.routing.games import FixedThreshold, Game
@@ -55,19 +55,18 @@ def test_every_policy_does_what_every_policy_must(name: str, check: Callable[[Po
 
 
 @pytest.fixture
-def known_kinds(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The kinds a router accepts, open for more."""
-    kinds = dict(settings_module.KINDS)
-    monkeypatch.setattr(settings_module, "KINDS", kinds)
-    return kinds
+def more_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let routers take the policies of this file, and their journals name them."""
+    kinds = settings.KINDS | {"Eager": Eager, "Broken": Broken}
+    monkeypatch.setattr(settings, "KINDS", kinds)
+    for module in (settings, router):
+        monkeypatch.setattr(module, "POLICIES", (*settings.POLICIES, Eager, Broken))
 
 
+@pytest.mark.usefixtures("more_policies")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_exploration_that_learns_passes_the_checks(
-    check: Callable[[Policy], None], known_kinds: dict[str, Any]
-) -> None:
+def test_exploration_that_learns_passes_the_checks(check: Callable[[Policy], None]) -> None:
     """Rates that follow the rounds are rebuilt with them."""
-    known_kinds["Eager"] = Eager
     check(Eager())
 
 
@@ -122,6 +121,7 @@ def forgetful() -> Game:
     return Forgetful(Terms(0.15, 0.2), 1.0, (0.5,), EvenLevels(11), latched=False)
 
 
+@pytest.mark.usefixtures("more_policies")
 @pytest.mark.parametrize(
     ("check", "game", "claim"),
     [
@@ -134,11 +134,9 @@ def test_a_policy_that_does_not_is_caught(
     check: Callable[[Policy], None],
     game: Callable[[], Game],
     claim: str,
-    known_kinds: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each check fails on a game made to break it, and says which claim did not hold."""
-    known_kinds["Broken"] = Broken
     monkeypatch.setattr(Broken, "game", staticmethod(game), raising=False)
     with pytest.raises(CheckFailed, match=f"not so: {claim}"):
         check(Broken())

@@ -61,7 +61,7 @@ def compare(policy: Policy, rows: list[Row], trace: Any, exploration: Exploratio
 def test_the_papers_policy_agrees_at_every_step(kind: str, variant: str) -> None:
     """Algorithm 1 and its variants do what their transcription does, on every kind of stream."""
     policy, start = PAPERS[variant]
-    rows = stream(kind, 1200)
+    rows = stream(kind, 800)
     thresholds = compare(policy, rows, transcribed_trace(start, rows, certain_while_closed=False))
     assert max(thresholds) > 0.0, "the stream must open the threshold"
 
@@ -70,7 +70,7 @@ def test_the_papers_policy_agrees_at_every_step(kind: str, variant: str) -> None
 @pytest.mark.parametrize("kind", STREAMS)
 def test_the_portfolio_agrees_at_every_step(kind: str, memory: Any) -> None:
     """The portfolio does what section 3 says, on every kind of stream and with both memories."""
-    rows = stream(kind, 1500)
+    rows = stream(kind, 1200)
     start = partial(
         PortfolioTranscription,
         EPSILON,
@@ -87,7 +87,7 @@ def test_the_portfolio_agrees_at_every_step(kind: str, memory: Any) -> None:
 @pytest.mark.parametrize("kind", STREAMS)
 def test_the_portfolio_for_any_stream_agrees_at_every_step(kind: str) -> None:
     """With ``assume = "any"`` the bound is constant and each of the 161 thresholds has an equal prior (MATH 4)."""
-    rows = stream(kind, 1500)
+    rows = stream(kind, 1200)
     start = partial(
         PortfolioTranscription,
         EPSILON,
@@ -104,7 +104,7 @@ def test_the_portfolio_for_any_stream_agrees_at_every_step(kind: str) -> None:
 
 def test_the_alarmed_portfolio_agrees_at_every_step() -> None:
     """Through a drift, the alarm raises exploration and then starts a new epoch exactly where section 3 says."""
-    rows = drifting(4000, turn=1500)
+    rows = drifting(2500, turn=1000)
     start = partial(PortfolioTranscription, EPSILON, ALPHA, KEPT_SHARE, [row.uncertainty for row in rows], latched=True)
     trace = list(transcribed_trace(start, rows, certain_while_closed=True, alarm=partial(AlarmTranscription, EPSILON)))
     compare(Portfolio(), rows, trace)

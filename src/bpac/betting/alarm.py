@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.betting.ledger import Round
-from bpac.betting.numbers import open_fraction, positive
+from bpac.betting.numbers import keep, open_fraction, positive, some
 from bpac.betting.payoff import Terms
 from bpac.errors import SettingsError
 
@@ -27,12 +27,15 @@ class AlarmSettings:
     stakes: tuple[float, ...] = (0.4, 1.0, 2.0)
 
     def __post_init__(self) -> None:
-        open_fraction(self.careful_rate, "careful_rate")
-        if not 1.0 < positive(self.careful_at, "careful_at") <= positive(self.reset_at, "reset_at"):
+        keep(
+            self,
+            careful_at=positive(self.careful_at, "careful_at"),
+            careful_rate=open_fraction(self.careful_rate, "careful_rate"),
+            reset_at=positive(self.reset_at, "reset_at"),
+            stakes=some(self.stakes, "stakes", "stake", positive),
+        )
+        if not 1.0 < self.careful_at <= self.reset_at:
             raise SettingsError("the alarm needs 1 < careful_at ≤ reset_at")
-        object.__setattr__(self, "stakes", tuple(positive(stake, "each stake") for stake in self.stakes))
-        if not self.stakes:
-            raise SettingsError("the alarm needs at least one stake")
 
 
 class DriftAlarm:

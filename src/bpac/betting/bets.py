@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.betting.numbers import open_fraction, positive
+from bpac.betting.numbers import keep, open_fraction, positive
 
 Vector = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class AdaptiveBet:
     max_stake: float = 0.9
 
     def __post_init__(self) -> None:
-        open_fraction(self.max_stake, "max_stake")
+        keep(self, max_stake=open_fraction(self.max_stake, "max_stake"))
 
     def stake(self, payoffs: Vector, squares: Vector, most: float, out: Vector) -> None:
         """Write the stakes into ``out``."""
@@ -73,7 +73,7 @@ class FixedBet:
     size: float = 0.05
 
     def __post_init__(self) -> None:
-        positive(self.size, "size")
+        keep(self, size=positive(self.size, "size"))
 
     def stake(self, payoffs: Vector, squares: Vector, most: float, out: Vector) -> None:
         """Write the stakes into ``out``."""

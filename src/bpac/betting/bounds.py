@@ -50,7 +50,7 @@ def clopper_pearson_upper(successes: int, trials: int, alpha: float) -> float:
 
 def hoeffding_bentkus_upper(losses: Sequence[float], alpha: float) -> float:
     """Upper bound on a mean of losses in [0, 1]: the better of Hoeffding's and Bentkus's at each value."""
-    count = len(losses)
+    count = len(_some(losses))
     mean = math.fsum(losses) / count
 
     def chance(risk: float) -> float:
@@ -66,7 +66,7 @@ def hoeffding_bentkus_upper(losses: Sequence[float], alpha: float) -> float:
 
 def betting_upper(losses: Sequence[float], alpha: float) -> float:
     """Upper bound on a mean of losses in [0, 1], from the portfolio's wealth at its best moment."""
-    values = np.asarray(losses, dtype=np.float64)
+    values = np.asarray(_some(losses), dtype=np.float64)
 
     def refuted(risk: float) -> bool:
         """Whether the gamblers win enough against "the mean is at least ``risk``"."""
@@ -140,6 +140,12 @@ def calibrate(
         else:
             high = middle
     return candidates[low - 1] if low else 0.0
+
+
+def _some(losses: Sequence[float]) -> Sequence[float]:
+    if not len(losses):
+        raise InputError("a bound needs at least one loss")
+    return losses
 
 
 def _binary_divergence(mean: float, risk: float) -> float:

@@ -9,11 +9,11 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bpac.betting.numbers import fraction, whole
+from bpac.betting.numbers import closed_fraction, keep, some, whole
 from bpac.errors import SettingsError
 
-# Codes are stored in two bytes each (see ``LossTable``).
-MOST_LEVELS = 1 << 16
+# Levels are numbered from 1 in two bytes each (see ``LossTable``).
+MOST_LEVELS = (1 << 16) - 1
 
 
 class Levels(Protocol):
@@ -56,10 +56,9 @@ class RelativeLevels:
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 1, 16)
         whole(self.octaves, "octaves", 1, 1000)
-        object.__setattr__(self, "_half", 1 << (self.bits - 1))
-        object.__setattr__(self, "_double", 1 << self.bits)
-        object.__setattr__(self, "_offset", 1 + (self.octaves - 2) * self._half)
-        object.__setattr__(self, "_least", math.ldexp(1.0, -self.octaves))
+        half = 1 << (self.bits - 1)
+        keep(self, _half=half, _double=2 * half, _offset=1 + (self.octaves - 2) * half)
+        keep(self, _least=math.ldexp(1.0, -self.octaves))
         if self.top >= MOST_LEVELS:
             raise SettingsError(
                 f"{self.top + 1} levels are too many (at most {MOST_LEVELS}): take fewer bits or octaves"
@@ -129,12 +128,10 @@ class ListedLevels:
     _values: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.thresholds:
-            raise SettingsError("thresholds must not be empty: list at least one score in [0, 1]")
-        values = {fraction(value, "each threshold") for value in self.thresholds} | {0.0, 1.0}
-        object.__setattr__(self, "thresholds", tuple(self.thresholds))
-        object.__setattr__(self, "_values", tuple(sorted(values)))
+        thresholds = some(self.thresholds, "thresholds", "threshold", closed_fraction)
+        values = tuple(sorted({*thresholds, 0.0, 1.0}))
         whole(len(values), "the number of thresholds", 2, MOST_LEVELS)
+        keep(self, thresholds=thresholds, _values=values)
 
     @property
     def top(self) -> int:

@@ -1,8 +1,9 @@
 """Checks of the numbers people hand in: one wording for every layer."""
 
-import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
-from typing import SupportsFloat, cast
+from typing import Any, TypeGuard
 
 from bpac.errors import InputError, SettingsError
 
@@ -17,11 +18,9 @@ def fraction(value: object, name: str) -> float:
     ...
     bpac.errors.InputError: loss must be a number in [0, 1], got nan; a loss that is not known is a forfeit
     """
-    # bool is an int in Python, but a verdict in the place of a number is a mistake worth hearing about.
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        if 0.0 <= number <= 1.0:
-            return number
+    # Compared before it is converted: an int may be too large for a float.
+    if _is_number(value) and 0 <= value <= 1:
+        return float(value)
     remedy = {
         "loss": "a loss that is not known is a forfeit",
         "uncertainty": "a draft without a score has uncertainty 1",
@@ -29,20 +28,28 @@ def fraction(value: object, name: str) -> float:
     raise InputError(f"{name} must be a number in [0, 1], got {value!r}; {remedy}")
 
 
+def closed_fraction(value: object, name: str) -> float:
+    """Return ``value`` as a float in [0, 1], or raise ``SettingsError``."""
+    try:
+        return fraction(value, name)
+    except InputError as error:
+        raise SettingsError(str(error)) from error
+
+
 def open_fraction(value: object, name: str) -> float:
     """Return ``value`` as a float strictly between 0 and 1, or raise ``SettingsError``."""
     number = _real(value, name)
-    if not 0.0 < number < 1.0:
+    if not 0 < number < 1:
         raise SettingsError(f"{name} must lie strictly between 0 and 1, got {value!r}")
-    return number
+    return float(number)
 
 
 def positive(value: object, name: str) -> float:
     """Return ``value`` as a finite float above 0, or raise ``SettingsError``."""
     number = _real(value, name)
-    if not 0.0 < number < math.inf:
+    if not 0 < number <= sys.float_info.max:
         raise SettingsError(f"{name} must be a finite number above 0, got {value!r}")
-    return number
+    return float(number)
 
 
 def whole(value: object, name: str, least: int, most: int | None = None) -> int:
@@ -61,7 +68,42 @@ def one_of(value: object, name: str, choices: tuple[str, ...]) -> None:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
 
-def _real(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
+def of_kind(value: object, name: str, kinds: Sequence[type]) -> None:
+    """Raise ``SettingsError`` unless ``value`` is of one of the kinds."""
+    if not isinstance(value, tuple(kinds)):
+        raise SettingsError(f"{name} must be one of {', '.join(kind.__name__ for kind in kinds)}; got {value!r}")
+
+
+def each(values: object, names: str, name: str, check: Callable[[object, str], float]) -> tuple[float, ...]:
+    """Return the checked values as a tuple, or raise ``SettingsError`` if it is no list or one is wrong."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SettingsError(f"{names} must be a list of numbers, got {values!r}")
+    return tuple(check(value, f"each {name}") for value in values)
+
+
+def some(values: object, names: str, name: str, check: Callable[[object, str], float]) -> tuple[float, ...]:
+    """Like ``each``, and there must be at least one."""
+    numbers = each(values, names, name, check)
+    if not numbers:
+        raise SettingsError(f"{names} must not be empty: give at least one {name}")
+    return numbers
+
+
+def keep(instance: object, **values: object) -> None:
+    """Set checked values on a frozen dataclass from its ``__post_init__``.
+
+    As plain floats and ints, whatever kind of number they came as: they are written to journals.
+    """
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+
+
+def _real(value: object, name: str) -> Any:
+    if not _is_number(value):
         raise SettingsError(f"{name} must be a number, got {value!r}")
-    return float(cast(SupportsFloat, value))
+    return value
+
+
+def _is_number(value: Any) -> TypeGuard[Any]:
+    # bool is an int in Python, but a verdict in the place of a number is a mistake worth hearing about.
+    return isinstance(value, Real) and not isinstance(value, bool)

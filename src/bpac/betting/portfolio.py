@@ -85,8 +85,21 @@ class PortfolioWealth(Ledger):
         if decision.least_propensity != self._least_propensity:
             self._change_bound(decision.least_propensity)
         self._rounds += 1
+        # An audit is looked at when its outcome or its charge is booked: before that its loss is
+        # nowhere, and a threshold could latch on a win that never was.
+        if self._rounds >= self._next_check and not decision.call_expert:
+            self._climb()
+
+    def resolve(self, decision: Round, loss: float) -> None:
+        """Book the loss of a round that was not charged."""
+        if loss > 0.0:
+            self.add(decision, loss)
         if self._rounds >= self._next_check:
             self._climb()
+
+    def charge(self, decision: Round) -> None:
+        """Book the worst."""
+        self.resolve(decision, 1.0)
 
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss: thresholds above its score lose the round instead of winning it."""
@@ -170,9 +183,9 @@ class PortfolioWealth(Ledger):
 
     def _fewest_rounds(self) -> int:
         """The fewest rounds in which the stretch tried last could pass: until then nobody need look."""
-        if not self._least_propensity:
-            return 1  # a state that was loaded has not seen a round yet
         logs, wins = self._tried, self._win
+        if not any(wins):
+            return 1  # a state that was loaded has not seen a round yet, or a round wins next to nothing
         now = _log_mean(logs)
         missing = self._bar - now
         # The log of a mean of exponentials is convex in the number of rounds: its tangent reaches

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.betting.numbers import positive
+from bpac.betting.numbers import each, keep, positive
 from bpac.errors import SettingsError
 
 Vector = NDArray[np.float64]
@@ -66,9 +66,7 @@ class PriorThreshold:
 
     def __post_init__(self) -> None:
         if self.weights is not None:
-            object.__setattr__(self, "weights", tuple(self.weights))
-            for weight in self.weights:
-                positive(weight, "each weight of the prior")
+            keep(self, weights=each(self.weights, "weights", "weight of the prior", positive))
 
     def log_bars(self, count: int, alpha: float) -> Vector:
         """The log-wealth each of ``count`` grid points must reach."""

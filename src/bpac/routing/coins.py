@@ -57,4 +57,4 @@ class ListedCoins:
         """The rest of the list, backwards."""
         if step > len(self._draws):
             raise InputError(f"there is no coin for step {step}: the list has {len(self._draws)}")
-        return list(self._draws[: step - 2 if step > 1 else None : -1])
+        return [float(draw) for draw in self._draws[: step - 2 if step > 1 else None : -1]]

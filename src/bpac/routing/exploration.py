@@ -8,7 +8,7 @@ import numpy as np
 from bpac.betting.ledger import Ledger, Round
 from bpac.betting.levels import RelativeLevels
 from bpac.betting.loss_table import LossTable
-from bpac.betting.numbers import open_fraction, positive, whole
+from bpac.betting.numbers import keep, open_fraction, positive, whole
 from bpac.betting.payoff import Terms
 from bpac.betting.weighted_losses import SUM_UNIT
 from bpac.errors import SettingsError
@@ -49,8 +49,8 @@ class TwoStage:
     warmup_steps: int = 200
 
     def __post_init__(self) -> None:
-        open_fraction(self.warmup_rate, "warmup_rate")
-        open_fraction(self.deploy_rate, "deploy_rate")
+        keep(self, warmup_rate=open_fraction(self.warmup_rate, "warmup_rate"))
+        keep(self, deploy_rate=open_fraction(self.deploy_rate, "deploy_rate"))
         whole(self.warmup_steps, "warmup_steps", 0)
         if self.warmup_rate < self.deploy_rate:
             raise SettingsError(f"warmup_rate {self.warmup_rate} is below deploy_rate {self.deploy_rate}: swap them")
@@ -81,7 +81,7 @@ class Constant:
     value: float = 0.05
 
     def __post_init__(self) -> None:
-        open_fraction(self.value, "value")
+        keep(self, value=open_fraction(self.value, "value"))
 
     @property
     def floor(self) -> float:
@@ -144,9 +144,8 @@ class GainDriven:
     every: int = 64
 
     def __post_init__(self) -> None:
-        positive(self.gain, "gain")
-        open_fraction(self.floor, "floor")
-        open_fraction(self.most, "most")
+        keep(self, gain=positive(self.gain, "gain"))
+        keep(self, floor=open_fraction(self.floor, "floor"), most=open_fraction(self.most, "most"))
         whole(self.every, "every", 1)
         if self.most < self.floor:
             raise SettingsError(f"most {self.most} is below floor {self.floor}: swap them")

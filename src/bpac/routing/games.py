@@ -16,6 +16,8 @@ from bpac.betting.portfolio import PortfolioWealth
 from bpac.betting.weighted_losses import WeightedLosses
 from bpac.routing.decision import Decision
 
+Allowance = Callable[[int], float]
+
 
 class Game(Account, Protocol):
     """An account that has a threshold."""
@@ -133,7 +135,7 @@ class SumGame:
     most: the largest sum that is allowed after so many rounds; below 0 for "no threshold at all".
     """
 
-    def __init__(self, losses: WeightedLosses, most: Callable[[int], float]) -> None:
+    def __init__(self, losses: WeightedLosses, most: Allowance) -> None:
         self._losses = losses
         self._most = most
         self._rounds = 0
@@ -178,14 +180,14 @@ class SumGame:
         self.threshold = self._losses.largest(most) if most >= 0.0 else 0.0
 
 
-def naive_allowance(terms: Terms) -> Callable[[int], float]:
+def naive_allowance(terms: Terms) -> Allowance:
     """O-naive: an average of the seen losses up to ε."""
     return lambda rounds: terms.epsilon * rounds
 
 
-def hoeffding_allowance(terms: Terms, alpha: float, grid_points: int) -> Callable[[int], float]:
+def hoeffding_allowance(terms: Terms, alpha: float, grid_points: int) -> Allowance:
     """IPS+Hoeffding: ε less the width of Hoeffding's interval, at level ``6α/(π²t²)`` over the grid points."""
-    scale = (1.0 - terms.floor) / terms.floor
+    scale = terms.kept_share / terms.floor
 
     def most(rounds: int) -> float:
         log_level = math.log(grid_points * math.pi**2 * rounds**2 / (6.0 * alpha))
@@ -194,20 +196,51 @@ def hoeffding_allowance(terms: Terms, alpha: float, grid_points: int) -> Callabl
     return most
 
 
-def budget_allowance(terms: Terms, served: ServedLoss, first: int) -> Callable[[int], float]:
-    """Budget (MATH section 7): nothing unless the certificate has room, then up to twice the slack above ε."""
-    # With shadow audits this round's own loss may be served *and* seen, which moves the bound after
-    # the decision; keeping room for it is what makes the average hold at every round.
-    own_loss = 1.0 if terms.shadow else 0.0
+class BudgetGame(SumGame):
+    """Budget (MATH section 7): nothing unless the certificate has room, then up to twice the slack above ε.
 
-    def most(rounds: int) -> float:
-        bound = served.upper()
-        if rounds < first or bound + own_loss > terms.epsilon * (rounds + 1):
+    Parameters
+    ----------
+    losses: the sums; labelled history counts here, because it helps to choose the threshold.
+    terms: the terms of the game.
+    served: the certificate. The budget grows with live rounds only.
+    first: rounds before the first draft may be kept.
+    """
+
+    def __init__(self, losses: WeightedLosses, terms: Terms, served: ServedLoss, first: int) -> None:
+        super().__init__(losses, self._allowance)
+        self._terms = terms
+        self._served = served
+        self._first = first
+        self._live = 0
+
+    def decided(self, decision: Round) -> None:
+        """Count the round; steps below 1 are labelled history."""
+        self._live += decision.step > 0
+        super().decided(decision)
+
+    def forfeit(self, decision: Round) -> None:
+        """Leave the charge where it is; a draft served in the expert's place has used up budget."""
+        self._move()
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        return super().state() | {"live": self._live}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        super().load(state)
+        self._live = state["live"]
+
+    def _allowance(self, rounds: int) -> float:
+        epsilon, live, bound = self._terms.epsilon, self._live, self._served.upper()
+        # With shadow audits this round's own loss may be served *and* seen, which moves the bound after
+        # the decision; keeping room for it is what makes the average hold at every round.
+        own_loss = 1.0 if self._terms.shadow else 0.0
+        if rounds < self._first or bound + own_loss > epsilon * (live + 1):
             return -1.0
-        spare = terms.epsilon * rounds - bound
-        return terms.epsilon * rounds + 2.0 * spare - terms.kept_share / 2.0
-
-    return most
+        slack = (epsilon * live - bound) / max(live, 1)
+        return rounds * (epsilon + 2.0 * slack) - self._terms.kept_share / 2.0
 
 
 class Calibration:

@@ -87,7 +87,8 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
         data = json.loads(line)
     except ValueError as error:
         raise JournalError(f"line {number} is not JSON ({error}): restore it from a copy") from error
-    kind = KINDS.get(data.pop("entry", None)) if isinstance(data, dict) else None
+    name = data.pop("entry", None) if isinstance(data, dict) else None
+    kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise JournalError(f"line {number} is no journal entry: it must be an object with entry = {', '.join(KINDS)}")
     for key in kind._fields:
@@ -115,12 +116,17 @@ def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse
     torn: what to do about a last line that was cut off. Nothing had been sent when it was being
         written, so ``drop`` is safe after a crash; ``refuse`` says so first.
     """
+    cut_off = ""
+    number = 0
     for number, line in enumerate(lines, start=1):
-        if not line.endswith("\n"):
-            if torn == "drop":
-                return
-            raise TornLine(
-                f"line {number} is cut off: {line[:60]!r}. Nothing was served on it, "
-                'so it may be dropped: read with torn="drop"'
-            )
-        yield entry_from_json(line, number)
+        if cut_off:
+            raise JournalError(f"line {number - 1} is cut off, and is not the last: restore it from a copy")
+        if line.endswith("\n"):
+            yield entry_from_json(line, number)
+        else:
+            cut_off = line
+    if cut_off and torn == "refuse":
+        raise TornLine(
+            f"line {number} is cut off: {cut_off[:60]!r}. Nothing was served on it, "
+            'so it may be dropped: read with torn="drop"'
+        )

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Protocol
 
 from bpac.betting.alarm import AlarmSettings
-from bpac.betting.bets import AdaptiveBet, Bet
+from bpac.betting.bets import AdaptiveBet, Bet, FixedBet
 from bpac.betting.bounds import FRACTIONS, RISK_BOUNDS
 from bpac.betting.certificate import ServedLoss
 from bpac.betting.grid import GridWealth
-from bpac.betting.levels import EvenLevels, Levels, RelativeLevels
-from bpac.betting.numbers import fraction, one_of, open_fraction, positive, whole
+from bpac.betting.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
+from bpac.betting.numbers import closed_fraction, keep, of_kind, one_of, open_fraction, positive, some, whole
 from bpac.betting.payoff import Terms
 from bpac.betting.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.betting.thresholds import FixedSequence, PriorThreshold, ThresholdRule
@@ -19,13 +19,13 @@ from bpac.betting.weighted_losses import SeenLosses, WeightedLosses
 from bpac.errors import SettingsError
 from bpac.routing.exploration import Constant, Exploration, NoExploration, TwoStage
 from bpac.routing.games import (
+    BudgetGame,
     Calibration,
     FixedThreshold,
     Game,
     InOrder,
     SplitScores,
     SumGame,
-    budget_allowance,
     hoeffding_allowance,
     naive_allowance,
 )
@@ -109,24 +109,18 @@ class Portfolio(_Plain):
         one_of(self.assume, "assume", ("iid", "any"))
         arbitrary = self.assume == "any"
         if self.memory is None:
-            object.__setattr__(self, "memory", "revocable" if arbitrary else "alarmed")
+            keep(self, memory="revocable" if arbitrary else "alarmed")
         one_of(self.memory, "memory", MEMORIES)
         if arbitrary and self.memory != "revocable":
             raise SettingsError(
                 f'memory "{self.memory}" holds for i.i.d. streams only: with assume = "any" take "revocable"'
             )
-        if not self.fractions:
-            raise SettingsError("fractions must not be empty: give at least one stake between 0 and 1")
-        object.__setattr__(self, "fractions", tuple(open_fraction(f, "each fraction") for f in self.fractions))
-        if self.levels is None:
-            # A prior is paid for by the number of thresholds, so there are few of them: 8 an octave.
-            object.__setattr__(self, "levels", RelativeLevels(4, 20) if arbitrary else RelativeLevels())
-        shares = {name: positive(share, f"share of {name}") for name, share in self.scores.items()}
-        if shares and abs(sum(shares.values()) - 1.0) > 1e-9:
-            raise SettingsError(f"the shares of α must sum to 1, got {sum(shares.values())}")
-        if len(shares) == 1:
-            raise SettingsError("one score needs no shares: leave scores out")
-        object.__setattr__(self, "scores", shares)
+        # A prior is paid for by the number of thresholds, so there are few of them: 8 an octave.
+        levels = self.levels or (RelativeLevels(4, 20) if arbitrary else RelativeLevels())
+        of_kind(levels, "levels", (RelativeLevels, EvenLevels, ListedLevels))
+        of_kind(self.drift, "drift", (AlarmSettings,))
+        fractions = some(self.fractions, "fractions", "fraction", open_fraction)
+        keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
 
     @property
     def alarm(self) -> AlarmSettings | None:
@@ -155,6 +149,21 @@ class Portfolio(_Plain):
         return ConstantBoundWealth(terms, bar, self.fractions, levels, latched=latched, score=score)
 
 
+def _shares(scores: object) -> dict[str, float]:
+    """Names and shares of α, from a mapping or from pairs, as JSON has them."""
+    try:
+        shares = {name: positive(share, f"share of {name}") for name, share in dict(scores).items()}  # type: ignore[call-overload]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SettingsError):
+            raise
+        raise SettingsError(f"scores must map names to shares of α, got {scores!r}") from error
+    if len(shares) == 1:
+        raise SettingsError("one score needs no shares: leave scores out")
+    if shares and abs(sum(shares.values()) - 1.0) > 1e-9:
+        raise SettingsError(f"the shares of α must sum to 1, got {sum(shares.values())}")
+    return shares
+
+
 @dataclass(frozen=True, slots=True)
 class Paper(_Plain):
     """The paper's Algorithm 1 (MATH section 2), and its version for non-stationary streams.
@@ -172,6 +181,11 @@ class Paper(_Plain):
     bet: Bet = AdaptiveBet()
     rule: ThresholdRule = FixedSequence()
     grid: EvenLevels = EvenLevels()
+
+    def __post_init__(self) -> None:
+        of_kind(self.bet, "bet", (AdaptiveBet, FixedBet))
+        of_kind(self.rule, "rule", (FixedSequence, PriorThreshold))
+        of_kind(self.grid, "grid", (EvenLevels,))
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
         """Start a game at level ``alpha``."""
@@ -199,7 +213,7 @@ class Budget(_Plain):
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
         """Start a game at level ``alpha``."""
-        return SumGame(WeightedLosses(terms, RelativeLevels()), budget_allowance(terms, served, self.first))
+        return BudgetGame(WeightedLosses(terms, RelativeLevels()), terms, served, self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +221,9 @@ class Naive(_Plain):
     """O-naive: losses that are not seen count as 0. A baseline without a promise."""
 
     grid: EvenLevels = EvenLevels()
+
+    def __post_init__(self) -> None:
+        of_kind(self.grid, "grid", (EvenLevels,))
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
         """Start a game."""
@@ -224,6 +241,10 @@ class Hoeffding(_Plain):
 
     union: bool = False
     grid: EvenLevels = EvenLevels()
+
+    def __post_init__(self) -> None:
+        of_kind(self.union, "union", (bool,))
+        of_kind(self.grid, "grid", (EvenLevels,))
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
         """Start a game at level ``alpha``."""
@@ -275,8 +296,10 @@ class Fixed(_Plain):
     explores: float = 0.0
 
     def __post_init__(self) -> None:
-        fraction(self.threshold, "threshold")
-        fraction(self.explores, "explores")
+        keep(self, threshold=closed_fraction(self.threshold, "threshold"))
+        keep(self, explores=closed_fraction(self.explores, "explores"))
+        if self.explores == 1.0:
+            raise SettingsError("explores must be below 1: a policy that always asks the expert has threshold 0")
 
     @property
     def exploration(self) -> Exploration:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bpac.betting.numbers import fraction
-from bpac.errors import InputError, JournalError, SettingsError
+from bpac.errors import InputError, JournalError
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, Labelled, Opened, Resolved
 from bpac.routing.route import Route
@@ -16,21 +16,19 @@ def opened(entry: Entry | None) -> Route:
         raise JournalError(f"entry 1 must be the opened entry with the settings, got {entry!r}")
     try:
         return Route(Settings.from_json(entry.settings))
-    except SettingsError as error:
+    except InputError as error:
         raise JournalError(f"entry 1 has settings that cannot be used: {error}") from error
 
 
-def follow(route: Route, entries: Iterable[Entry], first: int) -> int:
-    """Apply entries to a route and return how many there were.
+def follow(route: Route, entries: Iterable[Entry]) -> None:
+    """Apply entries to a route.
 
     Parameters
     ----------
     route: the state after all earlier entries.
     entries: what comes next in the journal.
-    first: the number of the first of them, for error messages.
     """
-    number = first - 1
-    for number, entry in enumerate(entries, start=first):
+    for number, entry in enumerate(entries, start=route.entries + 1):
         match entry:
             case Decision():
                 _check_decided(route, entry, number)
@@ -43,7 +41,6 @@ def follow(route: Route, entries: Iterable[Entry], first: int) -> int:
                 route.learned(entry)
             case _:
                 raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
-    return number - first + 1
 
 
 def _resolve(route: Route, entry: Resolved, number: int) -> None:
@@ -84,9 +81,10 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
     if (
         decision.least_propensity < route.terms.floor
         or decision.propensity < decision.least_propensity
-        or (not accepted and not (decision.propensity == 1.0 and decision.call_expert))
+        or (not accepted and decision.propensity < 1.0)
+        or decision.propensity == (0.0 if decision.call_expert else 1.0)
         or decision.serve_draft != (accepted if route.shadow else not decision.call_expert)
-        or not 1 <= decision.epoch <= route.epoch
+        or decision.epoch != route.epoch
         or len(decision.uncertainties) != len(route.score_names)
     ):
         raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")

@@ -40,6 +40,7 @@ class Route:
         self.labelled = 0
         self.expert_calls = 0
         self.drafts_served = 0
+        self.outcomes = 0
         self.forfeits: Counter[str] = Counter()
         # The latest audit, as long as no later decision needs to know its outcome; the earlier ones
         # without an outcome, all charged; and those given up whose outcome would still be taken.
@@ -90,6 +91,9 @@ class Route:
         if call_expert:
             self.expert_calls += 1
             self.uncharged = decision
+            if len(self.owed) >= self._max_owed:
+                # Give up on the oldest, so that a route's memory is bounded.
+                self._give_up(self.owed[next(iter(self.owed))], CROWDED_OUT)
         elif self.alarm is not None and epoch == self.epoch:
             alarm = self.alarm
             if alarm.careful_rate or alarm.least_propensity != least_propensity:
@@ -106,20 +110,21 @@ class Route:
         self.owed[decision.step] = decision
         for account in self._accounts if decision.epoch == self.epoch else self._lasting:
             account.charge(decision)
-        if len(self.owed) > self._max_owed:
-            # Give up on the oldest, so that a route's memory is bounded.
-            self.forfeited(self.owed[next(iter(self.owed))], CROWDED_OUT, draft_served=False)
 
     def resolved(self, decision: Decision, loss: float) -> None:
         """Apply the outcome of an audit that is owed or given up."""
+        self.outcomes += 1
         current = decision.epoch == self.epoch
         news = True
         if decision is self.uncharged:
             self.uncharged = None
-            if loss > 0.0 or not self._commutes:
+            if loss > 0.0:
                 for account in self._accounts if current else self._lasting:
                     account.resolve(decision, loss)
+            elif current:
+                self.game.resolve(decision, 0.0)  # the others have nothing to book
         else:
+            self.charge()
             news = self.owed.pop(decision.step, None) is not None
             if not news:
                 del self.given_up[decision.step]
@@ -133,11 +138,15 @@ class Route:
 
     def forfeited(self, decision: Decision, cause: str, draft_served: bool) -> None:
         """Give up on the outcome of an owed audit: it keeps its charge."""
+        self.outcomes += 1
+        if draft_served:
+            self.served.served_instead()
+        self._give_up(decision, cause)
+
+    def _give_up(self, decision: Decision, cause: str) -> None:
         self.charge()
         del self.owed[decision.step]
         self.forfeits[cause] += 1
-        if draft_served:
-            self.served.served_instead()
         current = decision.epoch == self.epoch
         for account in self._accounts if current else self._lasting:
             account.forfeit(decision)
@@ -167,6 +176,11 @@ class Route:
             account.decided(decision)
             account.resolve(decision, row.loss)
 
+    @property
+    def entries(self) -> int:
+        """How many entries of a journal this state comes from."""
+        return 1 + self.labelled + self.step + self.outcomes
+
     def find(self, step: int) -> Decision | None:
         """The audit of that step, if its outcome would still be taken."""
         if self.uncharged is not None and self.uncharged.step == step:
@@ -186,6 +200,7 @@ class Route:
             "labelled": self.labelled,
             "expert_calls": self.expert_calls,
             "drafts_served": self.drafts_served,
+            "outcomes": self.outcomes,
             "forfeits": dict(self.forfeits),
             "owed": [list(decision) for decision in self.owed.values()],
             "given_up": [list(decision) for decision in self.given_up.values()],
@@ -203,6 +218,7 @@ class Route:
         self._start_epoch()
         self.step, self.labelled = state["step"], state["labelled"]
         self.expert_calls, self.drafts_served = state["expert_calls"], state["drafts_served"]
+        self.outcomes = state["outcomes"]
         self.forfeits = Counter(state["forfeits"])
         self.owed = {decision.step: decision for decision in map(Decision.from_list, state["owed"])}
         self.given_up = {decision.step: decision for decision in map(Decision.from_list, state["given_up"])}

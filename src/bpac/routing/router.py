@@ -14,7 +14,7 @@ from bpac.routing.journal import Entry, Labelled, Opened, Resolved
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
-from bpac.routing.settings import Settings
+from bpac.routing.settings import Settings, check_policy
 from bpac.routing.snapshot import load_snapshot, take_snapshot
 
 Write = Callable[[Entry], object]
@@ -68,14 +68,15 @@ class Router:
             policy = named_policy(policy, memory, assume)
         elif memory is not None or assume is not None:
             raise SettingsError("memory and assume go with the name of a policy: set them on the policy object instead")
-        exploration = exploration or policy.exploration
+        check_policy(policy)
+        if exploration is None:
+            exploration = policy.exploration
         settings = Settings(epsilon, alpha, policy, exploration, explore, alpha_epochs, max_owed)
-        self._start(Route(settings), entries=0, seed=seed, coins=coins, journal=journal)
+        self._start(Route(settings), seed, coins, journal)
         self._write(Opened(settings.to_json()))
 
-    def _start(self, route: Route, entries: int, seed: int | None, coins: Coins | None, journal: Write | None) -> None:
+    def _start(self, route: Route, seed: int | None, coins: Coins | None, journal: Write | None) -> None:
         self._route = route
-        self._entries = entries
         self._coins = coins or SeededCoins(seed)
         self._draws: list[float] = []
         self._journal = journal
@@ -138,7 +139,7 @@ class Router:
         if not draws:
             draws = self._draws = self._coins.draws(step)
         draw = draws.pop()
-        call_expert = draw < propensity
+        call_expert = True if draw < propensity else False  # noqa: SIM210  # numpy's coins give numpy's booleans
         decision = make_decision(
             (
                 step,
@@ -154,7 +155,7 @@ class Router:
         )
         if self._journal is not None:
             try:
-                self._write(decision)
+                self._journal(decision)
             except BaseException:
                 draws.append(draw)  # a journal that fails leaves the step and its coin as they were
                 raise
@@ -171,10 +172,10 @@ class Router:
         """
         if type(loss) is not float or not 0.0 <= loss <= 1.0:
             loss = fraction(loss, "loss")
-        if decision is not self._route.uncharged:
+        if decision is None or decision is not self._route.uncharged:
             decision = self._find(decision)
         if self._journal is not None:
-            self._write(Resolved(decision.step, loss))
+            self._journal(Resolved(decision.step, loss))
         self._route.resolved(decision, loss)
 
     def forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> None:
@@ -187,6 +188,8 @@ class Router:
         draft_served: the expert failed and the caller got the draft in its place. No theorem
             covers such an answer: the certificate counts it as loss 1.
         """
+        if not isinstance(cause, str) or not isinstance(draft_served, bool):
+            raise InputError(f"cause must be a string and draft_served a bool, got {cause!r} and {draft_served!r}")
         found = self._find(decision)
         if found.step in self._route.given_up:
             raise AlreadyResolved(f"step {found.step} was given up already; only its loss is still accepted")
@@ -243,7 +246,7 @@ class Router:
 
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values, with which a later start need not read the whole journal."""
-        return take_snapshot(self._route, self._entries)
+        return take_snapshot(self._route)
 
     @classmethod
     def rebuild(
@@ -266,12 +269,10 @@ class Router:
         seed, coins, journal: for the decisions to come, as for a new router.
         """
         remaining = iter(entries)
-        if snapshot is None:
-            route, count = opened(next(remaining, None)), 1
-        else:
-            route, count = load_snapshot(snapshot)
+        route = opened(next(remaining, None)) if snapshot is None else load_snapshot(snapshot)
+        follow(route, remaining)
         router = cls.__new__(cls)
-        router._start(route, count + follow(route, remaining, count + 1), seed, coins, journal)
+        router._start(route, seed, coins, journal)
         return router
 
     def _find(self, decision: object) -> Decision:
@@ -299,4 +300,3 @@ class Router:
     def _write(self, entry: Entry) -> None:
         if self._journal is not None:
             self._journal(entry)
-        self._entries += 1

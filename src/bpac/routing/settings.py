@@ -7,7 +7,7 @@ from typing import Any, Literal
 from bpac.betting.alarm import AlarmSettings
 from bpac.betting.bets import AdaptiveBet, FixedBet
 from bpac.betting.levels import EvenLevels, ListedLevels, RelativeLevels
-from bpac.betting.numbers import one_of, open_fraction, whole
+from bpac.betting.numbers import keep, of_kind, one_of, open_fraction, whole
 from bpac.betting.payoff import Terms
 from bpac.betting.thresholds import FixedSequence, PriorThreshold
 from bpac.errors import SettingsError
@@ -50,14 +50,12 @@ class Settings:
     max_owed: int = 4096
 
     def __post_init__(self) -> None:
-        open_fraction(self.epsilon, "epsilon")
-        open_fraction(self.alpha, "alpha")
+        keep(self, epsilon=open_fraction(self.epsilon, "epsilon"), alpha=open_fraction(self.alpha, "alpha"))
         one_of(self.explore, "explore", ("serve", "shadow"))
         one_of(self.alpha_epochs, "alpha_epochs", ("each", "all"))
         whole(self.max_owed, "max_owed", 1)
-        for name, value in (("policy", self.policy), ("exploration", self.exploration)):
-            if type(value) not in KINDS.values():
-                raise SettingsError(f"{name} must be one of bpac's, got {value!r}")
+        check_policy(self.policy)
+        of_kind(self.exploration, "exploration", [kind for kind in KINDS.values() if hasattr(kind, "floor")])
         fixed = isinstance(self.policy, Fixed | Offline)
         if not self.exploration.floor and not fixed:
             raise SettingsError(f"{type(self.policy).__name__} must explore: give it a schedule with a rate above 0")
@@ -78,6 +76,11 @@ class Settings:
         return settings
 
 
+def check_policy(policy: object) -> None:
+    """Raise ``SettingsError`` unless this is a policy that journals know how to write."""
+    of_kind(policy, "policy", [kind for kind in KINDS.values() if hasattr(kind, "commutes")])
+
+
 def _encode(value: Any) -> Any:
     if type(value) in KINDS.values():
         return {"kind": type(value).__name__} | {
@@ -85,7 +88,8 @@ def _encode(value: Any) -> Any:
         }
     if isinstance(value, tuple):
         return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
+    # As pairs: the order of the scores matters, and that of JSON keys does not.
+    return [list(pair) for pair in value.items()] if isinstance(value, Mapping) else value
 
 
 def _decode(value: object, path: str) -> Any:

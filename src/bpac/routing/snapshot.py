@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from bpac.errors import SettingsError, SnapshotError
+from bpac.errors import InputError, SnapshotError
 from bpac.routing.journal import Entry
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
@@ -15,16 +15,16 @@ from bpac.routing.settings import Settings
 FORMAT = 1
 
 
-def take_snapshot(route: Route, entries: int) -> dict[str, Any]:
-    """The state of a route after so many entries of its journal, as JSON values."""
-    body = {"format": FORMAT, "entries": entries, "settings": route.settings.to_json(), "state": route.state()}
+def take_snapshot(route: Route) -> dict[str, Any]:
+    """The state of a route, as JSON values."""
+    body = {"format": FORMAT, "entries": route.entries, "settings": route.settings.to_json(), "state": route.state()}
     # Through JSON and back, so that a snapshot is the same value whether it was written to a file or not.
     plain: dict[str, Any] = json.loads(json.dumps(body))
     return plain | {"digest": _digest(plain)}
 
 
-def load_snapshot(snapshot: object) -> tuple[Route, int]:
-    """The route of a snapshot, and how many entries it has seen."""
+def load_snapshot(snapshot: object) -> Route:
+    """The route of a snapshot."""
     if not isinstance(snapshot, Mapping) or snapshot.get("format") != FORMAT:
         raise SnapshotError(f"this is no snapshot of format {FORMAT}: leave it out and rebuild from the journal")
     body = {key: value for key, value in snapshot.items() if key != "digest"}
@@ -32,10 +32,10 @@ def load_snapshot(snapshot: object) -> tuple[Route, int]:
         raise SnapshotError("the snapshot is damaged: leave it out and rebuild from the journal")
     try:
         route = Route(Settings.from_json(snapshot["settings"]))
-    except SettingsError as error:
+    except InputError as error:
         raise SnapshotError(f"the snapshot has settings that cannot be used: {error}") from error
     route.load(snapshot["state"])
-    return route, snapshot["entries"]
+    return route
 
 
 def verify_snapshot(snapshot: Mapping[str, Any], entries: Iterable[Entry]) -> None:
@@ -49,10 +49,10 @@ def verify_snapshot(snapshot: Mapping[str, Any], entries: Iterable[Entry]) -> No
     load_snapshot(snapshot)
     remaining = iter(entries)
     route = opened(next(remaining, None))
-    count = 1 + follow(route, islice(remaining, snapshot["entries"] - 1), first=2)
-    if count < snapshot["entries"]:
-        raise SnapshotError(f"the snapshot has seen {snapshot['entries']} entries and the journal has {count}")
-    folded = take_snapshot(route, count)
+    follow(route, islice(remaining, snapshot["entries"] - 1))
+    if route.entries < snapshot["entries"]:
+        raise SnapshotError(f"the snapshot has seen {snapshot['entries']} entries and the journal has {route.entries}")
+    folded = take_snapshot(route)
     for part in ("settings", "state"):
         for key, value in folded[part].items():
             if snapshot[part].get(key) != value:
