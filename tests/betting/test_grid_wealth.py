@@ -146,8 +146,8 @@ def test_a_prior_has_one_weight_for_each_grid_point(weights: tuple[float, ...]) 
 @pytest.mark.parametrize("weights", [(), (1.0, 0.0), (1.0, -1.0), (1.0, float("inf")), (1.0, "1")])
 def test_a_prior_has_positive_weights(weights: tuple[float, ...]) -> None:
     """A weight of 0 would ask for infinite wealth; it is refused, as others that are no weights, and none at all."""
-    with pytest.raises(SettingsError, match="weights of the prior must"):
-        PriorThreshold(weights)
+    with pytest.raises(SettingsError, match=r"weights? of the prior|the prior has 0 weights"):
+        GridWealth(TERMS, ALPHA, AdaptiveBet(), PriorThreshold(weights), EvenLevels(2))
 
 
 @pytest.mark.parametrize("rule", [FixedSequence(), PriorThreshold()])

@@ -11,7 +11,7 @@ from bpac.betting.levels import EvenLevels, ListedLevels
 from bpac.betting.payoff import Terms
 from bpac.betting.portfolio import PortfolioWealth
 from bpac.betting.thresholds import PriorThreshold
-from bpac.routing import router, settings
+from bpac.routing import settings
 from bpac.routing.checks import CHECKS, CheckFailed, check_bad_input, check_order, check_rebuild, check_refund
 from bpac.routing.exploration import Constant, Exploration, GainDriven
 from bpac.routing.games import FixedThreshold, Game
@@ -57,10 +57,7 @@ def test_every_policy_does_what_every_policy_must(name: str, check: Callable[[Po
 @pytest.fixture
 def more_policies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let routers take the policies of this file, and their journals name them."""
-    kinds = settings.KINDS | {"Eager": Eager, "Broken": Broken}
-    monkeypatch.setattr(settings, "KINDS", kinds)
-    for module in (settings, router):
-        monkeypatch.setattr(module, "POLICIES", (*settings.POLICIES, Eager, Broken))
+    monkeypatch.setattr(settings, "KINDS", settings.KINDS | {"Eager": Eager, "Broken": Broken})
 
 
 @pytest.mark.usefixtures("more_policies")

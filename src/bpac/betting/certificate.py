@@ -10,7 +10,6 @@ from bpac.betting.payoff import LOG_UNIT, Terms, log_units
 
 # The rates η of the mixture, as shares of the largest that keeps every factor positive.
 RATE_SHARES = (0.1, 0.3, 0.6, 0.9)
-NEWTON_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +213,9 @@ class ServedLoss:
 
 def _newton(start: float, slopes: Sequence[float], logs: Sequence[float], log_bar: float) -> float:
     """Solve ``log mean exp(slope · x + log) = log_bar`` from a point on the convex side of the root."""
-    x = start
-    for _ in range(NEWTON_STEPS):
+    x, step = start, math.inf
+    # Written so that the loop ends on NaN, too.
+    while abs(step) > 1e-12 * (1.0 + abs(x)):
         values = [slope * x + log for slope, log in zip(slopes, logs, strict=True)]
         most = max(values)
         weights = [math.exp(value - most) for value in values]
@@ -224,6 +224,4 @@ def _newton(start: float, slopes: Sequence[float], logs: Sequence[float], log_ba
         slope = sum(w * s for w, s in zip(weights, slopes, strict=True)) / total
         step = gap / slope
         x -= step
-        if abs(step) <= 1e-12 * (1.0 + abs(x)):
-            break
     return x

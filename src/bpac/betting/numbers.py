@@ -69,8 +69,8 @@ def one_of(value: object, name: str, choices: tuple[str, ...]) -> None:
 
 
 def of_kind(value: object, name: str, kinds: Sequence[type]) -> None:
-    """Raise ``SettingsError`` unless ``value`` is of one of the kinds."""
-    if not isinstance(value, tuple(kinds)):
+    """Raise ``SettingsError`` unless ``value`` is exactly of one of the kinds: no other can be written to a journal."""
+    if type(value) not in kinds:
         raise SettingsError(f"{name} must be one of {', '.join(kind.__name__ for kind in kinds)}; got {value!r}")
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, cast
 
 from bpac.betting.alarm import AlarmSettings
 from bpac.betting.bets import AdaptiveBet, Bet, FixedBet
@@ -139,9 +139,7 @@ class Portfolio(_Plain):
         return SplitScores([self._wealth(terms, alpha * share, i) for i, share in enumerate(self.scores.values())])
 
     def _wealth(self, terms: Terms, alpha: float, score: int | None) -> PortfolioWealth:
-        levels = self.levels
-        if levels is None:  # __post_init__ has set it; this tells the type checker
-            raise SettingsError("a portfolio needs levels")
+        levels = cast(Levels, self.levels)  # set in __post_init__
         latched = self.memory != "revocable"
         if self.assume == "iid":
             return PortfolioWealth(terms, -math.log(alpha), self.fractions, levels, latched=latched, score=score)

@@ -82,7 +82,7 @@ class Route:
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
-        self.step, _, _, _, least_propensity, call_expert, serve_draft, epoch, _ = decision
+        self.step, _, _, _, least_propensity, call_expert, serve_draft, _, _ = decision
         self.game.decided(decision)
         if self._learner is not None:
             self._learner.decided(decision)
@@ -94,7 +94,7 @@ class Route:
             if len(self.owed) >= self._max_owed:
                 # Give up on the oldest, so that a route's memory is bounded.
                 self._give_up(self.owed[next(iter(self.owed))], CROWDED_OUT)
-        elif self.alarm is not None and epoch == self.epoch:
+        elif self.alarm is not None:
             alarm = self.alarm
             if alarm.careful_rate or alarm.least_propensity != least_propensity:
                 alarm.fade(least_propensity)
@@ -108,23 +108,24 @@ class Route:
             return
         self.uncharged = None
         self.owed[decision.step] = decision
-        for account in self._accounts if decision.epoch == self.epoch else self._lasting:
+        for account in self._accounts:
             account.charge(decision)
 
     def resolved(self, decision: Decision, loss: float) -> None:
         """Apply the outcome of an audit that is owed or given up."""
         self.outcomes += 1
-        current = decision.epoch == self.epoch
-        news = True
+        current = news = True
         if decision is self.uncharged:
+            # It is of this epoch: whatever begins a new one charges the latest audit first.
             self.uncharged = None
             if loss > 0.0:
-                for account in self._accounts if current else self._lasting:
+                for account in self._accounts:
                     account.resolve(decision, loss)
-            elif current:
+            else:
                 self.game.resolve(decision, 0.0)  # the others have nothing to book
         else:
             self.charge()
+            current = decision.epoch == self.epoch
             news = self.owed.pop(decision.step, None) is not None
             if not news:
                 del self.given_up[decision.step]
