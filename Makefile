@@ -10,10 +10,8 @@ demo: $(READY)  ## replay a built-in stream and show its picture
 	$(BIN)/bpac demo
 
 test: lint  ## run every test
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m "not promise"
-	$(BIN)/coverage report
-	$(BIN)/pytest -m promise -n auto --dist worksteal tests
+	TQDM_DISABLE=1 $(BIN)/pytest -m "not promise" -n auto --cov --cov-report=term
+	TQDM_DISABLE=1 $(BIN)/pytest -m promise -n auto --dist worksteal tests
 
 lint: $(READY)  ## check style, types and the direction of imports
 	$(BIN)/ruff check .
