@@ -168,14 +168,14 @@ def test_losses_are_remembered_where_they_were_booked() -> None:
         wealth.decided(decision)
         wealth.charge(decision)
         wealth.refund(decision, loss)
-    assert wealth.booked_scores() == [0.3, 0.8]
+    assert [row[0] for row in wealth.state()["losses"]] == [3, 8]
 
 
 def test_one_wealth_of_several_looks_at_its_own_score() -> None:
     """With several scores a loss is booked at the score that the wealth is about (MATH 8)."""
     decision = a_round(0.2, uncertainties=(0.2, 0.6))
-    for score, booked in ((None, 0.2), (0, 0.2), (1, 0.6)):
+    for score, level in ((None, 2), (0, 2), (1, 6)):
         wealth = PortfolioWealth(TERMS, 1.0, FOUR_FRACTIONS, EvenLevels(11), latched=False, score=score)
         wealth.decided(decision)
         wealth.resolve(decision, 1.0)
-        assert wealth.booked_scores() == [booked]
+        assert [row[0] for row in wealth.state()["losses"]] == [level]

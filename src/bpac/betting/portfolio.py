@@ -128,10 +128,6 @@ class PortfolioWealth(Ledger):
         between = threshold > self._levels.value(code)
         return _log_mean(list(map(plus, self._common, self._table.sums_below(code + between))))
 
-    def booked_scores(self) -> list[float]:
-        """The scores at which losses are booked, rounded down to their levels."""
-        return [self._levels.value(row[0]) for row in self._table.rows()]
-
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
         self._collect()

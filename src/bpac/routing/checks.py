@@ -1,5 +1,6 @@
 """Checks that every policy must pass, ours and yours: what a router owes its journal.
 
+>>> from bpac.routing.policies import named_policy
 >>> for check in CHECKS:
 ...     check(named_policy("portfolio"))
 """
@@ -12,12 +13,11 @@ import numpy as np
 
 from bpac.errors import BpacError, InputError
 from bpac.routing.journal import Entry, Resolved, entry_from_json, entry_to_json
-from bpac.routing.policies import Policy, named_policy
+from bpac.routing.policies import Policy
 from bpac.routing.router import Router
 from bpac.routing.snapshot import verify_snapshot
 
 STEPS = 600
-__all__ = ["CHECKS", "check_bad_input", "check_order", "check_rebuild", "check_refund", "named_policy"]
 
 
 class CheckFailed(BpacError):

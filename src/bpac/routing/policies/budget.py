@@ -1,0 +1,36 @@
+"""The policy for any stream."""
+
+from dataclasses import dataclass
+
+from bpac.betting.certificate import ServedLoss
+from bpac.betting.levels import RelativeLevels
+from bpac.betting.numbers import whole
+from bpac.betting.payoff import Terms
+from bpac.betting.weighted_losses import WeightedLosses
+from bpac.routing.exploration import Constant, Exploration
+from bpac.routing.games import BudgetGame, Game
+from bpac.routing.policies.policy import PlainPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Budget(PlainPolicy):
+    """Keeps the loss really served below ε on any stream (MATH section 7).
+
+    Parameters
+    ----------
+    first: rounds before the first draft may be kept.
+    """
+
+    first: int = 100
+
+    def __post_init__(self) -> None:
+        whole(self.first, "first", 1)
+
+    @property
+    def exploration(self) -> Exploration:
+        """The schedule used unless told otherwise."""
+        return Constant(0.2)
+
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+        """Start a game at level ``alpha``."""
+        return BudgetGame(WeightedLosses(terms, RelativeLevels()), terms, served, self.first)

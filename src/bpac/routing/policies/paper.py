@@ -1,0 +1,42 @@
+"""The paper's policies."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bpac.betting.bets import AdaptiveBet, Bet, FixedBet
+from bpac.betting.certificate import ServedLoss
+from bpac.betting.grid import GridWealth
+from bpac.betting.levels import EvenLevels
+from bpac.betting.numbers import of_kind
+from bpac.betting.payoff import Terms
+from bpac.betting.thresholds import FixedSequence, PriorThreshold, ThresholdRule
+from bpac.routing.games import Game, InOrder
+from bpac.routing.policies.policy import PlainPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Paper(PlainPolicy):
+    """The paper's Algorithm 1 (MATH section 2), and its version for non-stationary streams.
+
+    Parameters
+    ----------
+    bet: how much is staked.
+    rule: how the threshold follows from the wealth.
+    grid: the thresholds.
+    """
+
+    certain_while_closed: ClassVar[bool] = False
+    commutes: ClassVar[bool] = False
+
+    bet: Bet = AdaptiveBet()
+    rule: ThresholdRule = FixedSequence()
+    grid: EvenLevels = EvenLevels()
+
+    def __post_init__(self) -> None:
+        of_kind(self.bet, "bet", (AdaptiveBet, FixedBet))
+        of_kind(self.rule, "rule", (FixedSequence, PriorThreshold))
+        of_kind(self.grid, "grid", (EvenLevels,))
+
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+        """Start a game at level ``alpha``."""
+        return InOrder(GridWealth(terms, alpha, self.bet, self.rule, self.grid))

@@ -1,0 +1,59 @@
+"""What every policy has."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from bpac.betting.alarm import AlarmSettings
+from bpac.betting.certificate import ServedLoss
+from bpac.betting.payoff import Terms
+from bpac.routing.exploration import Exploration, TwoStage
+from bpac.routing.games import Game
+
+
+class Policy(Protocol):
+    """A policy, as a value: it starts the game of each epoch."""
+
+    # The paper caps its bets by the exploration rate even while every query goes to the expert;
+    # the others know that the propensity of every query was 1 then.
+    certain_while_closed: ClassVar[bool]
+    # Whether outcomes are sums: then a loss of 0 changes nothing, and one that comes after the round
+    # was given up is still taken.
+    commutes: ClassVar[bool]
+
+    @property
+    def exploration(self) -> Exploration:
+        """The schedule used unless told otherwise."""
+
+    @property
+    def alarm(self) -> AlarmSettings | None:
+        """The drift alarm that watches the game, if any."""
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """The names of the scores, where there are several."""
+
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+        """Start a game at level ``alpha``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPolicy:
+    """What most policies have in common: no alarm, one score."""
+
+    certain_while_closed: ClassVar[bool] = True
+    commutes: ClassVar[bool] = True
+
+    @property
+    def exploration(self) -> Exploration:
+        """The schedule used unless told otherwise."""
+        return TwoStage()
+
+    @property
+    def alarm(self) -> AlarmSettings | None:
+        """No alarm."""
+        return None
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """One score, without a name."""
+        return ()

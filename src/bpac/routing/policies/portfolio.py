@@ -1,0 +1,99 @@
+"""The default policy."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from bpac.betting.alarm import AlarmSettings
+from bpac.betting.bounds import FRACTIONS
+from bpac.betting.certificate import ServedLoss
+from bpac.betting.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
+from bpac.betting.numbers import keep, of_kind, one_of, open_fraction, positive, some
+from bpac.betting.payoff import Terms
+from bpac.betting.portfolio import ConstantBoundWealth, PortfolioWealth
+from bpac.errors import SettingsError
+from bpac.routing.games import Game, SplitScores
+from bpac.routing.policies.policy import PlainPolicy
+
+Memory = Literal["alarmed", "revocable", "latched"]
+MEMORIES = ("alarmed", "revocable", "latched")
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio(PlainPolicy):
+    """The default (MATH section 3): gamblers at fixed fractions, thresholds at any score.
+
+    Parameters
+    ----------
+    memory: what becomes of a certified threshold: ``latched`` keeps it, ``revocable`` lets it
+        follow the wealth, ``alarmed`` keeps it until a drift alarm rings.
+    assume: ``iid``, or ``any`` for arbitrary streams (section 4), which needs ``revocable``.
+    fractions: stakes of the gamblers (θ).
+    levels: where thresholds may lie; with ``any`` the prior is uniform on them.
+    scores: names and shares of α, where several scores compete (section 8).
+    drift: the alarm of ``alarmed``.
+    """
+
+    memory: Memory | None = None
+    assume: Literal["iid", "any"] = "iid"
+    fractions: tuple[float, ...] = FRACTIONS
+    levels: Levels | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    drift: AlarmSettings = AlarmSettings()
+
+    def __post_init__(self) -> None:
+        one_of(self.assume, "assume", ("iid", "any"))
+        arbitrary = self.assume == "any"
+        if self.memory is None:
+            keep(self, memory="revocable" if arbitrary else "alarmed")
+        one_of(self.memory, "memory", MEMORIES)
+        if arbitrary and self.memory != "revocable":
+            raise SettingsError(
+                f'memory "{self.memory}" holds for i.i.d. streams only: with assume = "any" take "revocable"'
+            )
+        # A prior is paid for by the number of thresholds, so there are few of them: 8 an octave.
+        levels = self.levels or (RelativeLevels(4, 20) if arbitrary else RelativeLevels())
+        of_kind(levels, "levels", (RelativeLevels, EvenLevels, ListedLevels))
+        of_kind(self.drift, "drift", (AlarmSettings,))
+        fractions = some(self.fractions, "fractions", "fraction", open_fraction)
+        keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
+
+    @property
+    def alarm(self) -> AlarmSettings | None:
+        """The drift alarm, with memory ``alarmed``."""
+        return self.drift if self.memory == "alarmed" else None
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """The names of the scores, where there are several."""
+        return tuple(self.scores)
+
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+        """Start a game at level ``alpha``."""
+        if not self.scores:
+            return self._wealth(terms, alpha, None)
+        return SplitScores([self._wealth(terms, alpha * share, i) for i, share in enumerate(self.scores.values())])
+
+    def _wealth(self, terms: Terms, alpha: float, score: int | None) -> PortfolioWealth:
+        levels = cast(Levels, self.levels)  # set in __post_init__
+        latched = self.memory != "revocable"
+        if self.assume == "iid":
+            return PortfolioWealth(terms, -math.log(alpha), self.fractions, levels, latched=latched, score=score)
+        bar = math.log(levels.top / alpha)
+        return ConstantBoundWealth(terms, bar, self.fractions, levels, latched=latched, score=score)
+
+
+def _shares(scores: object) -> dict[str, float]:
+    """Names and shares of α, from a mapping or from pairs, as JSON has them."""
+    try:
+        shares = {name: positive(share, f"share of {name}") for name, share in dict(scores).items()}  # type: ignore[call-overload]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SettingsError):
+            raise
+        raise SettingsError(f"scores must map names to shares of α, got {scores!r}") from error
+    if len(shares) == 1:
+        raise SettingsError("one score needs no shares: leave scores out")
+    if shares and abs(sum(shares.values()) - 1.0) > 1e-9:
+        raise SettingsError(f"the shares of α must sum to 1, got {sum(shares.values())}")
+    return shares
