@@ -73,6 +73,21 @@ def test_a_table_without_tokens_has_no_token_ratio(capsys: pytest.CaptureFixture
     assert "unknown" in capsys.readouterr().out
 
 
+ABLATIONS = ["two-stage", "two-stage:0.7:0.05:10", "constant:0.2", "gain", "gain:0.5:0.05:0.5"]
+
+
+@pytest.mark.parametrize("schedule", ABLATIONS)
+def test_ablations_can_be_chosen(capsys: pytest.CaptureFixture[str], table: Path, schedule: str) -> None:
+    """Schedules and bets of the paper's ablations are options; the bet changes the result."""
+    options = ("--exploration", schedule, "--epsilon", "0.15", "--runs", "2")
+    run_json(capsys, "replay", str(table), *options)
+    rates = {
+        run_json(capsys, "replay", str(table), "--policy", "paper", "--bet", bet, *options)["expert_call_rate"]["mean"]
+        for bet in ("adaptive", "adaptive:0.5", "fixed:0.01")
+    }
+    assert len(rates) == 3
+
+
 def test_the_filter_of_the_paper(capsys: pytest.CaptureFixture[str], table: Path) -> None:
     """``--expert-correct-only`` drops the other rows."""
     assert run_json(capsys, "replay", str(table), "--expert-correct-only")["steps"] == 400
@@ -147,6 +162,13 @@ def test_validate_tells_wrong_from_right(capsys: pytest.CaptureFixture[str]) -> 
         (["--delay", "sometimes"], "delay 'sometimes' is none of"),
         (["--runs", "0"], "runs must be at least 1"),
         (["--score", "mood"], "has no column mood"),
+        (["--exploration", "often"], "exploration 'often' is not known; give two-stage"),
+        (["--exploration", "constant:x"], "exploration 'constant:x' cannot be used"),
+        (["--exploration", "constant:0"], "value must lie strictly between 0 and 1"),
+        (["--policy", "paper", "--bet", "fixed:1"], "can lose more than"),
+        (["--policy", "paper", "--bet", "wild"], "bet 'wild' is not known; give adaptive"),
+        (["--policy", "paper", "--bet", "fixed:lots"], "bet 'fixed:lots' cannot be used"),
+        (["--bet", "fixed"], "--bet belongs to the paper's policies"),
     ],
 )
 def test_wrong_usage_is_told_and_exits_with_2(

@@ -23,10 +23,12 @@ from bpac.replay.records import read_table
 from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay, oracle_expert_call_rate, oracle_policy
 from bpac.replay.reproduce import EXPERIMENTS
+from bpac.replay.specs import BETS, SCHEDULES, parse_bet, parse_exploration
 from bpac.replay.validation import Promise, Validation, upper_95
 from bpac.routing.coins import Coins
+from bpac.routing.exploration import Exploration
 from bpac.routing.journal import Entry
-from bpac.routing.policies import MEMORIES, ORACLE, POLICIES, Policy, named_policy
+from bpac.routing.policies import MEMORIES, ORACLE, POLICIES, Paper, Policy, named_policy
 from bpac.routing.router import Router
 
 FAILED, WRONG_USAGE = 1, 2
@@ -45,15 +47,16 @@ class Start:
     policy: Policy
     epsilon: float
     alpha: float
+    exploration: Exploration | None = None
 
     def __call__(self, coins: Coins, journal: Callable[[Entry], object] | None = None) -> Router:
         """A fresh router."""
-        return Router(self.epsilon, self.alpha, self.policy, coins=coins, journal=journal)
+        return Router(self.epsilon, self.alpha, self.policy, exploration=self.exploration, coins=coins, journal=journal)
 
     @property
     def kept_share(self) -> float:
         """Largest share of acceptable drafts that is served (κ)."""
-        return 1.0 - self.policy.exploration.floor
+        return 1.0 - (self.exploration or self.policy.exploration).floor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,6 +120,8 @@ def _policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
     )
     parser.add_argument("--memory", choices=MEMORIES, help="of the portfolio: alarmed unless told otherwise")
     parser.add_argument("--assume", choices=("iid", "any"), help="of the portfolio: what is assumed of the stream")
+    parser.add_argument("--exploration", metavar="SPEC", help=f"another schedule: {SCHEDULES}")
+    parser.add_argument("--bet", metavar="SPEC", help=f"of the paper's policies: {BETS}")
     parser.add_argument("--epsilon", type=float, default=epsilon, help=f"promised bound on the loss ({epsilon})")
     parser.add_argument("--alpha", type=float, default=0.1, help="chance that the promise fails (0.1)")
     parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
@@ -132,7 +137,7 @@ def _replay(options: argparse.Namespace) -> int:
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else _named_policy(options)
     replay = Replay(
         table=table,
-        router=Start(policy, options.epsilon, options.alpha),
+        router=_start(options, policy),
         runs=options.runs if options.runs is not None else (1 if options.order == "given" else REPLAY_RUNS),
         seed=options.seed,
         order=options.order,
@@ -208,7 +213,7 @@ def _validate(options: argparse.Namespace) -> int:
     if options.policy == "oracle":
         policy = replace(ORACLE, threshold=largest_safe(law, options.epsilon / (1.0 - ORACLE.explores)))
     promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
-    start = Start(policy, options.epsilon, options.alpha)
+    start = _start(options, policy)
     validation = Validation(start, law, promise, options.steps, Delay.parse(options.delay), options.crash_every)
     verdicts = validation.run(options.streams, options.seed)
     violations = sum(verdict.broken for verdict in verdicts)
@@ -267,8 +272,18 @@ def _demo(options: argparse.Namespace) -> int:
     return 0
 
 
+def _start(options: argparse.Namespace, policy: Policy) -> Start:
+    exploration = parse_exploration(options.exploration) if options.exploration else None
+    return Start(policy, options.epsilon, options.alpha, exploration)
+
+
 def _named_policy(options: argparse.Namespace) -> Policy:
-    return named_policy(options.policy, options.memory, options.assume)
+    policy = named_policy(options.policy, options.memory, options.assume)
+    if options.bet is None:
+        return policy
+    if not isinstance(policy, Paper):
+        raise InputError(f"--bet belongs to the paper's policies, not to {options.policy}: leave it out")
+    return replace(policy, bet=parse_bet(options.bet))
 
 
 def _spread(values: Sequence[float]) -> dict[str, float] | None:

@@ -101,13 +101,14 @@ def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *
     late = delay != Delay()
     # Flags rather than decisions: thousands of live objects would keep the garbage collector busy.
     calls, served = bytearray(len(table)), bytearray(len(table))
+    shadow = router.settings.explore == "shadow"
     decisions: list[Decision] = []
     decide, observe = router.decide, router.observe
     rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
     start = time.perf_counter()
     for index, (uncertainty, loss) in enumerate(rounds):
         decision = decide(uncertainty)
-        if decision.serve_draft:
+        if shadow and decision.serve_draft:
             served[index] = 1
         if decision.call_expert:
             calls[index] = 1
@@ -120,8 +121,9 @@ def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *
         if trace:
             decisions.append(decision)
     seconds = time.perf_counter() - start
-    flags = np.frombuffer(calls, dtype=np.bool_), np.frombuffer(served, dtype=np.bool_)
-    return Path(flags[0], flags[1], router.threshold, seconds, tuple(decisions))
+    call_expert = np.frombuffer(calls, dtype=np.bool_)
+    serve_draft = np.frombuffer(served, dtype=np.bool_) if shadow else ~call_expert
+    return Path(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
 
 
 def metrics(table: Table, path: Path) -> Run:

@@ -5,10 +5,9 @@ from typing import Any
 from bpac.betting.bounds import calibrate
 from bpac.betting.ledger import Round
 from bpac.betting.payoff import Terms
-from bpac.routing.games.game import WaitingGame
 
 
-class Calibration(WaitingGame):
+class Calibration:
     """Offline PAC: every query goes to the expert until the calibration set is full, then one threshold for ever."""
 
     def __init__(self, terms: Terms, alpha: float, size: int, bound: str | None) -> None:
@@ -34,6 +33,17 @@ class Calibration(WaitingGame):
         self._missing -= 1
         if not self._missing:
             self._calibrate()
+
+    def charge(self, decision: Round) -> None:
+        """Nothing: calibration waits."""
+
+    def refund(self, decision: Round, loss: float) -> None:
+        """Nothing was charged."""
+        self.resolve(decision, loss)
+
+    def forfeit(self, decision: Round) -> None:
+        """A loss that will never be known counts as 1."""
+        self.resolve(decision, 1.0)
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

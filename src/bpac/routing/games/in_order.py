@@ -5,10 +5,9 @@ from typing import Any
 from bpac.betting.grid import GridWealth
 from bpac.betting.ledger import Round
 from bpac.routing.decision import Decision
-from bpac.routing.games.game import WaitingGame
 
 
-class InOrder(WaitingGame):
+class InOrder:
     """The paper's game: bets depend on the order of rounds, so each is settled when all before it are."""
 
     def __init__(self, wealth: GridWealth) -> None:
@@ -20,22 +19,33 @@ class InOrder(WaitingGame):
         self.threshold = 0.0
 
     def decided(self, decision: Round) -> None:
-        """Settle a kept draft at once, unless an earlier round is owed."""
+        """Settle a kept draft, unless an earlier round is owed; an audit speaks when it is resolved or charged."""
         if decision.call_expert:
-            entry: list[Any] = [decision, None, 1]
-            self._waiting.append(entry)
-            self._owed[decision.step] = entry
-        elif not self._waiting:
+            return
+        if not self._waiting:
             self._settle(decision, 0.0)
+            return
+        last = self._waiting[-1]
+        if not last[0].call_expert and last[0].least_propensity == decision.least_propensity:
+            last[2] += 1
         else:
-            last = self._waiting[-1]
-            if not last[0].call_expert and last[0].least_propensity == decision.least_propensity:
-                last[2] += 1
-            else:
-                self._waiting.append([decision, 0.0, 1])
+            self._waiting.append([decision, 0.0, 1])
 
     def resolve(self, decision: Round, loss: float) -> None:
-        """Settle the round and what it was holding back."""
+        """Settle the round, unless an earlier one is owed."""
+        if self._waiting:
+            self._waiting.append([decision, loss, 1])
+        else:
+            self._settle(decision, loss)
+
+    def charge(self, decision: Round) -> None:
+        """Nothing is charged: the rounds behind an owed one wait for it."""
+        entry: list[Any] = [decision, None, 1]
+        self._waiting.append(entry)
+        self._owed[decision.step] = entry
+
+    def refund(self, decision: Round, loss: float) -> None:
+        """Settle an owed round and what it was holding back."""
         self._owed.pop(decision.step)[1] = loss
         ready = 0
         for waiting, known, count in self._waiting:
@@ -45,6 +55,10 @@ class InOrder(WaitingGame):
                 self._settle(waiting, known)
             ready += 1
         del self._waiting[:ready]
+
+    def forfeit(self, decision: Round) -> None:
+        """Settle the round with loss 1, for good."""
+        self.refund(decision, 1.0)
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

@@ -36,6 +36,7 @@ POLICIES: dict[str, Policy] = {
     "paper-prior": Paper(rule=PriorThreshold()),
     "naive": Naive(),
     "hoeffding": Hoeffding(),
+    "hoeffding-union": Hoeffding(union=True),
     "offline": Offline(),
     "always": Fixed(0.0),
     "never": Fixed(1.0),
