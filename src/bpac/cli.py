@@ -15,11 +15,11 @@ from tqdm import tqdm
 from bpac import __version__
 from bpac.betting.numbers import one_of
 from bpac.errors import BpacError, InputError
+from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.delays import Delay
 from bpac.replay.demo import run_demo
 from bpac.replay.figures import draw_replays, save
 from bpac.replay.laws import LAWS, largest_safe, named_law
-from bpac.replay.records import read_table
 from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay, oracle_expert_call_rate, oracle_policy
 from bpac.replay.reproduce import EXPERIMENTS
@@ -33,6 +33,7 @@ from bpac.routing.router import Router
 
 FAILED, WRONG_USAGE = 1, 2
 REPLAY_RUNS = 10
+TABLES = f".csv, .jsonl (each also .gz), .parquet, or {PREFIX}NAME with NAME one of {', '.join((*BENCHMARKS, *MIXED))}"
 PROMISES = {
     "threshold": "an unsafe threshold was ever in force",
     "served": "the average loss served ever exceeded ε",
@@ -83,7 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     replay = commands.add_parser("replay", help="send a table of recorded answers through a policy")
-    replay.add_argument("table", metavar="TABLE", help=".csv, .jsonl (each also .gz) or .parquet")
+    replay.add_argument("table", metavar="TABLE", help=TABLES)
     _policy_options(replay, epsilon=0.05)
     replay.add_argument("--score", default="uncertainty", metavar="COLUMN", help="the column with the uncertainty")
     replay.add_argument("--runs", type=int, help=f"how many replays ({REPLAY_RUNS}; 1 with --order given)")
@@ -131,7 +132,7 @@ def _policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    table = read_table(options.table, options.score)
+    table = open_table(options.table, options.score)
     if options.expert_correct_only:
         table = table.expert_correct_only()
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else _named_policy(options)

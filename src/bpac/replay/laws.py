@@ -24,13 +24,14 @@ class Law(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PowerLaw:
-    """Uniform uncertainty; a draft is wrong with chance ``most · u**power``.
+    """A draft at quantile v of the uncertainty is wrong with chance ``most · v**power``: risk in closed form.
 
     Parameters
     ----------
     most: chance of a loss at uncertainty 1.
     power: how it grows; 0 is the same everywhere.
-    part: size of every loss.
+    crowding: uncertainty is ``v**crowding``: 1 is uniform, more crowds it near 0.
+    sizes, weights: how large a loss is, and how often.
 
     >>> PowerLaw(most=0.4, power=1).risk(0.5)
     0.05
@@ -38,23 +39,32 @@ class PowerLaw:
 
     most: float = 0.4
     power: float = 1.0
-    part: float = 1.0
+    crowding: float = 1.0
+    sizes: tuple[float, ...] = (1.0,)
+    weights: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
         fraction(self.most, "most")
-        fraction(self.part, "part")
+        positive(self.crowding, "crowding")
         if self.power < 0.0:
             raise InputError(f"power must be at least 0, got {self.power!r}")
+        for size in self.sizes:
+            fraction(size, "each size")
+        if len(self.sizes) != len(self.weights) or abs(sum(self.weights) - 1.0) > 1e-9:
+            raise InputError(f"a law needs a weight for each size, and they must sum to 1; got {self.weights}")
 
     def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
         """Independent rounds: their uncertainties and losses."""
-        uncertainty = rng.random(count)
-        wrong = rng.random(count) < self.most * uncertainty**self.power
-        return uncertainty, wrong.astype(np.float64) * self.part
+        quantile = rng.random(count)
+        wrong = rng.random(count) < self.most * quantile**self.power
+        size = rng.choice(self.sizes, size=count, p=self.weights)
+        return quantile**self.crowding, np.where(wrong, size, 0.0)
 
     def risk(self, threshold: float) -> float:
         """Expected loss below a threshold."""
-        return float(self.part * self.most * threshold ** (self.power + 1.0) / (self.power + 1.0))
+        mean_size = sum(size * weight for size, weight in zip(self.sizes, self.weights, strict=True))
+        below = threshold ** ((self.power + 1.0) / self.crowding)
+        return float(mean_size * self.most * below / (self.power + 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,7 @@ class LevelLaw:
 LAWS: dict[str, Law] = {
     "rising": PowerLaw(most=0.6, power=1.0),
     "flat": PowerLaw(most=0.25, power=0.0),
-    "graded": PowerLaw(most=0.9, power=1.0, part=0.6),
+    "graded": PowerLaw(most=0.9, power=1.0, sizes=(0.6,)),
     "levels": LevelLaw(),
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,10 +85,33 @@ def read_table(path: str | Path, score: str = "uncertainty") -> Table:
     raise TableError(f"{path}: a table ends in .csv, .jsonl (each also .gz) or .parquet")
 
 
+def write_table(table: Table, path: str | Path) -> None:
+    """Write a table in the format its file's name asks for; ``read_table`` gives the same numbers back."""
+    path = Path(path)
+    columns = {name: getattr(table, name) for name in table.__slots__}
+    known = {name: column for name, column in columns.items() if column is not None}
+    name = path.name.removesuffix(".gz")
+    if path.name.endswith(".parquet"):
+        pyarrow = _pyarrow()
+        pyarrow.parquet.write_table(pyarrow.table(known), path)
+        return
+    if not name.endswith((".csv", ".jsonl")):
+        raise TableError(f"{path}: a table ends in .csv, .jsonl (each also .gz) or .parquet")
+    rows = zip(*(column.tolist() for column in known.values()), strict=True)
+    with _text(path, "wt") as file:
+        if name.endswith(".csv"):
+            writer = csv.writer(file)
+            writer.writerow(known)
+            writer.writerows(rows)
+        else:
+            file.writelines(json.dumps(dict(zip(known, row, strict=True))) + "\n" for row in rows)
+
+
 @contextmanager
-def _text(path: Path) -> Iterator[IO[str]]:
+def _text(path: Path, mode: Literal["rt", "wt"] = "rt") -> Iterator[IO[str]]:
     opener = gzip.open if path.name.endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+    # Spreadsheets write a byte order mark; nobody needs one from us.
+    with opener(path, mode, encoding="utf-8-sig" if mode == "rt" else "utf-8", newline="") as file:
         yield file
 
 
@@ -114,15 +137,21 @@ def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
+    parquet = _pyarrow().parquet
     try:
-        import pyarrow.parquet as pq  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "parquet") from error
-    try:
-        for batch in pq.ParquetFile(path).iter_batches():
+        for batch in parquet.ParquetFile(path).iter_batches():
             yield from batch.to_pylist()
     except ValueError as error:  # pyarrow's errors are ValueErrors
         raise TableError(f"{path}: cannot be read as Parquet ({error})") from error
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa  # noqa: PLC0415  # an extra
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "parquet") from error
+    return pa
 
 
 def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
