@@ -199,7 +199,7 @@ def test_figures_are_written(capsys: pytest.CaptureFixture[str], table: Path, tm
     assert "<svg" in (tmp_path / "replay.svg").read_text(encoding="utf-8")
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     written = {path.name for path in (tmp_path / "report").iterdir()}
-    assert written == {"stall.csv", "stall.png", "stall.svg"}
+    assert written == {"stall.csv", "stall.png", "stall.svg", "report.html"}
 
 
 def test_an_unknown_result_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -10,10 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from bpac import __version__
-from bpac.betting.numbers import one_of
 from bpac.errors import BpacError, InputError
 from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.delays import Delay
@@ -22,7 +19,7 @@ from bpac.replay.figures import draw_replays, save
 from bpac.replay.laws import LAWS, largest_safe, named_law
 from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay, oracle_expert_call_rate, oracle_policy
-from bpac.replay.reproduce import EXPERIMENTS
+from bpac.replay.reproduce import NAMES, reproduce
 from bpac.replay.specs import BETS, SCHEDULES, parse_bet, parse_exploration
 from bpac.replay.validation import Promise, Validation, upper_95
 from bpac.routing.coins import Coins
@@ -103,10 +100,11 @@ def build_parser() -> argparse.ArgumentParser:
     validate.add_argument("--promise", choices=tuple(PROMISES), help="what counts as a violation")
     validate.set_defaults(run=_validate)
 
-    reproduce = commands.add_parser("reproduce", help="write tables and figures")
-    reproduce.add_argument("names", nargs="*", default=["all"], metavar="NAME", help=f"all, {', '.join(EXPERIMENTS)}")
-    reproduce.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write them")
-    reproduce.set_defaults(run=_reproduce)
+    results = commands.add_parser("reproduce", help="write tables and figures")
+    results.add_argument("names", nargs="*", default=["all"], metavar="NAME", help=f"all, {', '.join(NAMES)}")
+    results.add_argument("--runs", type=int, default=100, help="replays of each method (100)")
+    results.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write them")
+    results.set_defaults(run=_reproduce)
 
     demo = commands.add_parser("demo", help="replay a made-up stream and draw it")
     demo.add_argument("--figure", type=Path, default=Path("report/demo.png"), metavar="FILE", help="report/demo.png")
@@ -250,12 +248,8 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    names = list(EXPERIMENTS) if "all" in options.names else options.names
-    for name in names:
-        one_of(name, "NAME", ("all", *EXPERIMENTS))
-    for name in tqdm(names, desc="reproduce", unit="result", leave=False):
-        for path in EXPERIMENTS[name](options.out):
-            print(path)
+    for path in reproduce(options.names, options.runs, options.out):
+        print(path)
     return 0
 
 

@@ -141,6 +141,18 @@ def metrics(table: Table, path: Path) -> Run:
     )
 
 
+def metric_paths(table: Table, path: Path) -> Vector:
+    """ER, ECP, TP and threshold after every step of a traced replay, one row each; TP is NaN without tokens."""
+    steps = np.arange(1, len(table) + 1)
+    tokens = np.full(len(table), np.nan)
+    if table.draft_tokens is not None and table.expert_tokens is not None:
+        spent = table.draft_tokens + np.where(path.call_expert, table.expert_tokens, 0.0)
+        tokens = np.cumsum(spent) / np.cumsum(table.expert_tokens)
+    thresholds = np.array([decision.threshold for decision in path.decisions])
+    risk = np.cumsum(table.loss * path.serve_draft) / steps
+    return np.array([risk, np.cumsum(path.call_expert) / steps, tokens, thresholds])
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """A table, a router and how often to bring them together.

@@ -1,0 +1,129 @@
+"""The paper's comparisons as data: which stream, which methods, what to look at."""
+
+from dataclasses import dataclass
+
+from bpac.betting.bets import FixedBet
+from bpac.betting.numbers import one_of
+from bpac.routing.exploration import Constant, Exploration, TwoStage
+from bpac.routing.policies import Hoeffding, Naive, Offline, Paper, Policy, Portfolio
+from bpac.routing.settings import Settings
+
+ALPHA = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One line of a comparison.
+
+    Parameters
+    ----------
+    label: what it is called in tables and figures.
+    policy: what is replayed.
+    epsilon: its promise.
+    exploration: a schedule other than the policy's own.
+    at: the value that is varied, in experiments that vary one.
+    """
+
+    label: str
+    policy: Policy
+    epsilon: float
+    exploration: Exploration | None = None
+    at: float | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """All settings of the routers that play it."""
+        return Settings(self.epsilon, ALPHA, self.policy, self.exploration or self.policy.exploration)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A comparison of methods on one built-in stream.
+
+    Parameters
+    ----------
+    name: what it is called on the command line.
+    title: what it shows.
+    stream: a built-in stream; every run draws it anew.
+    methods: what is compared.
+    varied: what ``at`` means, in experiments that vary something.
+    """
+
+    name: str
+    title: str
+    stream: str
+    methods: tuple[Method, ...]
+    varied: str = ""
+
+
+def _compare(epsilon: float, **policies: Policy) -> tuple[Method, ...]:
+    return tuple(Method(label.replace("_", " "), policy, epsilon) for label, policy in policies.items())
+
+
+def _vary(label: str, policy: Policy, schedules: dict[float, Exploration]) -> tuple[Method, ...]:
+    return tuple(Method(label, policy, 0.08, schedule, at) for at, schedule in schedules.items())
+
+
+def _risks(stream: str) -> Experiment:
+    methods = tuple(
+        Method(label, policy, epsilon / 100, at=epsilon / 100)
+        for label, policy in (("paper", Paper()), ("portfolio", Portfolio()))
+        for epsilon in range(5, 11)
+    )
+    return Experiment(f"epsilon-{stream}", f"Promises from 0.05 to 0.10 on {stream}", stream, methods, "ε")
+
+
+WARMUPS: dict[float, Exploration] = {steps: TwoStage(0.7, 0.05, steps) for steps in (10, 50, 100, 200, 300, 500)}
+RATES: dict[float, Exploration] = {0.0: TwoStage()} | {rate: Constant(rate) for rate in (0.05, 0.2, 0.3, 0.7)}
+
+EXPERIMENTS = (
+    Experiment(
+        "offline",
+        "Efficiency against offline PAC: one calibration cannot follow what is learnt later",
+        "magpie-and-bbh",
+        _compare(0.08, paper=Paper(), offline_PAC=Offline(), portfolio=Portfolio()),
+    ),
+    Experiment(
+        "shift",
+        "Safety under shift: MMLU-Pro-like questions, then BBH-like ones",
+        "mmlu-pro-then-bbh",
+        _compare(0.05, paper=Paper(), offline_PAC=Offline(), portfolio=Portfolio()),
+    ),
+    *(
+        Experiment(
+            f"baselines-{stream}",
+            f"Against O-naive and IPS + Hoeffding on {stream}",
+            stream,
+            _compare(0.08, paper=Paper(), O_naive=Naive(), IPS_Hoeffding=Hoeffding(), portfolio=Portfolio()),
+        )
+        for stream in ("mmlu-pro-like", "bbh-like")
+    ),
+    *(_risks(stream) for stream in ("mmlu-pro-like", "math-like", "bbh-like", "magpie-like")),
+    Experiment(
+        "bets",
+        "Adaptive against fixed bets of 0.05",
+        "mmlu-pro-like",
+        _compare(0.08, adaptive=Paper(), fixed=Paper(bet=FixedBet(0.05)), portfolio=Portfolio()),
+    ),
+    Experiment(
+        "exploration",
+        "Two-stage exploration (at 0) against fixed rates",
+        "mmlu-pro-like",
+        (*_vary("paper", Paper(), RATES), *_vary("portfolio", Portfolio(), RATES)),
+        "fixed exploration rate",
+    ),
+    Experiment(
+        "warmup",
+        "Length of the warm-up",
+        "mmlu-pro-like",
+        (*_vary("paper", Paper(), WARMUPS), *_vary("portfolio", Portfolio(), WARMUPS)),
+        "rounds of warm-up",
+    ),
+)
+
+
+def named_experiment(name: str) -> Experiment:
+    """The experiment of that name."""
+    experiments = {experiment.name: experiment for experiment in EXPERIMENTS}
+    one_of(name, "experiment", tuple(experiments))
+    return experiments[name]
