@@ -5,8 +5,8 @@ import csv
 import json
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,9 @@ from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay, oracle_expert_call_rate, oracle_policy
 from bpac.replay.reproduce import NAMES, reproduce
 from bpac.replay.specs import BETS, SCHEDULES, parse_bet, parse_exploration
+from bpac.replay.start import Start
 from bpac.replay.validation import Promise, Validation, upper_95
-from bpac.routing.coins import Coins
-from bpac.routing.exploration import Exploration
-from bpac.routing.journal import Entry
 from bpac.routing.policies import MEMORIES, ORACLE, POLICIES, Paper, Policy, named_policy
-from bpac.routing.router import Router
 
 FAILED, WRONG_USAGE = 1, 2
 REPLAY_RUNS = 10
@@ -36,25 +33,6 @@ PROMISES = {
     "served": "the average loss served ever exceeded ε",
     "certificate": "the loss served ever left its certificate",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Makes fresh routers; unlike a closure it can be sent to worker processes."""
-
-    policy: Policy
-    epsilon: float
-    alpha: float
-    exploration: Exploration | None = None
-
-    def __call__(self, coins: Coins, journal: Callable[[Entry], object] | None = None) -> Router:
-        """A fresh router."""
-        return Router(self.epsilon, self.alpha, self.policy, exploration=self.exploration, coins=coins, journal=journal)
-
-    @property
-    def kept_share(self) -> float:
-        """Largest share of acceptable drafts that is served (κ)."""
-        return 1.0 - (self.exploration or self.policy.exploration).floor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

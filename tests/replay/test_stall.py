@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from bpac.cli import Start
 from bpac.replay.laws import PowerLaw
 from bpac.replay.records import Table
 from bpac.replay.replay import Replay
 from bpac.replay.stall import stall_rows
+from bpac.replay.start import Start
 from bpac.routing.policies import named_policy
 
 # R(u), the paper's bet, growth per round with it, growth with the best bet.

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bpac.cli import Start
 from bpac.errors import InputError, TableError
 from bpac.replay.builtin import BENCHMARKS, builtin_table, open_table
 from bpac.replay.laws import PowerLaw
 from bpac.replay.records import Table, read_table, write_table
 from bpac.replay.replay import Replay
+from bpac.replay.start import Start
 from bpac.replay.streams import COLUMNS, head, joined, shuffled
 from bpac.routing.policies import named_policy
 

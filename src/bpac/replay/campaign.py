@@ -15,10 +15,9 @@ from tqdm import tqdm
 from bpac import __version__
 from bpac.betting.numbers import whole
 from bpac.replay.builtin import builtin_table
-from bpac.replay.experiments import Experiment, Method
+from bpac.replay.experiments import ALPHA, Experiment, Method
 from bpac.replay.replay import Replay, metric_paths
-from bpac.routing.coins import Coins
-from bpac.routing.router import Router
+from bpac.replay.start import Start
 
 # Runs that are computed, and kept on disk, together.
 CHUNK = 10
@@ -48,17 +47,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
-    """Makes the routers of a method; unlike a closure it can be sent to worker processes."""
-
-    method: Method
-
-    def __call__(self, coins: Coins) -> Router:
-        settings = self.method.settings
-        return Router(settings.epsilon, settings.alpha, settings.policy, exploration=settings.exploration, coins=coins)
-
-
-@dataclass(frozen=True, slots=True)
 class _Chunk:
     """Some runs of one method, and where they are kept."""
 
@@ -70,10 +58,11 @@ class _Chunk:
     def compute(self) -> None:
         """Run them and keep them; the file appears whole or not at all."""
         paths = []
+        start = Start(self.method.policy, self.method.epsilon, ALPHA, self.method.exploration)
         for run in self.runs:
             table = builtin_table(self.stream, seed=run)
             steps = _steps(len(table))
-            ordered, path = Replay(table, _Start(self.method), seed=run, order="given").one(0, trace=True)
+            ordered, path = Replay(table, start, seed=run, order="given").one(0, trace=True)
             paths.append(metric_paths(ordered, path)[:, steps - 1])
         unfinished = self.file.with_suffix(".part")
         with unfinished.open("wb") as file:

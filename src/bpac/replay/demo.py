@@ -8,8 +8,8 @@ from bpac.replay.figures import draw_replays, save
 from bpac.replay.laws import PowerLaw
 from bpac.replay.records import Table
 from bpac.replay.replay import Replay, Run, metrics, oracle_policy
+from bpac.replay.start import Start
 from bpac.routing.policies import POLICIES
-from bpac.routing.router import Router
 
 # Drafts are mostly right while they are sure, and wrong in a fifth of all cases.
 LAW = PowerLaw(most=0.6, power=2.0)
@@ -36,7 +36,7 @@ def run_demo(picture: Path) -> dict[str, Run]:
     }
     paths = {}
     for name, policy in policies.items():
-        replay = Replay(table, lambda coins, policy=policy: Router(EPSILON, ALPHA, policy, coins=coins), order="given")  # type: ignore[misc]
+        replay = Replay(table, Start(policy, EPSILON, ALPHA), order="given")
         paths[name] = replay.one(0, trace=True)
     save(draw_replays(paths, EPSILON, f"{STEPS:,} questions, ε = {EPSILON:g}, α = {ALPHA:g}"), picture)
     return {name: metrics(*path) for name, path in paths.items()}

@@ -1,0 +1,29 @@
+"""How replays and simulations get their routers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bpac.routing.coins import Coins
+from bpac.routing.exploration import Exploration
+from bpac.routing.journal import Entry
+from bpac.routing.policies import Policy
+from bpac.routing.router import Router
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Makes fresh routers; unlike a closure it can be sent to worker processes."""
+
+    policy: Policy
+    epsilon: float
+    alpha: float
+    exploration: Exploration | None = None
+
+    def __call__(self, coins: Coins, journal: Callable[[Entry], object] | None = None) -> Router:
+        """A fresh router."""
+        return Router(self.epsilon, self.alpha, self.policy, exploration=self.exploration, coins=coins, journal=journal)
+
+    @property
+    def kept_share(self) -> float:
+        """Largest share of acceptable drafts that is served (κ)."""
+        return 1.0 - (self.exploration or self.policy.exploration).floor
