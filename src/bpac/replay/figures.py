@@ -131,6 +131,23 @@ def draw_sweep(experiment: Experiment, outcomes: Sequence[Outcome]) -> "Figure":
     return figure
 
 
+def draw_summary(calls: Mapping[str, tuple[float, float, float]], epsilon: float) -> "Figure":
+    """Expert call rates of the paper's policy, the portfolio and the oracle, stream by stream."""
+    figure = _figure(8.5, 3.4)
+    axes = figure.subplots()
+    at = np.arange(len(calls))
+    for number, name in enumerate(("paper", "portfolio", "oracle")):
+        heights = [100.0 * rates[number] for rates in calls.values()]
+        bars = axes.bar(at + 0.27 * (number - 1), heights, 0.25, color=COLOURS[name], label=name)
+        axes.bar_label(bars, fmt="%.0f", fontsize=9)
+    axes.set_xticks(at, list(calls))
+    axes.set_title(f"Expert calls (ECP, %) at ε = {epsilon:g}", fontsize=10)
+    axes.set_ylim(0.0, 100.0)
+    axes.legend(frameon=False, ncols=3)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def as_svg(figure: "Figure") -> str:
     """The figure as an SVG element, to be put into a page."""
     text = io.StringIO()

@@ -1,15 +1,17 @@
 """Results that can be reproduced by name: numbers as CSV, pictures as PNG and SVG, and one page with all of it."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpac.betting.numbers import one_of
+from bpac.replay.builtin import builtin_table
 from bpac.replay.campaign import METRICS, Outcome, run_experiments
-from bpac.replay.experiments import EXPERIMENTS, Experiment, named_experiment
-from bpac.replay.figures import as_svg, draw_paths, draw_stall, draw_sweep, save
+from bpac.replay.experiments import EXPERIMENTS, PUBLISHED, SUMMARY_EPSILON, Experiment, named_experiment
+from bpac.replay.figures import as_svg, draw_paths, draw_stall, draw_summary, draw_sweep, save
+from bpac.replay.replay import oracle_expert_call_rate
 from bpac.replay.report import Section, write_report
 from bpac.replay.stall import StallRow, stall_rows
 
@@ -35,11 +37,39 @@ def reproduce(names: Sequence[str], runs: int, out: Path) -> list[Path]:
     experiments = [named_experiment(name) for name in wanted if name != "stall"]
     outcomes = run_experiments(experiments, runs, out / "runs") if experiments else {}
     written: list[Path] = []
-    sections = [_stall(out, written)] if "stall" in wanted else []
+    sections = (
+        [_summary(outcomes, out, written)] if {f"epsilon-{stream}" for stream in PUBLISHED} <= set(wanted) else []
+    )
+    sections += [_stall(out, written)] if "stall" in wanted else []
     sections += [_experiment(experiment, outcomes[experiment.name], out, written) for experiment in experiments]
     page = out / "report.html"
     write_report(sections, page)
     return [*written, page]
+
+
+def _summary(outcomes: Mapping[str, Sequence[Outcome]], out: Path, written: list[Path]) -> Section:
+    """The paper's figures beside ours, and how much of the way to the oracle the portfolio goes."""
+    header = ["stream", "", "ER", "ECP", "TP", "gap to the oracle closed"]
+    rows: list[list[str]] = []
+    bars: dict[str, tuple[float, float, float]] = {}
+    for stream, published in PUBLISHED.items():
+        at = [outcome for outcome in outcomes[f"epsilon-{stream}"] if outcome.method.epsilon == SUMMARY_EPSILON]
+        paper, portfolio = at
+        oracle = oracle_expert_call_rate(builtin_table(stream), SUMMARY_EPSILON)
+        calls = [outcome.final("expert_call_rate")[0] for outcome in at]
+        closed = (calls[0] - calls[1]) / (calls[0] - oracle)
+        bars[stream] = (calls[0], calls[1], oracle)
+        rows.append([stream, "the paper, on its own stream", *published, ""])
+        rows.append([stream, "ours, the paper's policy", *_percents(paper), ""])
+        rows.append([stream, "ours, portfolio", *_percents(portfolio), f"{closed:.0%}"])
+        rows.append([stream, "the oracle, exploring 5 %", "", f"{100 * oracle:.1f} %", "", ""])
+    figure = draw_summary(bars, SUMMARY_EPSILON)
+    written += [_write_csv(out / "summary.csv", header, rows), *_write_pictures(out, "summary", figure)]
+    text = (
+        f"At ε = {SUMMARY_EPSILON}. The built-in streams were shaped so that the paper's policy has about the paper's "
+        "expert call rate and token ratio; its risk and all other figures were then found."
+    )
+    return Section("summary", "The paper's figures and ours", text, as_svg(figure), header, rows)
 
 
 def _stall(out: Path, written: list[Path]) -> Section:
@@ -72,10 +102,13 @@ def _experiment(experiment: Experiment, outcomes: Sequence[Outcome], out: Path, 
 
 def _shown(outcome: Outcome, experiment: Experiment) -> list[str]:
     at = [f"{outcome.method.at:g}"] if experiment.varied else []
-    spreads = (outcome.final(metric) for metric in METRICS[:3])
-    percent = [f"{100 * mean:.1f} ± {100 * std:.1f} %" for mean, std in spreads]
     mean, std = outcome.final("threshold")
-    return [outcome.method.label, *at, f"{outcome.method.epsilon:g}", *percent, f"{mean:.3f} ± {std:.3f}"]
+    return [outcome.method.label, *at, f"{outcome.method.epsilon:g}", *_percents(outcome), f"{mean:.3f} ± {std:.3f}"]
+
+
+def _percents(outcome: Outcome) -> list[str]:
+    """ER, ECP and TP at the end, as people read them."""
+    return ["{:.1f} ± {:.1f} %".format(*(100 * x for x in outcome.final(metric))) for metric in METRICS[:3]]
 
 
 def _path_rows(outcomes: Sequence[Outcome]) -> Iterable[tuple[object, ...]]:
