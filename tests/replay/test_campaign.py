@@ -7,7 +7,7 @@ import pytest
 
 from bpac.errors import InputError
 from bpac.replay.campaign import Outcome, run_experiments
-from bpac.replay.experiments import EXPERIMENTS, named_experiment
+from bpac.replay.experiments import EXPERIMENTS, PUBLISHED, named_experiment
 from bpac.replay.reproduce import reproduce
 
 BETS = named_experiment("bets")
@@ -48,6 +48,16 @@ def test_a_report_is_one_page_that_needs_nothing_else(tmp_path: Path) -> None:
     rows = (tmp_path / "bets.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0].startswith("method,at,epsilon,empirical_risk_mean,empirical_risk_std,expert_call_rate_mean")
     assert len(rows) == 1 + len(BETS.methods)
+
+
+def test_the_papers_figures_stand_beside_ours(tmp_path: Path) -> None:
+    """With the four benchmarks the page begins with a table: the paper's figures, ours, and the oracle's."""
+    reproduce([f"epsilon-{stream}" for stream in PUBLISHED], 1, tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.index('id="summary"') < page.index('id="epsilon-mmlu-pro-like"')
+    rows = (tmp_path / "summary.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 1 + 4 * len(PUBLISHED)
+    assert sum("%" in row.rsplit(",", 1)[1] for row in rows) == len(PUBLISHED)
 
 
 @pytest.mark.promise

@@ -37,10 +37,11 @@ def reproduce(names: Sequence[str], runs: int, out: Path) -> list[Path]:
     experiments = [named_experiment(name) for name in wanted if name != "stall"]
     outcomes = run_experiments(experiments, runs, out / "runs") if experiments else {}
     written: list[Path] = []
-    sections = (
-        [_summary(outcomes, out, written)] if {f"epsilon-{stream}" for stream in PUBLISHED} <= set(wanted) else []
-    )
-    sections += [_stall(out, written)] if "stall" in wanted else []
+    sections = []
+    if set(wanted) >= {f"epsilon-{stream}" for stream in PUBLISHED}:
+        sections.append(_summary(outcomes, out, written))
+    if "stall" in wanted:
+        sections.append(_stall(out, written))
     sections += [_experiment(experiment, outcomes[experiment.name], out, written) for experiment in experiments]
     page = out / "report.html"
     write_report(sections, page)
