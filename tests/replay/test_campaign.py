@@ -63,7 +63,7 @@ def test_the_papers_figures_stand_beside_ours(tmp_path: Path) -> None:
 @pytest.mark.promise
 def test_the_orderings_of_the_paper(tmp_path: Path) -> None:
     """O-naive violates, Hoeffding nearly always asks, offline PAC fails under shift, adaptive beats fixed."""
-    names = ("baselines-mmlu-pro-like", "baselines-bbh-like", "shift", "bets", "exploration")
+    names = ("baselines-mmlu-pro-like", "baselines-bbh-like", "shift", "bets", "exploration", "delays")
     results = run_experiments([named_experiment(name) for name in names], 20, tmp_path, workers=1)
 
     def figures(name: str, metric: str, outcomes: list[Outcome] | None = None) -> dict[str, float]:
@@ -82,6 +82,8 @@ def test_the_orderings_of_the_paper(tmp_path: Path) -> None:
         o.method.at: o.final("expert_call_rate")[0] for o in results["exploration"] if o.method.label == "portfolio"
     }
     assert rates[0.0] < min(rates[0.05], rates[0.7])
+    delays = figures("delays", "expert_call_rate")
+    assert delays["portfolio"] < min(delays["losses late by 60 requests"], delays["a tenth lost"])
     for outcomes in results.values():
         for outcome in outcomes:
             if outcome.method.label in ("paper", "portfolio", "adaptive"):

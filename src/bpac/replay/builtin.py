@@ -38,20 +38,20 @@ class BuiltIn:
     expert_tokens: float
     harder_is_longer: float
 
-    def table(self, seed: int) -> Table:
+    def table(self, seed: int, rows: int | None = None) -> Table:
         """A draw of it, spread evenly: the table's own risk follows the law's to within a loss or so.
 
         Independent draws would differ by as much as the effects that people want to see.
         """
         rng = np.random.default_rng(seed)
-        law = self.law
-        quantile = (np.arange(self.rows) + rng.random(self.rows)) / self.rows
+        law, rows = self.law, rows or self.rows
+        quantile = (np.arange(rows) + rng.random(rows)) / rows
         expected = np.cumsum(law.most * quantile**law.power) + rng.random()
         wrong = np.diff(np.floor(expected), prepend=0.0) > 0.0
-        loss = np.where(wrong, rng.choice(law.sizes, size=self.rows, p=law.weights), 0.0)
-        drafts = self.draft_tokens * rng.lognormal(-0.125, 0.5, self.rows)
+        loss = np.where(wrong, rng.choice(law.sizes, size=rows, p=law.weights), 0.0)
+        drafts = self.draft_tokens * rng.lognormal(-0.125, 0.5, rows)
         longer = np.exp(self.harder_is_longer * (quantile - 0.5))
-        experts = self.expert_tokens * longer * rng.lognormal(-0.18, 0.6, self.rows)
+        experts = self.expert_tokens * longer * rng.lognormal(-0.18, 0.6, rows)
         return shuffled(Table(quantile**law.crowding, loss, drafts, experts), rng)
 
 
@@ -69,18 +69,24 @@ BENCHMARKS = {
 MIXED = ("magpie-and-bbh", "mmlu-pro-then-bbh")
 
 
-def builtin_table(name: str, seed: int = 0) -> Table:
+def builtin_table(name: str, seed: int = 0, rows: int | None = None) -> Table:
     """The built-in stream of that name.
 
     Besides the four benchmarks there are two mixed streams: all of ``magpie-like`` with 100 questions of
     ``bbh-like`` among them, and 1,500 questions of ``mmlu-pro-like`` followed by 3,000 of ``bbh-like``.
+
+    Parameters
+    ----------
+    name: which.
+    seed: of the draw.
+    rows: another length than its own, for the four benchmarks.
 
     >>> len(builtin_table("mmlu-pro-then-bbh"))
     4500
     """
     one_of(name, "built-in stream", (*BENCHMARKS, *MIXED))
     if name in BENCHMARKS:
-        return BENCHMARKS[name].table(seed)
+        return BENCHMARKS[name].table(seed, rows)
     hard = BENCHMARKS["bbh-like"].table(seed + 1)
     if name == "magpie-and-bbh":
         return shuffled(joined(BENCHMARKS["magpie-like"].table(seed), head(hard, 100)), np.random.default_rng(seed))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class _Chunk:
     """Some runs of one method, and where they are kept."""
 
     stream: str
+    rows: int | None
     method: Method
     runs: range
     file: Path
@@ -60,9 +61,9 @@ class _Chunk:
         paths = []
         start = Start(self.method.policy, self.method.epsilon, ALPHA, self.method.exploration)
         for run in self.runs:
-            table = builtin_table(self.stream, seed=run)
+            table = builtin_table(self.stream, run, self.rows)
             steps = _steps(len(table))
-            ordered, path = Replay(table, start, seed=run, order="given").one(0, trace=True)
+            ordered, path = Replay(table, start, seed=run, order="given", delay=self.method.delay).one(0, trace=True)
             paths.append(metric_paths(ordered, path)[:, steps - 1])
         unfinished = self.file.with_suffix(".part")
         with unfinished.open("wb") as file:
@@ -110,10 +111,15 @@ def _chunks(experiment: Experiment, method: Method, runs: int, keep: Path) -> li
     chunks = []
     for first in range(0, runs, CHUNK):
         part = range(first, min(first + CHUNK, runs))
-        what = {"version": __version__, "stream": experiment.stream, "settings": method.settings.to_json()}
+        what = {
+            "version": __version__,
+            "stream": [experiment.stream, experiment.rows],
+            "settings": method.settings.to_json(),
+            "delay": asdict(method.delay),
+        }
         key = json.dumps(what | {"runs": [part.start, part.stop], "points": POINTS}, sort_keys=True)
         file = keep / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
-        chunks.append(_Chunk(experiment.stream, method, part, file))
+        chunks.append(_Chunk(experiment.stream, experiment.rows, method, part, file))
     return chunks
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bpac.betting.bets import FixedBet
 from bpac.betting.numbers import one_of
+from bpac.replay.delays import Delay
 from bpac.routing.exploration import Constant, Exploration, TwoStage
 from bpac.routing.policies import Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
@@ -22,6 +23,7 @@ class Method:
     epsilon: its promise.
     exploration: a schedule other than the policy's own.
     at: the value that is varied, in experiments that vary one.
+    delay: when outcomes arrive.
     """
 
     label: str
@@ -29,6 +31,7 @@ class Method:
     epsilon: float
     exploration: Exploration | None = None
     at: float | None = None
+    delay: Delay = Delay()
 
     @property
     def settings(self) -> Settings:
@@ -47,6 +50,7 @@ class Experiment:
     stream: a built-in stream; every run draws it anew.
     methods: what is compared.
     varied: what ``at`` means, in experiments that vary something.
+    rows: another length than the stream's own.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Experiment:
     stream: str
     methods: tuple[Method, ...]
     varied: str = ""
+    rows: int | None = None
 
 
 def _compare(epsilon: float, **policies: Policy) -> tuple[Method, ...]:
@@ -118,6 +123,24 @@ EXPERIMENTS = (
         "mmlu-pro-like",
         (*_vary("paper", Paper(), WARMUPS), *_vary("portfolio", Portfolio(), WARMUPS)),
         "rounds of warm-up",
+    ),
+    Experiment(
+        "long",
+        "The stall and its cure over 40,000 rounds",
+        "mmlu-pro-like",
+        _compare(0.08, paper=Paper(), portfolio=Portfolio(), latched=Portfolio(memory="latched")),
+        rows=40_000,
+    ),
+    Experiment(
+        "delays",
+        "Feedback that is late or lost costs expert calls, never the promise",
+        "mmlu-pro-like",
+        (
+            Method("portfolio", Portfolio(), 0.08),
+            Method("losses late by 60 requests", Portfolio(), 0.08, delay=Delay(mean=20.0, by_loss=True)),
+            Method("a tenth lost", Portfolio(), 0.08, delay=Delay(lost=0.1)),
+            Method("paper, losses late", Paper(), 0.08, delay=Delay(mean=20.0, by_loss=True)),
+        ),
     ),
 )
 
