@@ -78,12 +78,11 @@ def test_the_orderings_of_the_paper(tmp_path: Path) -> None:
     assert shift["offline PAC"] > 0.05 > max(shift["paper"], shift["portfolio"])
     bets = figures("bets", "expert_call_rate")
     assert bets["portfolio"] < bets["adaptive"] < bets["fixed"]
-    rates = {
-        o.method.at: o.final("expert_call_rate")[0] for o in results["exploration"] if o.method.label == "portfolio"
-    }
-    assert rates[0.0] < min(rates[0.05], rates[0.7])
+    for label in ("paper", "portfolio"):
+        rates = {o.method.at: o.final("expert_call_rate")[0] for o in results["exploration"] if o.method.label == label}
+        assert min(rates, key=rates.__getitem__) == 0.0, "two stages beat every fixed rate"
     delays = figures("delays", "expert_call_rate")
-    assert delays["portfolio"] < min(delays["losses late by 60 requests"], delays["a tenth lost"])
+    assert abs(delays["losses late by 60 requests"] - delays["portfolio"]) < 0.05 < 0.2 < delays["a tenth lost"] - 0.2
     for outcomes in results.values():
         for outcome in outcomes:
             if outcome.method.label in ("paper", "portfolio", "adaptive"):

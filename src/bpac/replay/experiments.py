@@ -133,7 +133,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "delays",
-        "Feedback that is late or lost costs expert calls, never the promise",
+        "Late feedback costs little, lost feedback costs expert calls; neither costs the promise",
         "mmlu-pro-like",
         (
             Method("portfolio", Portfolio(), 0.08),
