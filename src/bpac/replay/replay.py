@@ -97,32 +97,35 @@ def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *
     rng: random source of the delays.
     trace: whether to keep every decision.
     """
-    mailbox = Mailbox(delay, rng)
-    late = delay != Delay()
     # Flags rather than decisions: thousands of live objects would keep the garbage collector busy.
-    calls, served = bytearray(len(table)), bytearray(len(table))
-    shadow = router.settings.explore == "shadow"
+    calls, served = bytearray(), bytearray()
     decisions: list[Decision] = []
-    decide, observe = router.decide, router.observe
     rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
+    plain = delay == Delay() and not trace and router.settings.explore == "serve"
+    mailbox = Mailbox(delay, rng)
+    decide, observe, called = router.decide, router.observe, calls.append
     start = time.perf_counter()
-    for index, (uncertainty, loss) in enumerate(rounds):
-        decision = decide(uncertainty)
-        if shadow and decision.serve_draft:
-            served[index] = 1
-        if decision.call_expert:
-            calls[index] = 1
-            if late:
-                mailbox.post(decision, loss)
-            else:
+    if plain:  # by far the most common, and the same without the questions
+        for uncertainty, loss in rounds:
+            decision = decide(uncertainty)
+            if decision.call_expert:
                 observe(decision, loss)
-        if late:
+                called(1)
+            else:
+                called(0)
+    else:
+        for uncertainty, loss in rounds:
+            decision = decide(uncertainty)
+            called(decision.call_expert)
+            served.append(decision.serve_draft)
+            if decision.call_expert:
+                mailbox.post(decision, loss)
             mailbox.deliver(router, decision.step)
-        if trace:
-            decisions.append(decision)
+            if trace:
+                decisions.append(decision)
     seconds = time.perf_counter() - start
     call_expert = np.frombuffer(calls, dtype=np.bool_)
-    serve_draft = np.frombuffer(served, dtype=np.bool_) if shadow else ~call_expert
+    serve_draft = ~call_expert if plain else np.frombuffer(served, dtype=np.bool_)
     return Path(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
 
 

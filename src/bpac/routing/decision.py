@@ -1,7 +1,5 @@
 """A decision, as a value."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 
@@ -37,8 +35,4 @@ class Decision(NamedTuple):
     @staticmethod
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
-        return make_decision((*values[:-1], tuple(values[-1])))
-
-
-# ``Decision(*values)`` without the cost of naming them: the router makes one for every query.
-make_decision: Callable[[tuple[Any, ...]], Decision] = partial(tuple.__new__, Decision)
+        return Decision._make((*values[:-1], tuple(values[-1])))

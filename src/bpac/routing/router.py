@@ -8,7 +8,7 @@ from bpac.betting.certificate import Certificate
 from bpac.betting.numbers import fraction
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
 from bpac.routing.coins import Coins, SeededCoins
-from bpac.routing.decision import Decision, make_decision
+from bpac.routing.decision import Decision
 from bpac.routing.exploration import Exploration
 from bpac.routing.journal import Entry, Labelled, Opened, Resolved
 from bpac.routing.policies import Policy, named_policy
@@ -18,6 +18,8 @@ from bpac.routing.settings import Settings, check_policy
 from bpac.routing.snapshot import load_snapshot, take_snapshot
 
 Write = Callable[[Entry], object]
+# ``Decision(*values)`` without the cost of naming them: one is made for every query.
+new_tuple = tuple.__new__
 
 
 class Router:
@@ -140,7 +142,8 @@ class Router:
             draws = self._draws = self._coins.draws(step)
         draw = draws.pop()
         call_expert = True if draw < propensity else False  # noqa: SIM210  # numpy's coins give numpy's booleans
-        decision = make_decision(
+        decision = new_tuple(
+            Decision,
             (
                 step,
                 uncertainty,
@@ -151,7 +154,7 @@ class Router:
                 accepted if route.shadow else not call_expert,
                 route.epoch,
                 uncertainties,
-            )
+            ),
         )
         if self._journal is not None:
             try:
