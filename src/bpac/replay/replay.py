@@ -13,6 +13,7 @@ from tqdm import tqdm
 from bpac.errors import InputError
 from bpac.replay.delays import Delay, Mailbox
 from bpac.replay.records import Table
+from bpac.replay.streams import shuffled
 from bpac.routing.coins import Coins, ListedCoins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.policies import ORACLE, Policy
@@ -187,7 +188,7 @@ class Replay:
         table = self.table
         coins: Coins = SeededCoins(int(rng.integers(1 << 63)))
         if self.order == "shuffled":
-            table = table.take(rng.permutation(len(table)))
+            table = shuffled(table, rng)
         elif self.runs == 1 and table.coin is not None:
             coins = ListedCoins(table.coin.tolist())
         return table, play(table, self.router(coins), self.delay, rng, trace=trace)

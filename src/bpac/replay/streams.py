@@ -1,11 +1,13 @@
 """Streams of questions: tables put in another order, joined and mixed. Nothing here changes its arguments."""
 
+from dataclasses import fields
+
 import numpy as np
 
 from bpac.errors import TableError
 from bpac.replay.records import Table
 
-COLUMNS = ("uncertainty", "loss", "draft_tokens", "expert_tokens", "expert_correct", "coin")
+COLUMNS = tuple(field.name for field in fields(Table))
 
 
 def shuffled(table: Table, rng: np.random.Generator) -> Table:
