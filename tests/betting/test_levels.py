@@ -65,6 +65,13 @@ def test_relative_levels_keep_the_leading_bits(score: float, bits: int, octaves:
     assert levels.value(levels.code(score)) == rounded_down(score, bits, octaves)
 
 
+@given(scores=st.lists(st.floats(0.0, 1.0)), bits=st.integers(1, 10))
+def test_many_scores_have_the_codes_they_have_alone(scores: list[float], bits: int) -> None:
+    """``codes`` is ``code`` of each."""
+    levels = RelativeLevels(bits)
+    assert levels.codes(scores).tolist() == [levels.code(score) for score in scores]
+
+
 @given(score=st.floats(2.0**-40, 1))
 def test_eleven_bits_are_at_most_a_thousandth_below(score: float) -> None:
     """The default rounding never takes more than 0.1 % of a score."""

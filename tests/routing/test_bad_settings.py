@@ -9,7 +9,8 @@ from bpac.betting.bets import AdaptiveBet, FixedBet
 from bpac.betting.levels import EvenLevels, ListedLevels
 from bpac.betting.thresholds import PriorThreshold
 from bpac.errors import SettingsError
-from bpac.routing.exploration import Constant, GainDriven, NoExploration, TwoStage
+from bpac.routing.exploration import Constant, NoExploration, TwoStage
+from bpac.routing.learnt_rates import GainDriven, WhileItPays
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Portfolio, named_policy
 from bpac.routing.segments import Segments
 from bpac.routing.settings import Settings
@@ -81,11 +82,14 @@ NONSENSE: list[tuple[Callable[[], object], str]] = [
     (make(TwoStage, 0.1, 0.2), "warmup_rate 0.1 is below deploy_rate 0.2: swap them"),
     (make(TwoStage, warmup_steps=-1), "warmup_steps must be at least 0"),
     (make(TwoStage, warmup_steps=1.5), "warmup_steps must be a whole number"),
-    (make(GainDriven, gain=0.0), "gain must"),
+    (make(GainDriven, eagerness=0.0), "eagerness must"),
     (make(GainDriven, floor=0.0), "floor must"),
     (make(GainDriven, most=1.0), "most must"),
     (make(GainDriven, floor=0.5, most=0.4), "most 0.4 is below floor 0.5: swap them"),
     (make(GainDriven, every=0), "every must be at least 1"),
+    (make(WhileItPays, eagerness=-1.0), "eagerness must"),
+    (make(WhileItPays, most=0.01), "most 0.01 is below floor 0.05: swap them"),
+    (make(WhileItPays, horizon=-1), "horizon must be at least 0"),
     (make(EvenLevels, 1), "count must be at least 2"),
     (make(ListedLevels, ()), "thresholds must not be empty"),
     (make(Segments, router(), 0.0), "alpha must"),

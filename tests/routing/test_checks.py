@@ -13,8 +13,9 @@ from bpac.betting.portfolio import PortfolioWealth
 from bpac.betting.thresholds import PriorThreshold
 from bpac.routing import settings
 from bpac.routing.checks import CHECKS, CheckFailed, check_bad_input, check_order, check_rebuild, check_refund
-from bpac.routing.exploration import Constant, Exploration, GainDriven
+from bpac.routing.exploration import Constant, Exploration
 from bpac.routing.games import FixedThreshold, Game
+from bpac.routing.learnt_rates import GainDriven
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 

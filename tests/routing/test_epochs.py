@@ -52,7 +52,7 @@ def test_a_reset_starts_afresh() -> None:
     assert router.summary()["alarm"] == 1.0
     while router.threshold < 1.0:
         router.observe(router.decide(0.5), 0.0)
-    assert router.decide(0.5).propensity == 0.7
+    assert router.decide(0.5).propensity == 0.9
 
 
 def test_an_alarm_makes_the_router_look_harder_before_it_resets() -> None:

@@ -1,10 +1,14 @@
+import math
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from bpac import Router
 from bpac.betting.payoff import Terms
 from bpac.routing.coins import ListedCoins
-from bpac.routing.exploration import Constant, GainDriven, NoExploration, TwoStage
+from bpac.routing.exploration import Constant, NoExploration, TwoStage
+from bpac.routing.learnt_rates import GainDriven, WhileItPays
 from bpac.routing.policies import Portfolio
 from tests.routing.streams import STREAMS, stream
 from tests.transcriptions import rounded_down
@@ -12,47 +16,67 @@ from tests.transcriptions import rounded_down
 TERMS = Terms(0.12, 0.05)
 
 
-def wanted(traffic: list[float], losses: list[tuple[float, float]], threshold: float) -> float:
-    """Section 3: ``clip(0.3·(F(top) − F(û))/F(û), 0.05, 0.7)``; all there is to gain while nothing is accepted."""
-    scores = np.array([rounded_down(score) for score in traffic])
+def gain(traffic: list[float], losses: list[tuple[float, float]], threshold: float) -> float:
+    """Section 3: ``(F(top) − F(û)) / F(û)``, on scores rounded to 7 bits; without end while nothing is accepted."""
+    scores = np.array([rounded_down(score, 7) for score in traffic])
     budget = 0.12 * len(traffic)
     top = max(
         float((scores < u).mean())
         for u in (0.0, *scores, 2.0)
-        if u == 0.0 or sum(weight for score, weight in losses if rounded_down(score) < u) <= budget
+        if u == 0.0 or sum(weight for score, weight in losses if rounded_down(score, 7) < u) <= budget
     )
-    current = float((scores < rounded_down(threshold)).mean())
-    return min(max(0.3 * (top - current) / current, 0.05), 0.7) if current else 0.7
+    accepted = float((scores < rounded_down(threshold, 7)).mean())
+    return (top - accepted) / accepted if accepted else math.inf
+
+
+def gain_driven(share: float, rounds: int, audits: float) -> float:
+    """Section 3: ``clip(0.3 · gain, 0.05, 0.7)``."""
+    return min(max(0.3 * share, 0.05), 0.7)
+
+
+def while_it_pays(share: float, rounds: int, audits: float) -> float:
+    """0.9 while ``audits < 0.3 · max(rounds, 300) · gain``, then 0.05."""
+    return 0.9 if audits < 0.3 * max(rounds, 300) * share else 0.05
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_exploration_follows_the_gain(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("schedule", "wanted", "least_rates"),
+    [(GainDriven(every=40), gain_driven, 3), (WhileItPays(horizon=300, every=40), while_it_pays, 2)],
+    ids=["gain", "while-it-pays"],
+)
+def test_exploration_follows_the_gain(
+    kind: str, schedule: GainDriven | WhileItPays, wanted: Callable[[float, int, float], float], least_rates: int
+) -> None:
     """The rate in force is the one that traffic and weighted losses asked for at the last look."""
-    rows = stream(kind, 600)
-    schedule = GainDriven(every=40)
+    rows = stream(kind, 1200)
     policy = Portfolio(memory="revocable")
     router = Router(0.12, 0.1, policy, exploration=schedule, coins=ListedCoins([row.coin for row in rows]))
     traffic: list[float] = []
     losses: list[tuple[float, float]] = []
-    rate, rates = 0.7, set()
+    rate, rates, audits, next_look = schedule.most, set(), 0.0, 40
     for row in rows:
         decision = router.decide(row.uncertainty)
         if decision.threshold > 0.0:
             assert decision.least_propensity == pytest.approx(rate)
             rates.add(round(rate, 6))
         traffic.append(row.uncertainty)
-        if len(traffic) % 40 == 0:
-            rate = wanted(traffic, losses, decision.threshold)
+        audits += rate if decision.threshold > 0.0 else 1.0
+        if len(traffic) == next_look:
+            rate = wanted(gain(traffic, losses, decision.threshold), len(traffic), audits)
+            next_look += max(40, len(traffic) // 16)
         if decision.call_expert:
             router.observe(decision, row.loss)
             losses.append((row.uncertainty, 0.95 * row.loss / decision.propensity))
-    assert len(rates) > 3, "the rate must move"
+    assert len(rates) >= least_rates, "the rate must move"
 
 
-def test_nothing_that_looks_safe_is_explored_at_the_floor() -> None:
+@pytest.mark.parametrize("schedule", [GainDriven(every=3), WhileItPays(every=3)])
+def test_nothing_that_looks_safe_is_explored_at_the_floor(schedule: GainDriven | WhileItPays) -> None:
     """Where even the lowest scores lose, there is nothing to gain."""
-    rates = GainDriven(every=3).start(TERMS)
+    rates = schedule.start(TERMS)
     router = Router(0.12, policy=Portfolio(), seed=1)
+    assert rates.rate(1) == schedule.most
     for _ in range(3):
         decision = router.decide(0.25)
         rates.charge(decision)
@@ -60,9 +84,10 @@ def test_nothing_that_looks_safe_is_explored_at_the_floor() -> None:
     assert rates.rate(4) == 0.05
 
 
-def test_gain_driven_rates_survive_their_state() -> None:
-    """Rates loaded from a state go on as those that wrote it."""
-    steady, copy = GainDriven(every=5).start(TERMS), GainDriven(every=5).start(TERMS)
+@pytest.mark.parametrize("schedule", [GainDriven(every=5), WhileItPays(horizon=0, every=5)])
+def test_learnt_rates_survive_their_state(schedule: GainDriven | WhileItPays) -> None:
+    """Rates loaded from a state, also one written between two looks, go on as those that wrote it."""
+    steady, copy = schedule.start(TERMS), schedule.start(TERMS)
     rows = stream("graded", 60)
     router = Router(0.12, policy=Portfolio(), seed=1)
     for index, row in enumerate(rows):
@@ -75,6 +100,12 @@ def test_gain_driven_rates_survive_their_state() -> None:
             rates.refund(decision, row.loss)
     assert copy.state() == steady.state()
     assert (copy.rate(1), copy.steady_after) == (steady.rate(1), None)
+
+
+def test_only_the_alarmed_memory_leaves_the_papers_schedule() -> None:
+    """The default explores while it pays; latched and revocable keep the two stages they are defined with."""
+    assert Portfolio().exploration == WhileItPays()
+    assert Portfolio(memory="latched").exploration == Portfolio(memory="revocable").exploration == TwoStage()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from bpac.betting.bets import AdaptiveBet, FixedBet
 from bpac.betting.levels import EvenLevels, ListedLevels, RelativeLevels
 from bpac.betting.thresholds import FixedSequence, PriorThreshold
 from bpac.routing.decision import Decision
-from bpac.routing.exploration import Constant, GainDriven, NoExploration, TwoStage
+from bpac.routing.exploration import Constant, NoExploration, TwoStage
 from bpac.routing.journal import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json
+from bpac.routing.learnt_rates import GainDriven, WhileItPays
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
 
@@ -79,6 +80,9 @@ policies: st.SearchStrategy[Any] = st.one_of(
 schedules: st.SearchStrategy[Any] = st.one_of(
     st.builds(Constant, open_fractions),
     st.builds(TwoStage, st.floats(0.5, 0.9), st.floats(0.01, 0.4), st.integers(0)),
+    st.builds(
+        WhileItPays, st.floats(0.1, 2), st.floats(0.01, 0.4), st.floats(0.5, 0.9), st.integers(0), st.integers(1)
+    ),
     st.builds(GainDriven, st.floats(0.1, 2), st.floats(0.01, 0.4), st.floats(0.5, 0.9), st.integers(1)),
 )
 

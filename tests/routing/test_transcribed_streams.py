@@ -10,7 +10,7 @@ from bpac.betting.bets import FixedBet
 from bpac.betting.levels import EvenLevels
 from bpac.betting.thresholds import PriorThreshold
 from bpac.routing.coins import ListedCoins
-from bpac.routing.exploration import Constant, Exploration
+from bpac.routing.exploration import Constant, Exploration, TwoStage
 from bpac.routing.policies import Paper, Policy, Portfolio
 from tests.routing.streams import STREAMS, drifting, stream
 from tests.transcriptions import (
@@ -107,7 +107,7 @@ def test_the_alarmed_portfolio_agrees_at_every_step() -> None:
     rows = drifting(2500, turn=1000)
     start = partial(PortfolioTranscription, EPSILON, ALPHA, KEPT_SHARE, [row.uncertainty for row in rows], latched=True)
     trace = list(transcribed_trace(start, rows, certain_while_closed=True, alarm=partial(AlarmTranscription, EPSILON)))
-    compare(Portfolio(), rows, trace)
+    compare(Portfolio(), rows, trace, TwoStage())
     assert {0.7, 0.05, 0.5, 1.0} == {step.propensity for step in trace}, "the alarm must make the router careful"
     assert trace[-1].epoch > 1, "the stream must ring the alarm"
     assert math.isclose(max(step.threshold_after for step in trace), 1.0)

@@ -6,8 +6,12 @@ thresholds it should count for, which can only lower wealth, so rounding never c
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bpac.betting.numbers import closed_fraction, keep, some, whole
 from bpac.errors import SettingsError
@@ -75,6 +79,12 @@ class RelativeLevels:
             return 0
         mantissa, exponent = math.frexp(score)
         return int(mantissa * self._double) + exponent * self._half + self._offset
+
+    def codes(self, scores: Sequence[float]) -> NDArray[np.int64]:
+        """The codes of many scores at once."""
+        mantissas, exponents = np.frexp(scores)
+        codes = (mantissas * self._double).astype(np.int64) + exponents.astype(np.int64) * self._half + self._offset
+        return np.where(np.less(scores, self._least), 0, codes)
 
     def value(self, code: int) -> float:
         """The score of a level."""

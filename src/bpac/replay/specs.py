@@ -2,9 +2,13 @@
 
 from bpac.betting.bets import AdaptiveBet, Bet, FixedBet
 from bpac.errors import InputError
-from bpac.routing.exploration import Constant, Exploration, GainDriven, TwoStage
+from bpac.routing.exploration import Constant, Exploration, TwoStage
+from bpac.routing.learnt_rates import GainDriven, WhileItPays
 
-SCHEDULES = "two-stage[:WARMUP_RATE:DEPLOY_RATE:WARMUP_STEPS], constant:RATE or gain[:GAIN:FLOOR:MOST]"
+SCHEDULES = (
+    "two-stage[:WARMUP_RATE:DEPLOY_RATE:WARMUP_STEPS], constant:RATE, gain[:EAGERNESS:FLOOR:MOST] "
+    "or while-it-pays[:HORIZON]"
+)
 BETS = "adaptive[:MAX_STAKE] or fixed[:SIZE]"
 
 
@@ -15,21 +19,28 @@ def parse_exploration(text: str) -> Exploration:
     100
     """
     kind, *numbers = text.split(":")
+    schedule: Exploration | None = None
     try:
         match kind, [float(number) for number in numbers]:
             case "two-stage", []:
-                return TwoStage()
+                schedule = TwoStage()
             case "two-stage", [warmup, deploy, steps] if steps == int(steps):
-                return TwoStage(warmup, deploy, int(steps))
+                schedule = TwoStage(warmup, deploy, int(steps))
             case "constant", [rate]:
-                return Constant(rate)
+                schedule = Constant(rate)
             case "gain", []:
-                return GainDriven()
-            case "gain", [gain, floor, most]:
-                return GainDriven(gain, floor, most)
+                schedule = GainDriven()
+            case "gain", [eagerness, floor, most]:
+                schedule = GainDriven(eagerness, floor, most)
+            case "while-it-pays", []:
+                schedule = WhileItPays()
+            case "while-it-pays", [horizon] if horizon == int(horizon):
+                schedule = WhileItPays(horizon=int(horizon))
     except (ValueError, OverflowError) as error:
         raise InputError(f"exploration {text!r} cannot be used ({error}); give {SCHEDULES}") from error
-    raise InputError(f"exploration {text!r} is not known; give {SCHEDULES}")
+    if schedule is None:
+        raise InputError(f"exploration {text!r} is not known; give {SCHEDULES}")
+    return schedule
 
 
 def parse_bet(text: str) -> Bet:

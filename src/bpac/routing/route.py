@@ -11,9 +11,9 @@ from bpac.betting.alarm import DriftAlarm
 from bpac.betting.certificate import Certificate, ServedLoss
 from bpac.betting.ledger import Account
 from bpac.routing.decision import Decision
-from bpac.routing.exploration import GainRates
 from bpac.routing.games import SplitScores
 from bpac.routing.journal import Labelled
+from bpac.routing.learnt_rates import LearntRates
 from bpac.routing.settings import Settings
 
 CROWDED_OUT = "crowded out"
@@ -62,7 +62,7 @@ class Route:
         self.rates = settings.exploration.start(self.terms)
         self._set_steady()
         # Rates that learn from the rounds follow them like the game does.
-        self._learner = self.rates if isinstance(self.rates, GainRates) else None
+        self._learner = self.rates if isinstance(self.rates, LearntRates) else None
         learners = (self._learner,) if self._learner is not None else ()
         # Who is told of an outcome, in this order: what was served counts for ever, the rest in its epoch.
         self._lasting: tuple[Account, ...] = (self.served,)

@@ -11,14 +11,15 @@ from bpac.betting.numbers import keep, of_kind, one_of, open_fraction, whole
 from bpac.betting.payoff import Terms
 from bpac.betting.thresholds import FixedSequence, PriorThreshold
 from bpac.errors import SettingsError
-from bpac.routing.exploration import Constant, Exploration, GainDriven, NoExploration, TwoStage
+from bpac.routing.exploration import Constant, Exploration, NoExploration, TwoStage
+from bpac.routing.learnt_rates import GainDriven, WhileItPays
 from bpac.routing.policies import Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(Portfolio, Paper, Budget, Naive, Hoeffding, Offline, Fixed),
-        *(TwoStage, Constant, GainDriven, NoExploration),
+        *(TwoStage, Constant, GainDriven, WhileItPays, NoExploration),
         *(AdaptiveBet, FixedBet, FixedSequence, PriorThreshold),
         *(RelativeLevels, EvenLevels, ListedLevels, AlarmSettings),
     )

@@ -13,7 +13,9 @@ from bpac.betting.numbers import keep, of_kind, one_of, open_fraction, positive,
 from bpac.betting.payoff import Terms
 from bpac.betting.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.errors import SettingsError
+from bpac.routing.exploration import Exploration, TwoStage
 from bpac.routing.games import Game, SplitScores
+from bpac.routing.learnt_rates import WhileItPays
 from bpac.routing.policies.policy import PlainPolicy
 
 Memory = Literal["alarmed", "revocable", "latched"]
@@ -58,6 +60,11 @@ class Portfolio(PlainPolicy):
         of_kind(self.drift, "drift", (AlarmSettings,))
         fractions = some(self.fractions, "fractions", "fraction", open_fraction)
         keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
+
+    @property
+    def exploration(self) -> Exploration:
+        """The paper's schedule, unless an alarm stands by to look harder: then no more than pays."""
+        return WhileItPays() if self.memory == "alarmed" else TwoStage()
 
     @property
     def alarm(self) -> AlarmSettings | None:

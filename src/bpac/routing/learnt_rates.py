@@ -1,0 +1,193 @@
+"""Exploration that follows what there is to gain: rates learnt from traffic and losses.
+
+Any rate keeps the promise that depends only on what is known before the round and never falls below the
+floor (MATH section 3). So nothing here need be exact, and it is not: scores are rounded more coarsely than
+those of the wealth, and looks become rarer as a stream grows.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from bpac.betting.ledger import Ledger, Round
+from bpac.betting.levels import RelativeLevels
+from bpac.betting.numbers import keep, open_fraction, positive, whole
+from bpac.betting.payoff import Terms
+from bpac.errors import SettingsError
+
+# Weighted losses are whole multiples of this, so that their order of arrival leaves no trace.
+UNIT = 1 << 20
+MOST_UNITS = 1 << 40
+
+
+class Schedule(Protocol):
+    """A schedule whose rate follows the gain."""
+
+    @property
+    def most(self) -> float:
+        """The largest rate, and the first."""
+
+    @property
+    def every(self) -> int:
+        """Fewest rounds between two looks."""
+
+    def wanted(self, gain: float, rounds: int, audits: float) -> float:
+        """The rate to use until the next look.
+
+        Parameters
+        ----------
+        gain: how much more traffic looks safe than is accepted, as a share of what is accepted.
+        rounds: how many there were.
+        audits: the rounds that everything was known of, if each counts by its least propensity.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class GainDriven:
+    """Explore while there is something to gain: ``clip(eagerness · gain, floor, most)`` (MATH section 3).
+
+    Parameters
+    ----------
+    eagerness: how fast the rate follows the gain.
+    floor, most: the range of the rate.
+    every: fewest rounds between two looks.
+    """
+
+    eagerness: float = 0.3
+    floor: float = 0.05
+    most: float = 0.7
+    every: int = 64
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def start(self, terms: Terms) -> "LearntRates":
+        """The rates of a new epoch."""
+        return LearntRates(self, terms)
+
+    def wanted(self, gain: float, rounds: int, audits: float) -> float:
+        """The rate to use until the next look."""
+        return min(max(self.eagerness * gain, self.floor), self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class WhileItPays:
+    """Explore fully while another audit is worth its price, and at the floor afterwards.
+
+    An audit is as dear early as late, and what it teaches is worth more early; so it is either worth making
+    now or not worth making. The gap between what looks safe and what is certified closes like
+    ``1 / sqrt(audits)``: one more audit closes a share ``1 / (2 · audits)`` of it, for all rounds to come.
+    As many are expected as there were, and at least ``horizon``. So audits pay while
+    ``audits < eagerness · max(rounds, horizon) · gain``.
+
+    Parameters
+    ----------
+    eagerness: how much of the gain an audit may cost; the argument above says about a half, and
+        less where part of the gap will close anyway.
+    floor, most: the two rates.
+    horizon: fewest rounds that are expected to come.
+    every: fewest rounds between two looks.
+    """
+
+    eagerness: float = 0.3
+    floor: float = 0.05
+    most: float = 0.9
+    horizon: int = 2000
+    every: int = 64
+
+    def __post_init__(self) -> None:
+        _check(self)
+        whole(self.horizon, "horizon", 0)
+
+    def start(self, terms: Terms) -> "LearntRates":
+        """The rates of a new epoch."""
+        return LearntRates(self, terms)
+
+    def wanted(self, gain: float, rounds: int, audits: float) -> float:
+        """The rate to use until the next look."""
+        return self.most if audits < self.eagerness * max(rounds, self.horizon) * gain else self.floor
+
+
+def _check(schedule: GainDriven | WhileItPays) -> None:
+    keep(schedule, eagerness=positive(schedule.eagerness, "eagerness"))
+    keep(schedule, floor=open_fraction(schedule.floor, "floor"), most=open_fraction(schedule.most, "most"))
+    whole(schedule.every, "every", 1)
+    if schedule.most < schedule.floor:
+        raise SettingsError(f"most {schedule.most} is below floor {schedule.floor}: swap them")
+
+
+class LearntRates(Ledger):
+    """Traffic and weighted losses by score level, and the rate that the gain asked for at the last look."""
+
+    LEVELS = RelativeLevels(bits=7)
+    steady_after = None
+
+    def __init__(self, schedule: Schedule, terms: Terms) -> None:
+        self._schedule = schedule
+        self._terms = terms
+        self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
+        self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
+        # Scores since the last look: levels are found for many at once.
+        self._recent: list[float] = []
+        self._pause = schedule.every
+        self._rounds = 0
+        self._audits = 0.0
+        self._rate = schedule.most
+
+    def rate(self, step: int) -> float:
+        """Least probability of calling the expert in this step of the epoch."""
+        return self._rate
+
+    def decided(self, decision: Round) -> None:
+        """Count the traffic, and look at the rate now and then."""
+        self._recent.append(decision.uncertainty)
+        self._audits += decision.least_propensity
+        if len(self._recent) == self._pause:
+            self._look(decision.threshold)
+
+    def add(self, decision: Round, loss: float) -> None:
+        """Book a loss."""
+        self._losses[self.LEVELS.code(decision.uncertainty)] += self._units(decision, loss)
+
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take a booked loss out again."""
+        self._losses[self.LEVELS.code(decision.uncertainty)] -= self._units(decision, loss)
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        codes = np.flatnonzero(self._losses | self._traffic)
+        return {
+            "rounds": self._rounds,
+            "audits": self._audits,
+            "rate": self._rate,
+            "pause": self._pause,
+            "recent": list(self._recent),
+            "table": np.column_stack((codes, self._losses[codes], self._traffic[codes])).tolist(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self._rounds, self._audits, self._rate = state["rounds"], state["audits"], state["rate"]
+        self._pause, self._recent = state["pause"], list(state["recent"])
+        for code, loss, traffic in state["table"]:
+            self._losses[code], self._traffic[code] = loss, traffic
+
+    def _units(self, decision: Round, loss: float) -> int:
+        return min(round(self._terms.weighted_loss(loss, decision.propensity) * UNIT), MOST_UNITS)
+
+    def _look(self, threshold: float) -> None:
+        self._rounds += len(self._recent)
+        np.add.at(self._traffic, self.LEVELS.codes(self._recent), 1)
+        self._recent.clear()
+        traffic = np.cumsum(self._traffic)
+        # All levels up to and including the one at an index lie below the threshold at the next.
+        looks_safe = np.searchsorted(np.cumsum(self._losses), self._terms.epsilon * self._rounds * UNIT, side="right")
+        top = int(traffic[looks_safe - 1]) if looks_safe else 0
+        code = self.LEVELS.code(threshold)
+        accepted = int(traffic[code - 1]) if code else 0
+        # While nothing is accepted, there is everything to gain.
+        gain = (top - accepted) / accepted if accepted else math.inf
+        self._rate = self._schedule.wanted(gain, self._rounds, self._audits)
+        self._pause = max(self._schedule.every, self._rounds // 16)
