@@ -11,6 +11,13 @@
     - ``JournalError``: entries that no router can have written
         - ``TornLine``: the last line was cut off while it was being written
     - ``SnapshotError``: a snapshot that is damaged or differs from the journal
+    - ``AnswerError``: what a model answered cannot be used
+        - ``NoScore``: a draft lacks what its score is computed from
+            - ``NoLogprobs``: the server gave no usable log-probabilities
+        - ``NoVerdict``: a judge did not say a usable mark
+    - ``ModelError``: a model server gave no answer
+        - ``Refused``: it said no, and would again: a status 4xx
+        - ``Unavailable``: it failed, even after retries
     - ``MissingExtra``: an optional dependency is not installed
 
 Whoever raises one of these has changed nothing before.
@@ -59,6 +66,44 @@ class TornLine(JournalError):
 
 class SnapshotError(BpacError):
     """A snapshot is damaged or does not agree with the journal."""
+
+
+class AnswerError(BpacError):
+    """What a model answered cannot be used."""
+
+
+class NoScore(AnswerError):
+    """A draft lacks what its score is computed from."""
+
+
+class NoLogprobs(NoScore):
+    """A score needs log-probabilities that the server did not give."""
+
+
+class NoVerdict(AnswerError):
+    """A judge did not say a usable mark."""
+
+
+class ModelError(BpacError):
+    """A model server gave no answer.
+
+    Parameters
+    ----------
+    message: what was asked of whom, and what came back.
+    status: the HTTP status of the last reply; none if there was no reply.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Refused(ModelError):
+    """The server said no and would say it again (a status 4xx)."""
+
+
+class Unavailable(ModelError):
+    """The server failed or did not answer in time, even after retries."""
 
 
 class MissingExtra(BpacError, ImportError):

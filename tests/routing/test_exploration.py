@@ -17,15 +17,15 @@ TERMS = Terms(0.12, 0.05)
 
 
 def gain(traffic: list[float], losses: list[tuple[float, float]], threshold: float) -> float:
-    """Section 3: ``(F(top) − F(û)) / F(û)``, on scores rounded to 7 bits; without end while nothing is accepted."""
-    scores = np.array([rounded_down(score, 7) for score in traffic])
+    """Section 3: ``(F(top) − F(û)) / F(û)``, on scores rounded to 6 bits; without end while nothing is accepted."""
+    scores = np.array([rounded_down(score, 6) for score in traffic])
     budget = 0.12 * len(traffic)
     top = max(
         float((scores < u).mean())
         for u in (0.0, *scores, 2.0)
-        if u == 0.0 or sum(weight for score, weight in losses if rounded_down(score, 7) < u) <= budget
+        if u == 0.0 or sum(weight for score, weight in losses if rounded_down(score, 6) < u) <= budget
     )
-    accepted = float((scores < rounded_down(threshold, 7)).mean())
+    accepted = float((scores < rounded_down(threshold, 6)).mean())
     return (top - accepted) / accepted if accepted else math.inf
 
 
@@ -64,7 +64,7 @@ def test_exploration_follows_the_gain(
         audits += rate if decision.threshold > 0.0 else 1.0
         if len(traffic) == next_look:
             rate = wanted(gain(traffic, losses, decision.threshold), len(traffic), audits)
-            next_look += max(40, len(traffic) // 16)
+            next_look += max(40, len(traffic) // 8)
         if decision.call_expert:
             router.observe(decision, row.loss)
             losses.append((row.uncertainty, 0.95 * row.loss / decision.propensity))
@@ -99,7 +99,7 @@ def test_learnt_rates_survive_their_state(schedule: GainDriven | WhileItPays) ->
             rates.charge(decision)
             rates.refund(decision, row.loss)
     assert copy.state() == steady.state()
-    assert (copy.rate(1), copy.steady_after) == (steady.rate(1), None)
+    assert (copy.rate(1), copy.steady_after) == (steady.rate(1), steady.steady_after)
 
 
 def test_only_the_alarmed_memory_leaves_the_papers_schedule() -> None:

@@ -30,6 +30,10 @@ class Schedule(Protocol):
         """The largest rate, and the first."""
 
     @property
+    def floor(self) -> float:
+        """The least rate."""
+
+    @property
     def every(self) -> int:
         """Fewest rounds between two looks."""
 
@@ -121,20 +125,25 @@ def _check(schedule: GainDriven | WhileItPays) -> None:
 class LearntRates(Ledger):
     """Traffic and weighted losses by score level, and the rate that the gain asked for at the last look."""
 
-    LEVELS = RelativeLevels(bits=7)
-    steady_after = None
+    LEVELS = RelativeLevels(bits=6)
 
     def __init__(self, schedule: Schedule, terms: Terms) -> None:
         self._schedule = schedule
         self._terms = terms
+        # Open to the route, which counts rounds without a call in between.
+        # Scores since the last look: levels are found for many at once.
+        self.recent: list[float] = []
+        self.audits = 0.0
+        self.pause = schedule.every
         self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
-        # Scores since the last look: levels are found for many at once.
-        self._recent: list[float] = []
-        self._pause = schedule.every
         self._rounds = 0
-        self._audits = 0.0
         self._rate = schedule.most
+
+    @property
+    def steady_after(self) -> int | None:
+        """At the floor nobody need ask again until the next look."""
+        return 0 if self._rate == self._schedule.floor else None
 
     def rate(self, step: int) -> float:
         """Least probability of calling the expert in this step of the epoch."""
@@ -142,10 +151,10 @@ class LearntRates(Ledger):
 
     def decided(self, decision: Round) -> None:
         """Count the traffic, and look at the rate now and then."""
-        self._recent.append(decision.uncertainty)
-        self._audits += decision.least_propensity
-        if len(self._recent) == self._pause:
-            self._look(decision.threshold)
+        self.recent.append(decision.uncertainty)
+        self.audits += decision.least_propensity
+        if len(self.recent) >= self.pause:
+            self.look(decision.threshold)
 
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss."""
@@ -160,34 +169,37 @@ class LearntRates(Ledger):
         codes = np.flatnonzero(self._losses | self._traffic)
         return {
             "rounds": self._rounds,
-            "audits": self._audits,
+            "audits": self.audits,
             "rate": self._rate,
-            "pause": self._pause,
-            "recent": list(self._recent),
+            "pause": self.pause,
+            "recent": list(self.recent),
             "table": np.column_stack((codes, self._losses[codes], self._traffic[codes])).tolist(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        self._rounds, self._audits, self._rate = state["rounds"], state["audits"], state["rate"]
-        self._pause, self._recent = state["pause"], list(state["recent"])
+        self._rounds, self.audits, self._rate = state["rounds"], state["audits"], state["rate"]
+        self.pause, self.recent = state["pause"], list(state["recent"])
         for code, loss, traffic in state["table"]:
             self._losses[code], self._traffic[code] = loss, traffic
 
     def _units(self, decision: Round, loss: float) -> int:
         return min(round(self._terms.weighted_loss(loss, decision.propensity) * UNIT), MOST_UNITS)
 
-    def _look(self, threshold: float) -> None:
-        self._rounds += len(self._recent)
-        np.add.at(self._traffic, self.LEVELS.codes(self._recent), 1)
-        self._recent.clear()
+    def look(self, threshold: float) -> None:
+        """Ask the schedule for the rate of the coming rounds."""
+        self._rounds += len(self.recent)
+        np.add.at(self._traffic, self.LEVELS.codes(self.recent), 1)
+        self.recent.clear()
         traffic = np.cumsum(self._traffic)
         # All levels up to and including the one at an index lie below the threshold at the next.
-        looks_safe = np.searchsorted(np.cumsum(self._losses), self._terms.epsilon * self._rounds * UNIT, side="right")
+        looks_safe = np.searchsorted(
+            np.cumsum(self._losses), int(self._terms.epsilon * self._rounds * UNIT), side="right"
+        )
         top = int(traffic[looks_safe - 1]) if looks_safe else 0
         code = self.LEVELS.code(threshold)
         accepted = int(traffic[code - 1]) if code else 0
         # While nothing is accepted, there is everything to gain.
         gain = (top - accepted) / accepted if accepted else math.inf
-        self._rate = self._schedule.wanted(gain, self._rounds, self._audits)
-        self._pause = max(self._schedule.every, self._rounds // 16)
+        self._rate = self._schedule.wanted(gain, self._rounds, self.audits)
+        self.pause = max(self._schedule.every, self._rounds // 8)

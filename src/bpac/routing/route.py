@@ -82,10 +82,15 @@ class Route:
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
-        self.step, _, _, _, least_propensity, call_expert, serve_draft, _, _ = decision
+        self.step, uncertainty, threshold, _, least_propensity, call_expert, serve_draft, _, _ = decision
         self.game.decided(decision)
-        if self._learner is not None:
-            self._learner.decided(decision)
+        learner = self._learner
+        if learner is not None:  # what its ``decided`` does, without the call
+            learner.recent.append(uncertainty)
+            learner.audits += least_propensity
+            if len(learner.recent) >= learner.pause:
+                learner.look(threshold)
+                self._set_steady()
         if serve_draft:
             self.drafts_served += 1
         if call_expert:
@@ -162,7 +167,6 @@ class Route:
         """Apply a row of labelled history: a round in which every query went to the expert."""
         self.labelled += 1
         self.epoch_start -= 1
-        self._set_steady()
         decision = Decision(
             step=1 - self.labelled,  # steps below 1 are history's
             uncertainty=row.uncertainties[0],
@@ -176,6 +180,7 @@ class Route:
         for account in self._accounts[1:]:  # nothing was served
             account.decided(decision)
             account.resolve(decision, row.loss)
+        self._set_steady()
 
     @property
     def entries(self) -> int:
@@ -224,11 +229,11 @@ class Route:
         self.owed = {decision.step: decision for decision in map(Decision.from_list, state["owed"])}
         self.given_up = {decision.step: decision for decision in map(Decision.from_list, state["given_up"])}
         self.epoch_start = state["epoch_start"]
-        self._set_steady()
         self.served.load(state["served"])
         self.game.load(state["game"])
         if self._learner:
             self._learner.load(state["learner"])
+        self._set_steady()
         if self.alarm:
             self.alarm.load(state["alarm"])
 
