@@ -13,6 +13,7 @@ from typing import Any
 from bpac import __version__
 from bpac.errors import BpacError, InputError
 from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
+from bpac.replay.campaign import Engine
 from bpac.replay.delays import Delay
 from bpac.replay.demo import run_demo
 from bpac.replay.figures import draw_replays, save
@@ -65,6 +66,9 @@ def build_parser() -> argparse.ArgumentParser:
     replay.add_argument("--runs", type=int, help=f"how many replays ({REPLAY_RUNS}; 1 with --order given)")
     replay.add_argument("--order", choices=("shuffled", "given"), default="shuffled", help="order of the rows")
     replay.add_argument("--expert-correct-only", action="store_true", help="drop rows the expert gets wrong")
+    replay.add_argument(
+        "--expert-preferred-only", action="store_true", help="drop rows whose expert's answer no judge preferred"
+    )
     replay.add_argument("--trace", type=Path, metavar="FILE", help="write the first run step by step, as CSV")
     replay.add_argument("--figure", type=Path, metavar="FILE", help="draw the first run (.png or .svg)")
     replay.set_defaults(run=_replay)
@@ -79,9 +83,16 @@ def build_parser() -> argparse.ArgumentParser:
     validate.set_defaults(run=_validate)
 
     results = commands.add_parser("reproduce", help="write tables and figures")
-    results.add_argument("names", nargs="*", default=["all"], metavar="NAME", help=f"all, {', '.join(NAMES)}")
+    names = f"all, {', '.join(NAMES)}; all unless --tables are given"
+    results.add_argument("names", nargs="*", metavar="NAME", help=names)
     results.add_argument("--runs", type=int, default=100, help="replays of each method (100)")
     results.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write them")
+    results.add_argument("--tables", nargs="+", default=[], metavar="TABLE", help="what you would save on your tables")
+    results.add_argument(
+        "--graded", action="append", default=[], metavar="METHOD=TABLE", help="graded answers of a prompting method"
+    )
+    results.add_argument("--workers", type=int, default=-1, help="processes; one a core unless told otherwise")
+    results.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
     results.set_defaults(run=_reproduce)
 
     demo = commands.add_parser("demo", help="replay a made-up stream and draw it")
@@ -110,7 +121,9 @@ def _policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
 def _replay(options: argparse.Namespace) -> int:
     table = open_table(options.table, options.score)
     if options.expert_correct_only:
-        table = table.expert_correct_only()
+        table = table.only("expert_correct")
+    if options.expert_preferred_only:
+        table = table.only("expert_preferred")
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else _named_policy(options)
     replay = Replay(
         table=table,
@@ -226,7 +239,19 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    for path in reproduce(options.names, options.runs, options.out):
+    graded = {}
+    for item in options.graded:
+        method, equals, place = item.partition("=")
+        if not (method and equals and place):
+            raise InputError(f"--graded {item}: give METHOD=TABLE, such as NoThinking=answers.csv")
+        graded[method] = open_table(place)
+    tables = {place: open_table(place) for place in options.tables}
+    # Long paths make no labels; the file's name does, where it is unique.
+    short = {place: Path(place).name for place in tables}
+    named = {short[place] if list(short.values()).count(short[place]) == 1 else place: t for place, t in tables.items()}
+    names = options.names or ([] if tables else ["all"])
+    engine = Engine(options.workers, options.dask)
+    for path in reproduce(names, options.runs, options.out, tables=named, graded=graded, engine=engine):
         print(path)
     return 0
 

@@ -74,8 +74,9 @@ def test_budget_and_certificate_hold(stream: Stream, mode: Mode) -> None:
 
 
 def test_the_streams_do_harm() -> None:
-    """Control: the portfolio, whose promise assumes i.i.d. rounds, lets an attacker through."""
-    results = [play(Router(EPSILON, ALPHA, seed=seed), attacking, random.Random(seed)) for seed in range(100)]
+    """Control: latched wealth, whose promise assumes i.i.d. rounds, lets an attacker through."""
+    routers = [Router(EPSILON, ALPHA, memory="latched", seed=seed) for seed in range(100)]
+    results = [play(router, attacking, random.Random(seed)) for seed, router in enumerate(routers)]
     assert sum(above for above, _ in results) > 50
 
 

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +62,7 @@ def test_the_authors_names_are_understood(tmp_path: Path) -> None:
     table = read_table(write_csv(tmp_path / "t.csv", text))
     assert table.loss.tolist() == [0.0, 1.0, 0.0, 0.0]
     assert table.expert_tokens is not None
-    assert table.expert_correct_only().uncertainty.tolist() == [0.1, 0.2]
+    assert table.only("expert_correct").uncertainty.tolist() == [0.1, 0.2]
 
 
 def test_another_score_can_be_chosen(tmp_path: Path) -> None:
@@ -140,10 +142,39 @@ def test_a_line_of_text_that_is_not_text(tmp_path: Path) -> None:
         read_table(path)
 
 
+def test_the_filters_keep_what_they_say(tmp_path: Path) -> None:
+    """Rows in which a judge preferred the expert are kept, by the library and by the command line."""
+    path = write_csv(tmp_path / "t.csv", "uncertainty,loss,expert_preferred\n0.1,0,1\n0.2,0.5,0\n0.3,0,true\n")
+    assert read_table(path).only("expert_preferred").uncertainty.tolist() == [0.1, 0.3]
+    with pytest.raises(TableError, match="--expert-correct-only needs the column expert_correct"):
+        read_table(path).only("expert_correct")
+
+
 def test_the_filter_needs_its_column() -> None:
     """Without ``expert_correct``, or without a row in which it holds, the filter says so."""
     table = Table(np.array([0.5]), np.array([0.0]))
     with pytest.raises(TableError, match="needs the column expert_correct"):
-        table.expert_correct_only()
-    with pytest.raises(TableError, match="right in no row"):
-        Table(np.array([0.5]), np.array([0.0]), expert_correct=np.array([0.0])).expert_correct_only()
+        table.only("expert_correct")
+    with pytest.raises(TableError, match="expert_correct is 0 in every row"):
+        Table(np.array([0.5]), np.array([0.0]), expert_correct=np.array([0.0])).only("expert_correct")
+
+
+def test_a_million_rows_replay_in_bounded_memory(tmp_path: Path) -> None:
+    """A table of a million rows takes some bytes a cell to read and replay, not a Python object a cell."""
+    rows = 1_000_000
+    path = tmp_path / "large.csv"
+    rng = np.random.default_rng(1)
+    with path.open("w", encoding="utf-8") as file:
+        file.write("id,uncertainty,loss,draft_tokens,expert_tokens\n")
+        for number, uncertainty in enumerate(rng.random(rows).tolist()):
+            file.write(f"q{number},{uncertainty:.4f},{int(number % 9 == 0)},20,300\n")
+    script = (
+        "import resource, sys; from bpac.cli import main; "
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
+        "code = main(['replay', sys.argv[1], '--order', 'given', '--json']); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr); sys.exit(code)"
+    )
+    result = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    assert json.loads(result.stdout)["steps"] == rows
+    grown = 1024 * int(result.stderr.split()[-1])
+    assert grown < 400 * rows, f"{grown / rows:.0f} bytes a row"

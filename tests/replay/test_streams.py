@@ -20,7 +20,8 @@ from bpac.routing.policies import named_policy
 def test_a_table_can_be_written_and_read_back(tmp_path: Path, name: str) -> None:
     """Every format keeps every known column to the last bit."""
     rng = np.random.default_rng(0)
-    columns = {column: rng.random(50) for column in COLUMNS} | {"expert_correct": (rng.random(50) < 0.5).astype(float)}
+    columns = {column: rng.random(50) for column in COLUMNS}
+    columns |= {verdict: (rng.random(50) < 0.5).astype(float) for verdict in ("expert_correct", "expert_preferred")}
     for table in (Table(**columns), Table(columns["uncertainty"], columns["loss"])):
         write_table(table, tmp_path / name)
         copy = read_table(tmp_path / name)

@@ -35,8 +35,8 @@ def gain_driven(share: float, rounds: int, audits: float) -> float:
 
 
 def while_it_pays(share: float, rounds: int, audits: float) -> float:
-    """0.9 while ``audits < 0.3 · max(rounds, 300) · gain``, then 0.05."""
-    return 0.9 if audits < 0.3 * max(rounds, 300) * share else 0.05
+    """0.9 while ``audits < 0.25 · max(rounds, 300) · gain``, then 0.05."""
+    return 0.9 if audits < 0.25 * max(rounds, 300) * share else 0.05
 
 
 @pytest.mark.parametrize("kind", STREAMS)

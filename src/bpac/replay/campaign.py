@@ -1,11 +1,12 @@
-"""Running experiments: on all cores, with a progress bar, and from where they were stopped."""
+"""Running many replays: on all cores or on a cluster, with a progress bar, and from where they were stopped."""
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import joblib
 import numpy as np
@@ -14,115 +15,116 @@ from tqdm import tqdm
 
 from bpac import __version__
 from bpac.betting.numbers import whole
-from bpac.replay.builtin import builtin_table
-from bpac.replay.experiments import ALPHA, Experiment, Method
-from bpac.replay.replay import Replay, metric_paths
-from bpac.replay.start import Start
+from bpac.errors import InputError, MissingExtra
 
 # Runs that are computed, and kept on disk, together.
 CHUNK = 10
-POINTS = 100
-METRICS = ("empirical_risk", "expert_call_rate", "token_ratio", "threshold")
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Task(Protocol):
+    """Something that can be run many times, each time with other luck, and gives arrays of fixed shapes."""
+
+    def key(self) -> dict[str, Any]:
+        """All that its numbers depend on, as JSON values."""
+
+    def run(self, number: int) -> dict[str, NDArray[Any]]:
+        """The run of that number, always the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a method came to.
+class Engine:
+    """Where tasks run.
 
     Parameters
     ----------
-    method: which.
-    steps: the steps at which it was looked at.
-    paths: ``[run, metric, step]``, with the metrics in the order of ``METRICS``.
+    workers: processes on this machine; −1 for one a core.
+    dask: address of a Dask scheduler, to run on its workers instead (extra ``dask``).
     """
 
-    method: Method
-    steps: NDArray[np.int64]
-    paths: NDArray[np.float64]
+    workers: int = -1
+    dask: str | None = None
 
-    def final(self, metric: str) -> tuple[float, float]:
-        """Mean and standard deviation over the runs, at the last step."""
-        values = self.paths[:, METRICS.index(metric), -1]
-        return float(values.mean()), float(values.std())
+    @contextmanager
+    def parallel(self) -> Iterator[joblib.Parallel]:
+        """Ready to take calls; results come as they are finished."""
+        if self.dask is None:
+            yield joblib.Parallel(n_jobs=self.workers, return_as="generator_unordered")
+            return
+        try:
+            from distributed import Client  # noqa: PLC0415  # an extra
+        except ImportError as error:
+            raise MissingExtra("dask", "dask") from error
+        try:
+            client = Client(self.dask, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise InputError(f"--dask {self.dask}: no scheduler answers there ({error})") from error
+        with client, joblib.parallel_config(backend="dask", client=client):
+            yield joblib.Parallel(return_as="generator_unordered")
+
+
+HERE = Engine()
 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Some runs of one method, and where they are kept."""
+    """Some runs of a task, and where they are kept."""
 
-    stream: str
-    rows: int | None
-    method: Method
+    task: Task
     runs: range
     file: Path
 
-    def compute(self) -> None:
-        """Run them and keep them; the file appears whole or not at all."""
-        paths = []
-        start = Start(self.method.policy, self.method.epsilon, ALPHA, self.method.exploration)
-        for run in self.runs:
-            table = builtin_table(self.stream, run, self.rows)
-            steps = _steps(len(table))
-            ordered, path = Replay(table, start, seed=run, order="given", delay=self.method.delay).one(0, trace=True)
-            paths.append(metric_paths(ordered, path)[:, steps - 1])
-        unfinished = self.file.with_suffix(".part")
-        with unfinished.open("wb") as file:
-            np.savez_compressed(file, steps=steps, paths=np.array(paths))
-        unfinished.replace(self.file)
 
-
-def run_experiments(
-    experiments: Sequence[Experiment], runs: int, keep: Path, workers: int = -1
-) -> dict[str, list[Outcome]]:
-    """Run experiments and return the outcome of each method.
+def run_tasks(tasks: Sequence[Task], runs: int, keep: Path, engine: Engine = HERE) -> list[Arrays]:
+    """Run every task and return its arrays, with the runs along the first axis.
 
     Parameters
     ----------
-    experiments: which.
-    runs: replays of each method.
+    tasks: which; equal ones are computed once.
+    runs: how many runs of each.
     keep: a folder for finished runs; what is found there is not computed again.
-    workers: processes; −1 for one a core.
+    engine: where they run.
     """
     whole(runs, "runs", 1)
-    keep.mkdir(parents=True, exist_ok=True)
-    chunks = {
-        (experiment.name, index): _chunks(experiment, method, runs, keep)
-        for experiment in experiments
-        for index, method in enumerate(experiment.methods)
-    }
-    missing = [chunk for parts in chunks.values() for chunk in parts if not chunk.file.exists()]
-    # Experiments share methods: each file is computed once.
-    once = list({chunk.file: chunk for chunk in missing}.values())
-    parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
-    done: Any = parallel(joblib.delayed(chunk.compute)() for chunk in once)
-    for _ in tqdm(done, total=len(once), desc="experiments", unit="chunk", leave=False, mininterval=0.5):
-        pass
-    return {
-        experiment.name: [_load(method, chunks[experiment.name, i]) for i, method in enumerate(experiment.methods)]
-        for experiment in experiments
-    }
+    chunks = [_chunks(task, runs, keep) for task in tasks]
+    missing = list({chunk.file: chunk for parts in chunks for chunk in parts if not chunk.file.exists()}.values())
+    if missing:
+        keep.mkdir(parents=True, exist_ok=True)
+        with engine.parallel() as parallel:
+            done: Any = parallel(joblib.delayed(_compute)(i, chunk.task, chunk.runs) for i, chunk in enumerate(missing))
+            bar = tqdm(done, total=len(missing), desc="experiments", unit="chunk", leave=False, mininterval=0.5)
+            for index, arrays in bar:
+                # By us and not by the workers, who may be elsewhere.
+                _keep(arrays, missing[index].file)
+    return [_load(parts) for parts in chunks]
 
 
-def _steps(rows: int) -> NDArray[np.int64]:
-    return np.unique(np.linspace(1, rows, POINTS).astype(np.int64))
-
-
-def _chunks(experiment: Experiment, method: Method, runs: int, keep: Path) -> list[_Chunk]:
+def _chunks(task: Task, runs: int, keep: Path) -> list[_Chunk]:
     chunks = []
     for first in range(0, runs, CHUNK):
         part = range(first, min(first + CHUNK, runs))
-        what = {
-            "version": __version__,
-            "stream": [experiment.stream, experiment.rows],
-            "settings": method.settings.to_json(),
-            "delay": asdict(method.delay),
-        }
-        key = json.dumps(what | {"runs": [part.start, part.stop], "points": POINTS}, sort_keys=True)
-        file = keep / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
-        chunks.append(_Chunk(experiment.stream, experiment.rows, method, part, file))
+        what = {"version": __version__, "task": type(task).__name__, "runs": [part.start, part.stop]} | task.key()
+        name = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
+        chunks.append(_Chunk(task, part, keep / f"{name}.npz"))
     return chunks
 
 
-def _load(method: Method, chunks: Sequence[_Chunk]) -> Outcome:
-    parts = [np.load(chunk.file) for chunk in chunks]
-    return Outcome(method, parts[0]["steps"], np.concatenate([part["paths"] for part in parts]))
+def _compute(index: int, task: Task, runs: range) -> tuple[int, dict[str, NDArray[Any]]]:
+    results = [task.run(number) for number in runs]
+    return index, {name: np.array([result[name] for result in results]) for name in results[0]}
+
+
+def _keep(arrays: Arrays, file: Path) -> None:
+    """The file appears whole or not at all."""
+    unfinished = file.with_suffix(".part")
+    with unfinished.open("wb") as opened:
+        np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]  # it takes them for its flags
+    unfinished.replace(file)
+
+
+def _load(chunks: Sequence[_Chunk]) -> Arrays:
+    parts = []
+    for chunk in chunks:
+        with np.load(chunk.file) as stored:
+            parts.append(dict(stored))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,13 +1,13 @@
 """When outcomes arrive: at once, late, late because they are losses, or never."""
 
 import heapq
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from bpac.errors import InputError
-from bpac.routing.decision import Decision
-from bpac.routing.router import Router
 
 # Losses take this many times as long as other outcomes, and are lost this many times as often.
 LOSS_FACTOR = 3.0
@@ -61,29 +61,45 @@ class Delay:
         return (int(rng.exponential(mean)) if mean else 0, False)
 
 
-class Mailbox:
-    """Outcomes on their way to a router."""
+class Asked(NamedTuple):
+    """A query arrives."""
 
-    def __init__(self, delay: Delay, rng: np.random.Generator) -> None:
-        self._delay = delay
-        self._late = delay != Delay()
-        self._rng = rng
-        self._waiting: list[tuple[int, int, Decision, float, bool]] = []
+    step: int
+    uncertainty: float
 
-    def post(self, decision: Decision, loss: float) -> None:
-        """Send the outcome of an audit on its way."""
-        wait, lost = self._delay.draw(loss, self._rng) if self._late else (0, False)
-        heapq.heappush(self._waiting, (decision.step + wait, decision.step, decision, loss, lost))
 
-    def deliver(self, router: Router, step: int) -> None:
-        """Give the router what has arrived by this step."""
-        while self._waiting and self._waiting[0][0] <= step:
-            _, _, decision, loss, lost = heapq.heappop(self._waiting)
-            if lost:
-                router.forfeit(decision, "lost")
-            else:
-                router.observe(decision, loss)
+class Answered(NamedTuple):
+    """The loss of an earlier query's draft becomes known; none if it never will."""
 
-    def burn(self) -> None:
-        """Lose everything that is on its way, as a crash does."""
-        self._waiting.clear()
+    step: int
+    loss: float | None
+
+
+def delayed(
+    rounds: Iterable[tuple[float, float]], delay: Delay, rng: np.random.Generator
+) -> Iterator[Asked | Answered]:
+    """Queries in order, and between them the outcomes of earlier ones, as each arrives.
+
+    Every query has an outcome here; whoever listens takes those of the drafts that were audited.
+
+    Parameters
+    ----------
+    rounds: uncertainty and loss of every draft.
+    delay: when outcomes arrive.
+    rng: random source of the delays.
+
+    >>> list(delayed([(0.1, 0.0)], Delay(), np.random.default_rng(0)))
+    [Asked(step=1, uncertainty=0.1), Answered(step=1, loss=0.0)]
+    """
+    waiting: list[tuple[int, int, float | None]] = []
+    at_once = delay == Delay()
+    for step, (uncertainty, loss) in enumerate(rounds, start=1):
+        yield Asked(step, uncertainty)
+        if at_once:
+            yield Answered(step, loss)
+            continue
+        wait, lost = delay.draw(loss, rng)
+        heapq.heappush(waiting, (step + wait, step, None if lost else loss))
+        while waiting and waiting[0][0] <= step:
+            _, asked, outcome = heapq.heappop(waiting)
+            yield Answered(asked, outcome)

@@ -1,6 +1,7 @@
 """The paper's comparisons as data: which stream, which methods, what to look at."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from bpac.betting.bets import FixedBet
 from bpac.betting.numbers import one_of
@@ -24,6 +25,7 @@ class Method:
     exploration: a schedule other than the policy's own.
     at: the value that is varied, in experiments that vary one.
     delay: when outcomes arrive.
+    score: another score than the paper's.
     """
 
     label: str
@@ -32,6 +34,7 @@ class Method:
     exploration: Exploration | None = None
     at: float | None = None
     delay: Delay = Delay()
+    score: str = "uncertainty"
 
     @property
     def settings(self) -> Settings:
@@ -51,6 +54,7 @@ class Experiment:
     methods: what is compared.
     varied: what ``at`` means, in experiments that vary something.
     rows: another length than the stream's own.
+    view: what is drawn: the metrics over time, or the threshold.
     """
 
     name: str
@@ -59,13 +63,14 @@ class Experiment:
     methods: tuple[Method, ...]
     varied: str = ""
     rows: int | None = None
+    view: Literal["metrics", "threshold"] = "metrics"
 
 
 def _compare(epsilon: float, **policies: Policy) -> tuple[Method, ...]:
     return tuple(Method(label.replace("_", " "), policy, epsilon) for label, policy in policies.items())
 
 
-def _vary(label: str, policy: Policy, schedules: dict[float, Exploration]) -> tuple[Method, ...]:
+def _vary(label: str, policy: Policy, schedules: dict[float, Exploration | None]) -> tuple[Method, ...]:
     return tuple(Method(label, policy, 0.08, schedule, at) for at, schedule in schedules.items())
 
 
@@ -78,8 +83,8 @@ def _risks(stream: str) -> Experiment:
     return Experiment(f"epsilon-{stream}", f"Promises from 0.05 to 0.10 on {stream}", stream, methods, "ε")
 
 
-WARMUPS: dict[float, Exploration] = {steps: TwoStage(0.7, 0.05, steps) for steps in (10, 50, 100, 200, 300, 500)}
-RATES: dict[float, Exploration] = {0.0: TwoStage()} | {rate: Constant(rate) for rate in (0.05, 0.2, 0.3, 0.7)}
+WARMUPS: dict[float, Exploration | None] = {steps: TwoStage(0.7, 0.05, steps) for steps in (10, 50, 100, 200, 300, 500)}
+RATES: dict[float, Exploration | None] = {0.0: None} | {rate: Constant(rate) for rate in (0.05, 0.2, 0.3, 0.7)}
 
 EXPERIMENTS = (
     Experiment(
@@ -105,6 +110,30 @@ EXPERIMENTS = (
     ),
     *(_risks(stream) for stream in ("mmlu-pro-like", "math-like", "bbh-like", "magpie-like")),
     Experiment(
+        "scores",
+        "Other scores: perplexity and entropy in the place of 1 − mean token probability",
+        "mmlu-pro-like",
+        tuple(
+            Method(f"{label}, {shown}", policy, 0.08, score=score)
+            for label, policy in (("paper", Paper()), ("portfolio", Portfolio()))
+            for score, shown in (
+                ("uncertainty", "token probability"),
+                ("perplexity", "perplexity"),
+                ("entropy", "entropy"),
+            )
+        ),
+    ),
+    *(
+        Experiment(
+            f"threshold-{stream}",
+            f"The threshold over time, against that of offline PAC, on {stream}",
+            stream,
+            _compare(0.08, paper=Paper(), offline_PAC=Offline(), portfolio=Portfolio()),
+            view="threshold",
+        )
+        for stream in ("magpie-like", "math-like")
+    ),
+    Experiment(
         "bets",
         "Adaptive against fixed bets of 0.05",
         "mmlu-pro-like",
@@ -112,7 +141,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "exploration",
-        "Two-stage exploration (at 0) against fixed rates",
+        "Each policy's own schedule of exploration (at 0) against fixed rates",
         "mmlu-pro-like",
         (*_vary("paper", Paper(), RATES), *_vary("portfolio", Portfolio(), RATES)),
         "fixed exploration rate",

@@ -32,7 +32,7 @@ class Table:
     ----------
     uncertainty, loss: of every draft.
     draft_tokens, expert_tokens: where known for every row.
-    expert_correct: where known for every row.
+    expert_correct, expert_preferred: the expert's answer is right; a judge likes it better. Where known.
     coin: uniform draws to use in place of a random source, if the table has them.
     """
 
@@ -41,6 +41,7 @@ class Table:
     draft_tokens: Vector | None = None
     expert_tokens: Vector | None = None
     expert_correct: Vector | None = None
+    expert_preferred: Vector | None = None
     coin: Vector | None = None
 
     def __len__(self) -> int:
@@ -51,13 +52,15 @@ class Table:
         columns = {name: getattr(self, name) for name in self.__slots__}
         return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})
 
-    def expert_correct_only(self) -> "Table":
-        """The paper's filter: rows the expert gets right."""
-        if self.expert_correct is None:
-            raise TableError("--expert-correct-only needs the column expert_correct, filled in every row")
-        kept = self.take(self.expert_correct == 1.0)
+    def only(self, verdict: Literal["expert_correct", "expert_preferred"]) -> "Table":
+        """The paper's filters: the rows in which the expert is right, or preferred."""
+        column: Vector | None = getattr(self, verdict)
+        if column is None:
+            option = verdict.replace("_", "-")
+            raise TableError(f"--{option}-only needs the column {verdict}, filled in every row")
+        kept = self.take(column == 1.0)
         if not len(kept):
-            raise TableError("the expert is right in no row: nothing is left to replay")
+            raise TableError(f"{verdict} is 0 in every row: nothing is left to replay")
         return kept
 
 
@@ -188,8 +191,9 @@ class _Cells:
         for name in ("draft_tokens", "expert_tokens"):
             if name in self.row:
                 values[name] = None if self._empty(name) else self._number(name, math.inf)
-        if "expert_correct" in self.row:
-            values["expert_correct"] = None if self._empty("expert_correct") else self._verdict("expert_correct")
+        for name in ("expert_correct", "expert_preferred"):
+            if name in self.row:
+                values[name] = None if self._empty(name) else self._verdict(name)
         if "coin" in self.row:
             values["coin"] = None if self._empty("coin") else self._number("coin", 1.0)
         return values

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bpac.errors import InputError
-from bpac.replay.delays import Delay, Mailbox
+from bpac.replay.delays import Asked, Delay, delayed
 from bpac.replay.records import Table
 from bpac.replay.streams import shuffled
 from bpac.routing.coins import Coins, ListedCoins, SeededCoins
@@ -103,7 +103,6 @@ def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *
     decisions: list[Decision] = []
     rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
     plain = delay == Delay() and not trace and router.settings.explore == "serve"
-    mailbox = Mailbox(delay, rng)
     decide, observe, called = router.decide, router.observe, calls.append
     start = time.perf_counter()
     if plain:  # by far the most common, and the same without the questions
@@ -115,19 +114,30 @@ def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *
             else:
                 called(0)
     else:
-        for uncertainty, loss in rounds:
-            decision = decide(uncertainty)
-            called(decision.call_expert)
-            served.append(decision.serve_draft)
-            if decision.call_expert:
-                mailbox.post(decision, loss)
-            mailbox.deliver(router, decision.step)
-            if trace:
-                decisions.append(decision)
+        audits: dict[int, Decision] = {}
+        for event in delayed(rounds, delay, rng):
+            if isinstance(event, Asked):
+                decision = decide(event.uncertainty)
+                called(decision.call_expert)
+                served.append(decision.serve_draft)
+                if decision.call_expert:
+                    audits[event.step] = decision
+                if trace:
+                    decisions.append(decision)
+            elif audit := audits.pop(event.step, None):
+                settle(router, audit, event.loss)
     seconds = time.perf_counter() - start
     call_expert = np.frombuffer(calls, dtype=np.bool_)
     serve_draft = ~call_expert if plain else np.frombuffer(served, dtype=np.bool_)
     return Path(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
+
+
+def settle(router: Router, audit: Decision, loss: float | None) -> None:
+    """Tell a router what came of an audit; none if that will never be known."""
+    if loss is None:
+        router.forfeit(audit, "lost")
+    else:
+        router.observe(audit, loss)
 
 
 def metrics(table: Table, path: Path) -> Run:

@@ -24,7 +24,7 @@ class Section:
     ----------
     name: its anchor in the page.
     title, text: what it shows, and how it was made.
-    svg: the picture.
+    svg: the picture, if there is one.
     header, rows: the table.
     """
 
@@ -51,8 +51,8 @@ def write_report(sections: Sequence[Section], path: Path) -> None:
 def _section(section: Section) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in section.header)
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in section.rows)
+    picture = f'<figure role="img" aria-label="{escape(section.title)}">{section.svg}</figure>' if section.svg else ""
     return (
-        f'<section id="{section.name}"><h2>{escape(section.title)}</h2><p>{escape(section.text)}</p>'
-        f'<figure role="img" aria-label="{escape(section.title)}">{section.svg}</figure>'
+        f'<section id="{section.name}"><h2>{escape(section.title)}</h2><p>{escape(section.text)}</p>{picture}'
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>"
     )

@@ -22,6 +22,11 @@ def head(table: Table, rows: int) -> Table:
     return table.take(np.arange(rows))
 
 
+def shifted(before: Table, after: Table, turn: int) -> Table:
+    """The first ``turn`` rows of one table, then all of the other: a stream whose law changes."""
+    return joined(head(before, turn), after)
+
+
 def joined(*tables: Table) -> Table:
     """The tables one after the other: a stream that shifts. Columns that one of them lacks are not known."""
     if not tables:

@@ -10,9 +10,11 @@ from tqdm import tqdm
 
 from bpac.betting.bounds import clopper_pearson_upper
 from bpac.betting.numbers import whole
-from bpac.replay.delays import Delay, Mailbox
+from bpac.replay.delays import Answered, Delay, delayed
 from bpac.replay.laws import Law
+from bpac.replay.replay import settle
 from bpac.routing.coins import Coins, SeededCoins
+from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry
 from bpac.routing.router import Router
 
@@ -73,11 +75,17 @@ class Validation:
         journal = entries.append if self.crash_every else None
         router = self.start(coins, journal)
         epsilon = router.settings.epsilon
-        mailbox = Mailbox(self.delay, rng)
+        audits: dict[int, Decision] = {}
         highest, served, calls, broken = 0.0, 0.0, 0, False
-        for step, (uncertainty, loss) in enumerate(zip(uncertainties, losses, strict=True), start=1):
+        for event in delayed(zip(uncertainties, losses, strict=True), self.delay, rng):
+            if isinstance(event, Answered):
+                if audit := audits.pop(event.step, None):
+                    settle(router, audit, event.loss)
+                continue
+            step, uncertainty = event
+            loss = losses[step - 1]
             if self.crash_every and step % self.crash_every == 0:
-                mailbox.burn()
+                audits.clear()  # what was on its way is lost
                 router = Router.rebuild(entries, coins=coins, journal=journal)
                 for decision in router.owed:
                     router.forfeit(decision, "crash")
@@ -88,8 +96,7 @@ class Validation:
                 broken = broken or (self.promise == "served" and served > epsilon * step)
             if decision.call_expert:
                 calls += 1
-                mailbox.post(decision, loss)
-            mailbox.deliver(router, step)
+                audits[step] = decision
             if self.promise == "certificate" and decision.threshold > 0.0 and not broken:
                 certificate = router.certificate()
                 # The bounds are solved for numerically; a millionth of a loss is no miss.

@@ -95,7 +95,7 @@ class WhileItPays:
     every: fewest rounds between two looks.
     """
 
-    eagerness: float = 0.3
+    eagerness: float = 0.25
     floor: float = 0.05
     most: float = 0.9
     horizon: int = 2000

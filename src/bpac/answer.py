@@ -1,0 +1,129 @@
+"""What a model answered: its text, what it thought, and how sure it was of every token."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bpac.errors import AnswerError
+
+# Thinking that a server left in the text. A missing end means that the model ran out of tokens while it
+# thought, a missing beginning that the chat template wrote it into the prompt.
+_THOUGHT = re.compile(r"\A\s*(?:<think>)?(?P<thought>.*?)</think>\s*", re.DOTALL)
+_UNFINISHED = re.compile(r"\A\s*<think>(?P<thought>.*)\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of an answer.
+
+    Parameters
+    ----------
+    text: the token.
+    logprob: its log-probability; NaN if the server listed the token without one.
+    top: log-probabilities of the likeliest tokens in its place, where the server gave them.
+    top_texts: those tokens, in the same order.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[float, ...] = ()
+    top_texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's answer.
+
+    Parameters
+    ----------
+    text: the answer, without what the model thought before it.
+    reasoning: what it thought, where that can be seen.
+    tokens: every token generated, thinking included; none if the server gave no log-probabilities.
+    completion_tokens: how many tokens were generated, thinking included.
+    prompt_tokens: how many tokens the question had; none if the server did not say.
+    finish_reason: why the model stopped: ``stop``, ``length``, ``tool_calls`` …
+    tool_calls: the calls it wants made, as the server gave them.
+    """
+
+    text: str
+    reasoning: str = ""
+    tokens: tuple[Token, ...] | None = None
+    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    finish_reason: str = "stop"
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def from_openai(cls, body: object) -> "Answer":
+        """The first choice of a chat completion, as any OpenAI-compatible server returns it.
+
+        >>> Answer.from_openai({"choices": [{"message": {"content": "<think>6 · 7</think>42"}}]}).text
+        '42'
+        """
+        try:
+            choice: Mapping[str, Any] = body["choices"][0]  # type: ignore[index]
+            message: Mapping[str, Any] = choice["message"]
+            reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
+            thought, text = split_reasoning(_text(message.get("content")))
+            usage: Mapping[str, Any] = body.get("usage") or {}  # type: ignore[attr-defined]
+            tokens = _tokens(choice.get("logprobs"))
+            return cls(
+                text=text,
+                reasoning=reasoning or thought,
+                tokens=tokens,
+                completion_tokens=int(usage.get("completion_tokens") or (len(tokens) if tokens else 0)),
+                prompt_tokens=None if usage.get("prompt_tokens") is None else int(usage["prompt_tokens"]),
+                finish_reason=_text(choice.get("finish_reason")) or "stop",
+                tool_calls=tuple(dict(call) for call in message.get("tool_calls") or ()),
+            )
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            shown = str(body)[:200]
+            raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {shown}") from error
+
+
+def split_reasoning(content: str) -> tuple[str, str]:
+    r"""What was thought and what was answered.
+
+    >>> split_reasoning("<think>6 · 7</think>\n42")
+    ('6 · 7', '42')
+    >>> split_reasoning("<think>6 · 7 is")          # cut off before any answer
+    ('6 · 7 is', '')
+    """
+    if found := _THOUGHT.match(content):
+        return found["thought"].strip(), content[found.end() :]
+    if found := _UNFINISHED.match(content):
+        return found["thought"].strip(), ""
+    return "", content
+
+
+def _text(value: Any) -> str:
+    """A text, also one that comes as a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in value)
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise TypeError(f"{value!r} is not a text")
+
+
+def _tokens(logprobs: Mapping[str, Any] | None) -> tuple[Token, ...] | None:
+    if not logprobs or logprobs.get("content") is None:
+        return None
+    return tuple(_token(token) for token in logprobs["content"])
+
+
+def _token(token: Mapping[str, Any]) -> Token:
+    others = token.get("top_logprobs") or ()
+    return Token(
+        text=str(token["token"]),
+        logprob=_logprob(token, missing=math.nan),
+        # JSON has no infinities: servers write the logarithm of probability 0 as null.
+        top=tuple(_logprob(other, missing=-math.inf) for other in others),
+        top_texts=tuple(str(other.get("token", "")) for other in others),
+    )
+
+
+def _logprob(token: Mapping[str, Any], missing: float) -> float:
+    value = token.get("logprob")
+    return missing if value is None else float(value)
