@@ -64,7 +64,7 @@ def test_exploration_follows_the_gain(
         audits += rate if decision.threshold > 0.0 else 1.0
         if len(traffic) == next_look:
             rate = wanted(gain(traffic, losses, decision.threshold), len(traffic), audits)
-            next_look += max(40, len(traffic) // 8)
+            next_look += max(40, len(traffic) // 4)
         if decision.call_expert:
             router.observe(decision, row.loss)
             losses.append((row.uncertainty, 0.95 * row.loss / decision.propensity))

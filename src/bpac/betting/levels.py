@@ -82,9 +82,10 @@ class RelativeLevels:
 
     def codes(self, scores: Sequence[float]) -> NDArray[np.int64]:
         """The codes of many scores at once."""
-        mantissas, exponents = np.frexp(scores)
-        codes = (mantissas * self._double).astype(np.int64) + exponents.astype(np.int64) * self._half + self._offset
-        return np.where(np.less(scores, self._least), 0, codes)
+        # The leading bits of a double, exponent and mantissa, are its level already, but for where they start.
+        leading: NDArray[np.int64] = np.array(scores, dtype=np.float64).view(np.int64) >> (53 - self.bits)
+        codes: NDArray[np.int64] = np.maximum(leading - ((1023 - self.octaves) * self._half - 1), 0)
+        return codes
 
     def value(self, code: int) -> float:
         """The score of a level."""

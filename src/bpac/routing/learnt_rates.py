@@ -191,15 +191,12 @@ class LearntRates(Ledger):
         self._rounds += len(self.recent)
         np.add.at(self._traffic, self.LEVELS.codes(self.recent), 1)
         self.recent.clear()
-        traffic = np.cumsum(self._traffic)
+        most = int(self._terms.epsilon * self._rounds * UNIT)
         # All levels up to and including the one at an index lie below the threshold at the next.
-        looks_safe = np.searchsorted(
-            np.cumsum(self._losses), int(self._terms.epsilon * self._rounds * UNIT), side="right"
-        )
-        top = int(traffic[looks_safe - 1]) if looks_safe else 0
-        code = self.LEVELS.code(threshold)
-        accepted = int(traffic[code - 1]) if code else 0
+        looks_safe = self._losses.cumsum().searchsorted(most, side="right")
+        top = int(self._traffic[:looks_safe].sum())
+        accepted = int(self._traffic[: self.LEVELS.code(threshold)].sum())
         # While nothing is accepted, there is everything to gain.
         gain = (top - accepted) / accepted if accepted else math.inf
         self._rate = self._schedule.wanted(gain, self._rounds, self.audits)
-        self.pause = max(self._schedule.every, self._rounds // 8)
+        self.pause = max(self._schedule.every, self._rounds // 4)
