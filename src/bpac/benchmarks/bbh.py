@@ -1,0 +1,30 @@
+"""BIG-Bench Hard: 6,511 questions in 27 tasks, each task with its own kind of answer."""
+
+from bpac.benchmarks.benchmark import Benchmark, Question
+from bpac.benchmarks.hub import HubSource
+from bpac.benchmarks.rows import Cells
+from bpac.errors import TableError
+from bpac.grading.answers import Verdict
+from bpac.grading.bbh import TASKS, grade_bbh, kind_of
+
+
+def _read(cells: Cells) -> Question:
+    # Published files have no field for the task: they are named after it.
+    task = cells.optional("task") or cells.part
+    if task not in TASKS:
+        raise TableError(f"{cells.place}, field task: {task!r} is not one of BBH's 27 tasks")
+    return Question(id=cells.id(task, "id"), prompt=cells.text("input"), reference=cells.text("target"), category=task)
+
+
+def _instruct(question: Question) -> str:
+    return (
+        f"{question.prompt}\n\nReason step by step, and end with a line of its own: The answer is X. "
+        f"X is {kind_of(question.category)}."
+    )
+
+
+def _verdict(question: Question, text: str, finished: bool) -> Verdict:
+    return grade_bbh(question.category, question.reference or "", text, question.prompt, finished)
+
+
+BBH = Benchmark("bbh", HubSource("SaylorTwift/bbh", parts=tuple(TASKS)), _read, _instruct, _verdict)

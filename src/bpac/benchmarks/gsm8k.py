@@ -1,0 +1,25 @@
+"""GSM8K: 1,319 sums in words, each with a number for an answer."""
+
+from bpac.benchmarks.benchmark import Benchmark, Question
+from bpac.benchmarks.hub import HubSource
+from bpac.benchmarks.rows import Cells
+from bpac.grading.answers import Verdict
+from bpac.grading.mathematics import grade_mathematics
+
+
+def _read(cells: Cells) -> Question:
+    _, hashes, reference = cells.text("answer").rpartition("####")
+    if not hashes or not reference.strip():
+        raise cells.wrong("answer", "a solution that ends with #### and a number")
+    return Question(id=cells.id("gsm8k", "id"), prompt=cells.text("question"), reference=reference.strip())
+
+
+def _instruct(question: Question) -> str:
+    return f"{question.prompt}\n\nReason step by step, and put the final number, and nothing else, in \\boxed{{}}."
+
+
+def _verdict(question: Question, text: str, finished: bool) -> Verdict:
+    return grade_mathematics(question.reference or "", text, finished)
+
+
+GSM8K = Benchmark("gsm8k", HubSource("openai/gsm8k", parts=("main",)), _read, _instruct, _verdict)

@@ -1,0 +1,105 @@
+"""Rows of a data set: where each stands, and its fields, checked as they are read."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bpac.errors import TableError
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The fields of one row.
+
+    Parameters
+    ----------
+    place: where the row stands, for whoever has to mend it.
+    number: which row of its part it is, from 1.
+    row: the fields.
+    part: the part of the data set it is from, such as a BBH task: the configuration on the hub, or the file's name.
+
+    >>> Cells("bench.jsonl: line 3", 3, {"input": "1 + 1"}).text("question", "input")
+    '1 + 1'
+    """
+
+    place: str
+    number: int
+    row: Mapping[str, Any]
+    part: str = ""
+
+    def text(self, *names: str) -> str:
+        """The first of these fields that the row has, which must be a text with something in it."""
+        for name in names:
+            if name in self.row:
+                value = self.row[name]
+                if not isinstance(value, str) or not value.strip():
+                    raise TableError(f"{self.place}, field {name}: {value!r} is not a text")
+                return value
+        raise TableError(f"{self.place} has no field {' or '.join(names)}; it has {', '.join(self.row) or 'none'}")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A field that is a list of texts."""
+        value = self.row.get(name)
+        if not isinstance(value, list | tuple) or not value or not all(isinstance(text, str) for text in value):
+            raise TableError(f"{self.place}, field {name}: {value!r} is not a list of texts")
+        return tuple(value)
+
+    def optional(self, *names: str) -> str:
+        """The first of these fields that the row has, as a text; empty if it has none."""
+        return next((str(self.row[name]) for name in names if self.row.get(name) is not None), "")
+
+    def id(self, prefix: str, *names: str) -> str:
+        """The row's name: one of these fields, or its number."""
+        return self.optional(*names) or f"{prefix}-{self.number - 1}"
+
+    def wrong(self, name: str, wanted: str) -> TableError:
+        """The error for a field that is not what it must be."""
+        return TableError(f"{self.place}, field {name}: {self.row.get(name)!r} is not {wanted}")
+
+
+def file_rows(path: str | Path) -> Iterator[Cells]:
+    """The rows of a ``.jsonl`` file, or of a ``.json`` file with a list; either may be compressed as ``.gz``."""
+    path = Path(path)
+    name = path.name.removesuffix(".gz")
+    if not name.endswith((".jsonl", ".json")):
+        raise TableError(f"{path}: a benchmark's file ends in .jsonl or .json (each also .gz)")
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.name.endswith(".gz") else raw).decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: cannot be read ({error})") from error
+    rows = _lines(path, text) if name.endswith(".jsonl") else _listed(path, text)
+    empty = True
+    for number, (place, row) in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise TableError(f"{place} must be a JSON object, got {json.dumps(row)[:40]}")
+        empty = False
+        yield Cells(place, number, row, part=name.rpartition(".")[0])
+    if empty:
+        raise TableError(f"{path}: there are no questions in it")
+
+
+def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    # Only a line feed ends a line of JSON: str.splitlines also breaks at signs that stand inside texts.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield f"{path}: line {number}", _json(f"{path}: line {number}", line)
+
+
+def _listed(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    rows = _json(str(path), text)
+    # BIG-Bench Hard is published as {"canary": …, "examples": [...]}.
+    rows = rows.get("examples", rows) if isinstance(rows, dict) else rows
+    if not isinstance(rows, list):
+        raise TableError(f"{path}: must hold a list of questions, got {text.strip()[:40]}")
+    yield from ((f"{path}: entry {number}", row) for number, row in enumerate(rows, start=1))
+
+
+def _json(place: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise TableError(f"{place} is not JSON ({error})") from error

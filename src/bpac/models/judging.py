@@ -1,0 +1,79 @@
+"""Judging: a model marks both answers, and the marks make the loss."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bpac.answer import Answer
+from bpac.betting.numbers import keep, positive, whole
+from bpac.errors import AnswerError, ModelError, NoVerdict, Unavailable
+from bpac.grading.judge import judge_messages, parse_mark
+from bpac.losses import mark_loss
+
+
+class Completes(Protocol):
+    """A model that can be asked, such as ``ModelClient``."""
+
+    async def complete(self, messages: Sequence[Mapping[str, Any]]) -> Answer:
+        """The model's answer to the messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A model that marks answers from 1 to 10.
+
+    Parameters
+    ----------
+    client: the model.
+    votes: how many marks are averaged for each answer. More than one is of use only where the model is not
+        deterministic.
+    attempts: how often it is asked for each mark until it says one that can be used.
+    timeout: seconds that a judgement may take in all, repetitions included.
+    """
+
+    client: Completes
+    votes: int = 1
+    attempts: int = 3
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        whole(self.votes, "votes", 1)
+        whole(self.attempts, "attempts", 1)
+        keep(self, timeout=positive(self.timeout, "timeout"))
+
+    async def loss(self, question: str, draft: str, expert: str) -> float | None:
+        """The loss of the draft against the expert's answer; none if the judge failed.
+
+        What is not known stays so: a router counts it as a loss of 1. Who wants the reason asks for ``marks``.
+        """
+        try:
+            return mark_loss(*await self.marks(question, draft, expert))
+        except (ModelError, AnswerError):
+            return None
+
+    async def marks(self, question: str, draft: str, expert: str) -> tuple[float, float]:
+        """The marks of both answers; ``NoVerdict``, ``Refused`` or ``Unavailable`` if any vote is missing."""
+        # A mean of the votes that happened to come would favour answers that are hard to judge.
+        try:
+            async with asyncio.timeout(self.timeout), asyncio.TaskGroup() as votes:
+                drafts = [votes.create_task(self._mark(question, draft)) for _ in range(self.votes)]
+                experts = [votes.create_task(self._mark(question, expert)) for _ in range(self.votes)]
+        except TimeoutError:
+            raise Unavailable(f"{self.client} did not judge within {self.timeout:g} s") from None
+        except ExceptionGroup as group:
+            # The others were called off: one reason is enough.
+            raise group.exceptions[0] from None
+        return self._mean(drafts), self._mean(experts)
+
+    async def _mark(self, question: str, answer: str) -> float:
+        messages = judge_messages(question, answer)
+        for _ in range(self.attempts - 1):
+            try:
+                return parse_mark((await self.client.complete(messages)).text)
+            except NoVerdict:
+                continue
+        return parse_mark((await self.client.complete(messages)).text)
+
+    def _mean(self, votes: Sequence[asyncio.Task[float]]) -> float:
+        return sum(vote.result() for vote in votes) / self.votes

@@ -1,0 +1,86 @@
+"""Try again: what is worth repeating, and when."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from bpac.betting.numbers import keep, positive, whole
+from bpac.errors import Unavailable
+
+T = TypeVar("T")
+
+
+class Failed(Exception):
+    """An attempt that is worth repeating.
+
+    Parameters
+    ----------
+    reason: what went wrong.
+    status: the HTTP status; none if there was no reply.
+    retry_after: the seconds that the server asks to wait.
+    """
+
+    def __init__(self, reason: str, status: int | None = None, retry_after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how soon to try again.
+
+    Parameters
+    ----------
+    retries: how often a failed attempt is repeated.
+    backoff: seconds before the first repetition, doubled before each further one.
+    longest_wait: the most seconds to wait; a server that asks for more is given up.
+    """
+
+    retries: int = 2
+    backoff: float = 0.5
+    longest_wait: float = 60.0
+
+    def __post_init__(self) -> None:
+        whole(self.retries, "retries", 0)
+        keep(self, backoff=positive(self.backoff, "backoff"))
+        keep(self, longest_wait=positive(self.longest_wait, "longest_wait"))
+
+    async def get(self, attempt: Callable[[], Awaitable[T]], who: str) -> T:
+        """What the first attempt that does not fail returns, or ``Unavailable``."""
+        tried = 0
+        while True:
+            try:
+                return await attempt()
+            except Failed as failure:
+                tried += 1
+                if tried > self.retries or failure.retry_after > self.longest_wait:
+                    attempts = f"{tried} attempt{'s' if tried > 1 else ''}"
+                    raise Unavailable(f"{who} gave no answer in {attempts}: {failure}", failure.status) from failure
+                pause = max(self.pause(tried), failure.retry_after)
+            await asyncio.sleep(pause)
+
+    def pause(self, tried: int) -> float:
+        """Seconds to wait after so many attempts, drawn at random so that many callers do not come back at once."""
+        return min(self.longest_wait, self.backoff * 2.0 ** min(tried - 1, 60)) * random.uniform(0.5, 1.0)
+
+
+def requested_wait(retry_after: str | None) -> float:
+    """The seconds that a ``Retry-After`` header asks for, be it a number or a date; 0 if it cannot be read.
+
+    >>> requested_wait("2.5"), requested_wait(None), requested_wait("Thu, 01 Jan 1970 00:00:00 GMT")
+    (2.5, 0.0, 0.0)
+    """
+    text = retry_after or "0"
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0

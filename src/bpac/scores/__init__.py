@@ -1,0 +1,73 @@
+"""Scores: how unsure a draft is, from its log-probabilities, its own words or further answers."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from bpac.betting.numbers import one_of
+from bpac.errors import SettingsError
+from bpac.scores.consistency import SelfConsistency, same_text
+from bpac.scores.logprobs import Entropy, MeanTokenProbability, Perplexity
+from bpac.scores.options import OptionProbability
+from bpac.scores.score import Needs, Score
+from bpac.scores.verbalized import Verbalized, stated_confidence, with_suffix, without_confidence
+from bpac.scores.wrappers import FirstTokens, Otherwise
+
+__all__ = [
+    "SCORES",
+    "Entropy",
+    "FirstTokens",
+    "MeanTokenProbability",
+    "Needs",
+    "OptionProbability",
+    "Otherwise",
+    "Perplexity",
+    "Score",
+    "SelfConsistency",
+    "Verbalized",
+    "named_score",
+    "same_text",
+    "stated_confidence",
+    "with_suffix",
+    "without_confidence",
+]
+
+SCORES: dict[str, Callable[..., Score]] = {
+    "mean_token_probability": MeanTokenProbability,
+    "perplexity": Perplexity,
+    "entropy": Entropy,
+    "verbalized": Verbalized,
+    "self_consistency": SelfConsistency,
+    "option_probability": OptionProbability,
+}
+
+
+def named_score(
+    name: str, *, first_tokens: int | None = None, otherwise: float | str | None = None, **settings: Any
+) -> Score:
+    """The score of that name, as a configuration file gives it.
+
+    Parameters
+    ----------
+    name: one of ``SCORES``.
+    first_tokens: score only so many tokens of the draft.
+    otherwise: the uncertainty, or the name of the score, of drafts that this one cannot score.
+    settings: the score's own.
+
+    >>> named_score("entropy", top=5, otherwise=1.0)
+    Otherwise(score=Entropy(top=5), fallback=1.0)
+    """
+    one_of(name, "score", tuple(SCORES))
+    kind: Any = SCORES[name]
+    known = [field.name for field in fields(kind)]
+    if unknown := sorted(set(settings) - set(known)):
+        knows = ", ".join([*known, "first_tokens", "otherwise"])
+        raise SettingsError(f'score "{name}" has no setting {unknown[0]!r}; it has {knows}')
+    score: Score = kind(**settings)
+    if first_tokens is not None:
+        if not score.needs.logprobs:
+            raise SettingsError(f'first_tokens does not fit score "{name}": it looks at whole answers; leave it out')
+        score = FirstTokens(score, first_tokens)
+    if otherwise is None:
+        return score
+    return Otherwise(score, named_score(otherwise) if isinstance(otherwise, str) else otherwise)

@@ -1,0 +1,69 @@
+"""Self-consistency: ask again and see whether the answers agree."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bpac.answer import Answer
+from bpac.betting.numbers import one_of, whole
+from bpac.errors import NoScore, SettingsError
+from bpac.scores.score import Needs
+
+Equal = Callable[[str, str], bool]
+
+
+def same_text(one: str, other: str) -> bool:
+    r"""Whether two answers have the same words, whatever their case and spacing.
+
+    >>> same_text("Forty  two\n", "forty two")
+    True
+    """
+    return one.casefold().split() == other.casefold().split()
+
+
+@dataclass(frozen=True, slots=True)
+class SelfConsistency:
+    """The share of further answers to the same question that disagree.
+
+    Parameters
+    ----------
+    samples: how many further answers to ask for. Some may fail: the share is of those that came, at least one.
+    against: ``draft``: the share of them that differ from the draft. ``majority``: the share of all answers, the
+        draft among them, outside the largest group that agrees.
+    equal: whether the texts of two answers agree; it should be an equivalence.
+
+    >>> score = SelfConsistency()
+    >>> score(Answer("42"), [Answer("42"), Answer("41"), Answer("42"), Answer("7")])
+    0.5
+    """
+
+    samples: int = 4
+    against: Literal["draft", "majority"] = "draft"
+    equal: Equal = same_text
+
+    def __post_init__(self) -> None:
+        whole(self.samples, "samples", 1)
+        one_of(self.against, "against", ("draft", "majority"))
+        if not callable(self.equal):
+            raise SettingsError(f"equal must be a function of two texts, got {self.equal!r}")
+
+    @property
+    def needs(self) -> Needs:
+        """Further answers."""
+        return Needs(samples=self.samples)
+
+    def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
+        """The uncertainty of the draft."""
+        if not samples:
+            raise NoScore("no further answers to compare the draft with: ask the model for some")
+        if self.against == "draft":
+            return sum(not self.equal(draft.text, sample.text) for sample in samples) / len(samples)
+        texts = [draft.text, *(sample.text for sample in samples)]
+        groups: list[list[str]] = []
+        for text in texts:
+            group = next((group for group in groups if self.equal(group[0], text)), None)
+            if group is None:
+                groups.append([text])
+            else:
+                group.append(text)
+        return 1.0 - max(len(group) for group in groups) / len(texts)

@@ -1,0 +1,79 @@
+"""Multiple choice: how sure the draft was of its letter."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bpac.answer import Answer, Token
+from bpac.betting.numbers import whole
+from bpac.errors import NoLogprobs, NoScore, SettingsError
+from bpac.scores.logprobs import token_logprobs, usable
+from bpac.scores.score import Needs
+
+# What may stand around a letter within its token: " B", "(B", "B.", "**B**".
+_AROUND = " \t\n()[]{}*_.,:;\"'`$"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionProbability:
+    """One minus the probability of the chosen letter, among the option letters listed in its place.
+
+    The letter is the draft's last token that is an option letter and nothing else; with ``chosen``, the last that
+    is the letter it names. Spellings of a letter (``B``, `` B``, ``(B``) count together. Letters that are not
+    among the listed tokens count as impossible.
+
+    Parameters
+    ----------
+    options: the letters.
+    top: how many tokens to ask for in each place.
+    chosen: reads the chosen letter from the draft, where the last letter would not do; none if it has no letter.
+
+    >>> place = Token(" B", math.log(0.6), (math.log(0.6), math.log(0.3), math.log(0.1)), (" B", "A", " The"))
+    >>> round(OptionProbability()(Answer("Answer: B", tokens=(Token("Answer:", -0.1), place))), 6)
+    0.333333
+    """
+
+    options: str = "ABCDEFGHIJ"
+    top: int = 20
+    chosen: Callable[[Answer], str | None] | None = None
+
+    def __post_init__(self) -> None:
+        whole(self.top, "top", 1)
+        if len(self.options) < 2 or len(set(self.options)) < len(self.options):
+            raise SettingsError(f"options must be at least two different letters in one word, got {self.options!r}")
+
+    @property
+    def needs(self) -> Needs:
+        """Log-probabilities, also of the likeliest tokens."""
+        return Needs(logprobs=True, top_logprobs=self.top)
+
+    def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
+        """The uncertainty of the draft."""
+        token_logprobs(draft)
+        place = self._place(draft)
+        if not place.top:
+            raise NoLogprobs(f"token {place.text!r} came without the likeliest tokens: ask with top_logprobs")
+        listed = list(zip(place.top_texts, place.top, strict=True))
+        # A server may sample a token beyond those it lists.
+        if place.text not in place.top_texts:
+            listed.append((place.text, place.logprob))
+        masses = dict.fromkeys(self.options, 0.0)
+        for text, logprob in listed:
+            if letter := self._letter(text):
+                masses[letter] += math.exp(usable(logprob, text))
+        total = math.fsum(masses.values())
+        if total == 0.0:
+            raise NoLogprobs(f"every option letter in the place of {place.text!r} has probability 0")
+        return min(1.0, max(0.0, 1.0 - masses[self._letter(place.text)] / total))
+
+    def _place(self, draft: Answer) -> Token:
+        wanted = self.chosen(draft) if self.chosen else None
+        for token in reversed(draft.tokens or ()):
+            letter = self._letter(token.text)
+            if letter and (self.chosen is None or letter == wanted):
+                return token
+        raise NoScore(f"the draft names none of the options {self.options} in a token of its own")
+
+    def _letter(self, text: str) -> str:
+        letter = text.strip(_AROUND)
+        return letter if len(letter) == 1 and letter in self.options else ""

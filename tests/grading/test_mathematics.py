@@ -1,0 +1,140 @@
+"""Equality of mathematics: what is the same, what is not, and what cannot be said."""
+
+import sys
+import threading
+import time
+
+import pytest
+
+from bpac.errors import MissingExtra
+from bpac.grading import mathematics
+from bpac.grading.answers import Verdict
+from bpac.grading.mathematics import grade_mathematics, same_mathematics
+
+
+@pytest.mark.parametrize(
+    ("reference", "given"),
+    [
+        ("\\frac{1}{2}", "0.5"), ("\\frac{1}{3}", "0.33333333"), ("-\\frac1{2x}", "-1/(2x)"), ("x=5", "5"),
+        ("5", "x = 5"),
+        ("(x+1)^2", "x^2+2x+1"), ("1,2,3", "3, 1 and 2"), ("1 \\pm \\sqrt{19}", "1-\\sqrt{19}, 1+\\sqrt{19}"),
+        ("25 \\text{ ft}", "25"), ("25", "25 feet"), ("18", "\\$18.00"), ("7.2\\%", "7.2"), ("20\\%", "0.2"),
+        ("10,\\!080", "10080"), ("15,600", "15600"), ("70,110", "110, 70"), ("40_9", "40"), ("152A_{11}", "152A"),
+        ("\\text{(B)}", "B"), ("\\text{A,C,F}", "F, A, C"), ("\\text{1:03 PM}", "1:03 p.m."),
+        ("\\text{Navin}", "Navin"),
+        ("\\cos 13^\\circ", "\\sin 77^\\circ"), ("[-2,7]", "-2 \\le x \\le 7"), ("\\frac{\\sqrt{3}}{2}", "√3/2"),
+        ("\\begin{pmatrix} 1/5 \\\\ -3/5 \\end{pmatrix}", "\\begin{bmatrix} 0.2 \\\\ -0.6 \\end{bmatrix}"),
+        ("\\frac \\pi4 + 2 - \\sqrt2", "2-\\sqrt{2}+\\frac{\\pi}{4}"), ("2^{2005}", "2 \\cdot 2^{2004}"),
+    ],
+)  # fmt: skip
+def test_the_same_in_another_notation(reference: str, given: str) -> None:
+    """Notation, order of a set, units and typography do not change an answer."""
+    assert same_mathematics(reference, given) is True
+
+
+@pytest.mark.parametrize(
+    ("reference", "given"),
+    [
+        ("\\frac{1}{2}", "0.51"), ("(1,2)", "(2,1)"), ("40_9", "40_7"), ("4t", "4"), (".0000672", ".0000671"),
+        ("5", "-5"),
+        ("\\frac{1}{2004!}", "0.0"), ("5", "Navin"), ("\\text{Navin}", "Dana"), ("[1,2]", "(1,2)"), ("1,2", "1,2,3"),
+        ("x^2", "x^3"), ("\\sqrt{2}", "2"), ("70110", "70, 110"), ("-\\frac1{2x}", "-\\frac{x}{2}"), ("5", ""),
+        ("5.4 \\text{ cents}", "54 cents"), ("\\frac{68}{3}\\text{ pounds}", "\\frac{6}{83}\\text{ pounds}"),
+    ],
+)  # fmt: skip
+def test_not_the_same(reference: str, given: str) -> None:
+    """Another number, another order of a point, another base and another interval are other answers."""
+    assert same_mathematics(reference, given) is False
+
+
+@pytest.mark.parametrize("given", ["10^{10^{10^{10}}}", "9^{99999999}", "123456!", "x" * 500, "\\frac{1}{"])
+def test_what_cannot_be_read_or_worked_out_is_unknown(given: str) -> None:
+    """Gigantic, endless and broken expressions get no verdict, and get it at once."""
+    begun = time.monotonic()
+    assert same_mathematics("2", given) is None
+    assert time.monotonic() - begun < 4
+
+
+def test_endless_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison that does not end is stopped in any thread, and its verdict is unknown, not wrong."""
+
+    def endless(wanted: str, got: str) -> Verdict:
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.setattr(mathematics, "_compare", endless)
+    verdicts: list[Verdict] = [False, False]
+
+    def grade(place: int) -> None:
+        verdicts[place] = same_mathematics("2", "3", seconds=0.05)
+
+    threads = [threading.Thread(target=grade, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=20)
+    assert verdicts == [None, None]
+    assert same_mathematics("2", "3", seconds=0.05) is None
+
+
+def test_failing_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception in the library is not a wrong answer."""
+
+    def fail(*args: object, **settings: object) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(mathematics._library(), "verify", fail)
+    assert same_mathematics("2", "3") is None
+
+
+def test_threads_agree_with_the_main_thread() -> None:
+    """Eight threads that grade at once come to the verdicts of one."""
+    cases = [(str(number), f"{number}.0" if number % 2 else f"{number + 1}.0") for number in range(1000, 1040)]
+    found: dict[tuple[str, str], Verdict] = {}
+
+    def grade(mine: list[tuple[str, str]]) -> None:
+        for case in mine:
+            found[case] = same_mathematics(*case)
+
+    threads = [threading.Thread(target=grade, args=(cases[start::8],)) for start in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {(reference, given): float(reference) == float(given) for reference, given in cases}
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("There are 12 of them.", True),
+        ("She makes $12 every day.", True),
+        ("It is $3 \\cdot 4 = 12$.", True),
+        ("The answer is approximately 12.", True),
+        ("There are 13 of them.", False),
+        ("I have no idea.", False),
+        ("", False),
+        ("<think>It is 12</think>", False),
+        ("<think>It is 12", None),
+    ],
+)
+def test_answers_in_prose(text: str, verdict: Verdict) -> None:
+    """Without a mark, the last line is read as a sentence; a thought is never graded."""
+    assert grade_mathematics("12", text) is verdict
+
+
+def test_a_model_that_was_cut_off() -> None:
+    """An answer given before the cut counts; without one nothing can be said."""
+    assert grade_mathematics("12", "First, 3 times 4", finished=False) is None
+    assert grade_mathematics("12", "\\boxed{12} since", finished=False) is True
+    assert grade_mathematics("12", "The answer is 1", finished=False) is None
+
+
+def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without math-verify the error says what to install."""
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    mathematics._library.cache_clear()
+    with pytest.raises(MissingExtra, match=r"math-verify.*bpac\[grading\]"):
+        same_mathematics("2", "3")
+    monkeypatch.undo()
+    assert same_mathematics("2", "3") is False

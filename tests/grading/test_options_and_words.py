@@ -1,0 +1,76 @@
+"""Options, closed words, lists and brackets: what names the right one."""
+
+import pytest
+
+from bpac.errors import InputError
+from bpac.grading.answers import Verdict
+from bpac.grading.bbh import TASKS, grade_bbh, kind_of
+from bpac.grading.options import grade_option
+from bpac.grading.words import PLAUSIBLE, TRUE_FALSE, VALID, YES_NO, grade_brackets, grade_word, grade_word_list
+
+ANIMALS = ("cat", "a good dog", "I and II only", "cow", "Bb Bb", "Bb BB", "hen", "cow", "pig", "A fox")
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "verdict"),
+    [
+        ("B", "B", True), ("B", "(b)", True), ("B", "The answer is B because it barks.", True), ("B", "Option B", True),
+        ("B", "A good dog", True), ("A", "A good dog", False), ("C", "I and II only", True),
+        ("I", "I and II only", False),
+        ("B", "The answer is not (A). The answer is (B).", True), ("E", "Bb Bb", True), ("F", "Bb Bb", False),
+        ("E", "bb bb", None), ("D", "cow", True), ("H", "cow", True), ("A", "cow", False), ("J", "(J)", True),
+        ("J", "\\boxed{J}", True), ("J", "I choose K", False), ("A", "\\boxed{12}. So the answer is (A).", True),
+        ("A", "B\n\nDogs bark.", False), ("A", "It is hard to say.", False), ("A", "<think>The answer is (A)", None),
+    ],
+)  # fmt: skip
+def test_the_option_that_is_named(reference: str, text: str, verdict: Verdict) -> None:
+    """A letter or an option's text names it; articles and numerals do not; words that fit two options are unknown."""
+    assert grade_option(reference, text, ANIMALS) is verdict
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "words", "verdict"),
+    [
+        ("Yes", "yes.", YES_NO, True), ("No", "**No**, it does not.", YES_NO, True),
+        ("No", "Yes and no.", YES_NO, False),
+        ("no", "It is not plausible.", PLAUSIBLE, True), ("yes", "Implausible", PLAUSIBLE, False),
+        ("True", "The answer is \\boxed{\\text{True}}", TRUE_FALSE, True), ("False", "True", TRUE_FALSE, False),
+        ("invalid", "The argument is not deductively valid.", VALID, True), ("valid", "invalid", VALID, False),
+        ("Yes", "Perhaps.", YES_NO, False), ("Yes", "Let me", YES_NO, False),
+    ],
+)  # fmt: skip
+def test_one_of_a_few_words(reference: str, text: str, words: dict[str, str], verdict: Verdict) -> None:
+    """The leading or only word counts, and "not" turns it round."""
+    assert grade_word(reference, text, words) is verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("ant bee cow", True), ("Ant, bee, cow.", True), ("1. ant\n2. bee\n3. cow", True),
+        ("\\boxed{ant, bee, cow}", True),
+        ("The sorted list is:\n\n- ant\n- bee\n- cow\n\nI hope this helps!", True), ("bee ant cow", False),
+        ("ant bee", False), ("ant bee cow dog", False), ("", False), ("<think>ant bee cow", None),
+    ],
+)  # fmt: skip
+def test_words_in_order(text: str, verdict: Verdict) -> None:
+    """All the words in their order, however they are set, and no others."""
+    assert grade_word_list("ant bee cow", text) is verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [("} ]", True), ("}]", True), ("\\boxed{\\} ]}", True), ("\\boxed{} ]}", True), ("[ { ( ) } ]", True),
+     ("The answer is: `} ]`", True), ("] }", False), ("} ] ]", False), ("No idea", False), ("<think>} ]", None)],
+)  # fmt: skip
+def test_closing_brackets(text: str, verdict: Verdict) -> None:
+    """The closing brackets alone, or the whole sequence with them; spaces and escapes do not matter."""
+    assert grade_brackets("} ]", text, "Complete the sequence. Input: [ { ( )") is verdict
+
+
+def test_every_task_has_a_kind() -> None:
+    """There are 27 tasks, and another name is refused with the names there are."""
+    assert len(TASKS) == 27
+    assert all(kind_of(task) for task in TASKS)
+    with pytest.raises(InputError, match=r"no task 'chess'; it has boolean_expressions"):
+        grade_bbh("chess", "yes", "yes", "")

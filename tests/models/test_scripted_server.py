@@ -1,0 +1,102 @@
+"""The server we ship for tests: it does what its script says, and can be believed."""
+
+import json
+import math
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+
+from bpac.answer import Token
+from bpac.testing import SILENCE, Reply, Request, ScriptedServer, in_turn
+
+
+def post(server: ScriptedServer, timeout: float = 5.0, **body: Any) -> bytes:
+    """What a plain HTTP client gets."""
+    data = json.dumps({"messages": [{"role": "user", "content": "?"}], **body}).encode()
+    asked = urllib.request.Request(f"{server.base_url}/chat/completions", data, {"X-Tenant": "t"})
+    with urllib.request.urlopen(asked, timeout=timeout) as response:
+        read: bytes = response.read()
+    return read
+
+
+def test_requests_are_recorded() -> None:
+    """In order, with body, headers and time; replies come in turn."""
+    with ScriptedServer(in_turn(Reply("a"), Reply("b"))) as server:
+        said = [json.loads(post(server, seed=seed))["choices"][0]["message"]["content"] for seed in (1, 2, 3)]
+    assert said == ["a", "b", "b"]
+    assert [(request.number, request.body["seed"]) for request in server.requests] == [(1, 1), (2, 2), (3, 3)]
+    assert server.requests[0].headers["x-tenant"] == "t"
+    assert server.requests[0].question == "?"
+    assert server.requests[0].at < server.requests[1].at
+
+
+def test_a_reply_may_depend_on_the_request() -> None:
+    """The script is a function."""
+    with ScriptedServer(lambda request: Reply(request.question * 2)) as server:
+        assert json.loads(post(server))["choices"][0]["message"]["content"] == "??"
+
+
+def test_log_probabilities_only_for_those_who_ask() -> None:
+    """As many rivals as asked for; what JSON cannot write is null."""
+    token = Token("a", -math.inf, (-0.1, -2.5), ("b", "c"))
+    with ScriptedServer(Reply(tokens=(token,))) as server:
+        assert json.loads(post(server))["choices"][0]["logprobs"] is None
+        (entry,) = json.loads(post(server, logprobs=True, top_logprobs=1))["choices"][0]["logprobs"]["content"]
+    assert entry["logprob"] is None
+    assert [(other["token"], other["logprob"]) for other in entry["top_logprobs"]] == [("b", -0.1)]
+
+
+def test_streams_are_events() -> None:
+    """A piece for each token, the counts for those who ask, and the mark of the end."""
+    with ScriptedServer(Reply("one two")) as server:
+        events = post(server, stream=True, stream_options={"include_usage": True}).decode().split("\n\n")
+    assert all(event.startswith("data: ") for event in events[:-1])
+    assert events[-2:] == ["data: [DONE]", ""]
+    assert json.loads(events[-3][6:])["usage"]["completion_tokens"] == 2
+
+
+def test_errors_and_garbage() -> None:
+    """A status comes with an error body and the headers set; raw bytes come as they are."""
+    with ScriptedServer(in_turn(Reply("wait", status=429, headers={"Retry-After": "1"}), Reply(raw=b"?"))) as server:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            post(server)
+        with caught.value as error:
+            assert (error.code, error.headers["Retry-After"]) == (429, "1")
+            assert json.load(error)["error"]["message"] == "wait"
+        assert post(server) == b"?"
+
+
+def test_silence_ends_with_the_server_or_the_caller() -> None:
+    """Nothing is sent, a caller who hangs up is counted, and closing does not wait for the minute to pass."""
+    started = time.monotonic()
+    with ScriptedServer(SILENCE) as server:
+        with pytest.raises(TimeoutError):
+            post(server, timeout=0.1)
+        while not server.hang_ups:
+            time.sleep(0.01)
+    assert time.monotonic() - started < 5.0
+
+
+def test_the_models_are_listed() -> None:
+    """Clients may ask what there is."""
+    with ScriptedServer(Reply()) as server, urllib.request.urlopen(f"{server.base_url}/models") as response:
+        assert json.load(response)["data"][0]["id"] == "scripted"
+
+
+def test_a_script_that_fails_fails_the_test() -> None:
+    """The caller sees a status 500, and the block ends with the script's own error."""
+
+    def script(request: Request) -> Reply:
+        raise KeyError("forgotten")
+
+    def run() -> None:
+        with ScriptedServer(script) as server:
+            with pytest.raises(urllib.error.HTTPError, match="500") as caught:
+                post(server)
+            caught.value.close()
+
+    with pytest.raises(KeyError, match="forgotten"):
+        run()

@@ -1,0 +1,109 @@
+"""Streams: from bytes to pieces to the same answer as in one."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bpac.answer import Answer, Token
+from bpac.errors import AnswerError
+from bpac.models import streams
+from bpac.models.streams import Events, Gathering, Piece, gather
+from bpac.testing import Reply, Request
+
+CALLS = (
+    {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}},
+    {"id": "2", "type": "function", "function": {"name": "now", "arguments": "{}"}},
+)
+ASKED = Request(1, {"logprobs": True, "top_logprobs": 2, "stream_options": {"include_usage": True}})
+
+replies = st.builds(
+    Reply,
+    text=st.text(min_size=1, max_size=30),  # without a token there is no piece that could list none
+    reasoning=st.sampled_from(["", "hm, well"]),
+    tool_calls=st.sampled_from([(), CALLS[:1], CALLS]),
+    finish_reason=st.sampled_from(["stop", "length"]),
+    logprobs=st.booleans(),
+)
+
+
+@given(replies)
+def test_a_gathered_stream_is_the_whole_answer(reply: Reply) -> None:
+    """Text, thoughts, tokens, calls and counts are those of the same reply in one."""
+    pieces = [Piece(json.loads(json.dumps(body))) for body in reply.pieces(ASKED)]
+    assert gather(pieces) == Answer.from_openai(reply.body(ASKED))
+
+
+@given(replies, st.lists(st.integers(1, 40), min_size=1, max_size=5), st.sampled_from([b"\n", b"\r\n"]))
+def test_events_come_out_whole_however_the_bytes_come(reply: Reply, sizes: list[int], newline: bytes) -> None:
+    """Cut anywhere, even within a letter, and with comments between."""
+    bodies = [json.dumps(body, ensure_ascii=False) for body in reply.pieces(ASKED)]
+    data = b"".join(b"data: " + body.encode() + newline * 2 + b": ping" + newline * 2 for body in bodies)
+    events, found, start = Events(), [], 0
+    while start < len(data):
+        size = sizes[start % len(sizes)]
+        found += events.feed(data[start : start + size])
+        start += size
+    assert found == bodies
+
+
+def test_other_fields_and_longer_events() -> None:
+    """Data over several lines is one event; other fields and a missing space do not matter."""
+    data = b"event: message\nid: 7\ndata:{\ndata:}\n\nretry: 9\n\n"
+    assert Events().feed(data) == ["{\n}"]
+
+
+def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that are no events are not kept for ever."""
+    monkeypatch.setattr(streams, "LONGEST_LINE", 100)
+    with pytest.raises(AnswerError, match="line without end"):
+        Events().feed(b"x" * 101)
+
+
+@pytest.mark.parametrize(
+    "event", ["", "hello", "[1]", "42", "null", '{"choices": 1}', '{"choices": [1]}', '{"choices": [{"delta": 1}]}']
+)
+def test_what_is_no_piece(event: str) -> None:
+    """An ``AnswerError`` says so."""
+    with pytest.raises(AnswerError, match="not a piece"):
+        Piece.parse(event)
+
+
+def test_an_error_within_a_stream() -> None:
+    """Servers report what goes wrong halfway as an event."""
+    with pytest.raises(AnswerError, match="out of memory"):
+        Piece.parse('{"error": {"message": "out of memory"}}')
+
+
+@pytest.mark.parametrize("delta", [{"content": 1}, {"tool_calls": [1]}, {"tool_calls": [{"function": {"name": 1}}]}])
+def test_a_piece_that_does_not_fit(delta: dict[str, Any]) -> None:
+    """Parts of the wrong kind are an ``AnswerError``."""
+    with pytest.raises(AnswerError, match="not a piece"):
+        Gathering().add(Piece({"choices": [{"delta": delta}]}))
+
+
+def test_only_the_first_choice_counts() -> None:
+    """Pieces of further choices are left out; pieces without a choice bring the counts."""
+    pieces = [
+        Piece({"id": "x", "usage": None, "choices": [{"index": 1, "delta": {"content": "no"}}]}),
+        Piece({"choices": [{"index": 0, "delta": {"content": "yes"}, "logprobs": {"content": []}}]}),
+        Piece({"choices": [], "usage": {"completion_tokens": 5}}),
+    ]
+    assert gather(pieces) == Answer("yes", tokens=(), completion_tokens=5)
+    assert [piece.text for piece in pieces] == ["", "yes", ""]
+
+
+def test_the_answer_so_far() -> None:
+    """At any time there is an answer of what has come, so that it can be scored early."""
+    gathering = Gathering()
+    assert gathering.answer().text == ""
+    for body, text in zip(Reply("one two").pieces(ASKED), ["", "one", "one two", "one two"], strict=False):
+        gathering.add(Piece(body))
+        assert gathering.answer().text == text
+    logprob = math.log(0.9)
+    assert gathering.answer().tokens == tuple(Token(word, logprob, (logprob,), (word,)) for word in ("one", " two"))
+    assert gathering.body()["id"] == "scripted-1"
+    assert gathering.finish_reason == "stop"
