@@ -30,7 +30,14 @@ def new_figure(width: float, height: float) -> "Figure":
 
 def look_of(label: str, number: int) -> tuple[str, Any]:
     """The colour and dashes of a method: its own if it has some, else the next that are free."""
-    free = (("#009e73", "-."), ("#cc79a7", (0, (5, 1))), ("#e69f00", (0, (3, 1, 1, 1))), ("#56b4e9", ":"))
+    free = (
+        ("#009e73", "-."),
+        ("#cc79a7", (0, (5, 1))),
+        ("#e69f00", (0, (3, 1, 1, 1))),
+        ("#56b4e9", ":"),
+        ("#000000", (0, (1, 1))),
+        ("#8c6bb1", (0, (7, 2))),
+    )
     colour, style = free[number % len(free)]
     return COLOURS.get(label, colour), STYLES.get(label, style)
 

@@ -1,5 +1,6 @@
 """Pictures that set methods side by side at the end of a stream."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -70,16 +71,18 @@ def draw_sweep(experiment: Experiment, outcomes: Sequence[Outcome]) -> "Figure":
 
 def draw_summary(calls: Mapping[str, tuple[float, float, float]], epsilon: float) -> "Figure":
     """Expert call rates of the paper's policy, the portfolio and the oracle, stream by stream."""
-    figure = new_figure(8.5, 3.4)
+    figure = new_figure(9.0, 1.2 + 0.7 * len(calls))
     axes = figure.subplots()
     at = np.arange(len(calls))
     for number, name in enumerate(("paper", "portfolio", "oracle")):
-        heights = [100.0 * rates[number] for rates in calls.values()]
-        bars = axes.bar(at + 0.27 * (number - 1), heights, 0.25, color=COLOURS[name], label=name)
-        axes.bar_label(bars, fmt="%.0f", fontsize=9)
-    axes.set_xticks(at, list(calls))
+        lengths = [100.0 * rates[number] for rates in calls.values()]
+        bars = axes.barh(at + 0.27 * (number - 1), lengths, 0.25, color=COLOURS[name], label=name)
+        axes.bar_label(bars, fmt="%.0f", fontsize=9, padding=2)
+    # Names of files are long: they stand beside the bars, in the order of the table.
+    axes.set_yticks(at, [textwrap.fill(name, 32, break_on_hyphens=False) for name in calls])
+    axes.invert_yaxis()
     axes.set_title(f"Expert calls (ECP, %) at ε = {epsilon:g}", fontsize=10)
-    axes.set_ylim(0.0, 100.0)
-    axes.legend(frameon=False, ncols=3)
+    axes.set_xlim(0.0, 100.0)
     axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return figure

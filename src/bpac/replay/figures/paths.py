@@ -61,7 +61,9 @@ def draw_paths(experiment: Experiment, outcomes: Sequence[Outcome]) -> "Figure":
     epsilon = outcomes[0].method.epsilon
     panels[0].axhline(100.0 * epsilon, color=COLOURS["limit"], linewidth=1.0, label=f"limit ε = {epsilon:g}")
     panels[0].set_ylim(0.0, max(130.0 * epsilon, panels[0].get_ylim()[1]))
-    panels[2].set_ylim(0.0, 140.0)  # the first few answers can cost any multiple of their experts'
+    # The first few answers can cost any multiple of their experts'.
+    dearest = np.nanmax([140.0, *(130.0 * outcome.paths[:, 2, -1].mean() for outcome in outcomes)])
+    panels[2].set_ylim(0.0, float(dearest))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     figure.suptitle(experiment.title, fontsize=11)
     return figure
