@@ -148,6 +148,7 @@ def test_the_papers_figures_stand_beside_ours(tmp_path: Path) -> None:
     assert sum("%" in row.rsplit(",", 1)[1] for row in rows) == len(PUBLISHED)
 
 
+@pytest.mark.promise
 def test_every_study_writes_its_section(tmp_path: Path) -> None:
     """All names at once: a section each, with numbers, and a picture for all but the table of prompting methods."""
     reproduce(["all"], 1, tmp_path)

@@ -69,8 +69,8 @@ MARKS = tuple(math.sqrt(k / 9.0) for k in (1, 2, 3, 4))
 
 BENCHMARKS = {
     "mmlu-pro-like": BuiltIn(PowerLaw(0.158, 0.8, crowding=2.0), 3738, 365.0, 1500.0, 0.5),
-    "math-like": BuiltIn(PowerLaw(0.25, 1.4, crowding=2.0), 4628, 655.0, 3300.0, 0.5),
-    "bbh-like": BuiltIn(PowerLaw(0.263, 0.8, crowding=2.0), 5476, 250.0, 1300.0, 0.4),
+    "math-like": BuiltIn(PowerLaw(0.138, 0.8, crowding=2.0), 4628, 655.0, 3300.0, 0.5),
+    "bbh-like": BuiltIn(PowerLaw(0.198, 0.6, crowding=2.0), 5476, 250.0, 1300.0, 0.4),
     "magpie-like": BuiltIn(
         PowerLaw(0.235, 0.5, crowding=1.2, sizes=MARKS, weights=(0.5, 0.3, 0.15, 0.05)), 4379, 570.0, 1500.0, 0.2
     ),
