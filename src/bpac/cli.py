@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bpac import __version__
+from bpac.collect_cli import add_commands
 from bpac.errors import BpacError, InputError
 from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.campaign import Engine
@@ -94,6 +95,8 @@ def build_parser() -> argparse.ArgumentParser:
     results.add_argument("--workers", type=int, default=-1, help="processes; one a core unless told otherwise")
     results.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
     results.set_defaults(run=_reproduce)
+
+    add_commands(commands)
 
     demo = commands.add_parser("demo", help="replay a made-up stream and draw it")
     demo.add_argument("--figure", type=Path, default=Path("report/demo.png"), metavar="FILE", help="report/demo.png")

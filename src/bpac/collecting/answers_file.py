@@ -1,0 +1,166 @@
+"""Answers in a file: one line for each question, and one for each answer to it or for why there is none."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bpac.answer import Answer, Token
+from bpac.benchmarks.benchmark import Question
+from bpac.collecting.kept_lines import read_lines
+from bpac.errors import TableError
+
+KIND = "answers"
+Role = Literal["draft", "expert"]
+ROLES: tuple[Role, ...] = ("draft", "expert")
+# How servers write the logarithm of probability 0, where they write a number: JSON has no infinities.
+IMPOSSIBLE = -9999.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that is to be answered.
+
+    Parameters
+    ----------
+    question: the question, with its right answer.
+    prompts: tells apart the words in which it is asked.
+    """
+
+    question: Question
+    prompts: str
+
+    def line(self) -> dict[str, Any]:
+        """What is kept of it."""
+        question = self.question
+        return {
+            "question": question.id,
+            "prompt": question.prompt,
+            "reference": question.reference,
+            "category": question.category,
+            "options": list(question.options),
+            "prompts": self.prompts,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no answer.
+
+    Parameters
+    ----------
+    reason: what the model's client said.
+    """
+
+    reason: str
+
+
+Outcome = Answer | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of asking a question.
+
+    Parameters
+    ----------
+    id: the question's.
+    role: who was asked.
+    outcome: the answer, or why there is none.
+    """
+
+    id: str
+    role: Role
+    outcome: Outcome
+
+    def line(self) -> dict[str, Any]:
+        """What is kept of it."""
+        if isinstance(self.outcome, Failure):
+            return {"id": self.id, "role": self.role, "failure": self.outcome.reason}
+        return {"id": self.id, "role": self.role, **_answer_line(self.outcome)}
+
+
+def read_answers(path: Path) -> Iterator[Asked | Reply]:
+    """All that a file of answers holds, in order; a question comes before its answers.
+
+    Of two replies to one question in one role, the later counts.
+    """
+    asked = set()
+    for line in read_lines(path, KIND):
+        try:
+            read = _read(line)
+        except (KeyError, TypeError, ValueError) as error:
+            raise TableError(f"{path}: a line is not an answer ({error!r}): {str(line)[:80]}") from error
+        if isinstance(read, Asked):
+            asked.add(read.question.id)
+        elif read.id not in asked:
+            raise TableError(f"{path}: there is an answer to question {read.id!r}, but not the question before it")
+        yield read
+
+
+def _read(line: Mapping[str, Any]) -> Asked | Reply:
+    if "question" in line:
+        question = Question(
+            line["question"], line["prompt"], line["reference"], line["category"], tuple(line["options"])
+        )
+        return Asked(question, line["prompts"])
+    role: Role = line["role"]
+    if role not in ROLES:
+        raise ValueError(f"role {role!r}")
+    if "failure" in line:
+        return Reply(line["id"], role, Failure(line["failure"]))
+    return Reply(line["id"], role, _answer(line))
+
+
+def _answer_line(answer: Answer) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "text": answer.text,
+        "reasoning": answer.reasoning,
+        "completion_tokens": answer.completion_tokens,
+        "prompt_tokens": answer.prompt_tokens,
+        "finish_reason": answer.finish_reason,
+    }
+    if answer.tool_calls:
+        line["tool_calls"] = [dict(call) for call in answer.tool_calls]
+    if answer.tokens is not None:
+        # Column by column: the names of fields would be most of the file.
+        line["tokens"] = [token.text for token in answer.tokens]
+        line["logprobs"] = [_written(token.logprob) for token in answer.tokens]
+        if any(token.top for token in answer.tokens):
+            line["top"] = [[_written(logprob) for logprob in token.top] for token in answer.tokens]
+            line["top_texts"] = [list(token.top_texts) for token in answer.tokens]
+    return line
+
+
+def _answer(line: Mapping[str, Any]) -> Answer:
+    tokens = None
+    if "tokens" in line:
+        none: list[list[Any]] = [[]] * len(line["tokens"])
+        columns = zip(line["tokens"], line["logprobs"], line.get("top", none), line.get("top_texts", none), strict=True)
+        tokens = tuple(
+            Token(text, _number(logprob), tuple(map(_number, top)), tuple(texts))
+            for text, logprob, top, texts in columns
+        )
+    return Answer(
+        text=line["text"],
+        reasoning=line["reasoning"],
+        tokens=tokens,
+        completion_tokens=line["completion_tokens"],
+        prompt_tokens=line["prompt_tokens"],
+        finish_reason=line["finish_reason"],
+        tool_calls=tuple(line.get("tool_calls", ())),
+    )
+
+
+def _written(logprob: float) -> float | None:
+    """Seven digits: more than half precision ever computed."""
+    if logprob == -math.inf:
+        return IMPOSSIBLE
+    return float(f"{logprob:.7g}") if math.isfinite(logprob) else None
+
+
+def _number(logprob: float | None) -> float:
+    if logprob is None:
+        return math.nan
+    return -math.inf if logprob <= IMPOSSIBLE else float(logprob)

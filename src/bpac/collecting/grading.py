@@ -1,0 +1,226 @@
+"""Grading: from the two answers to a question to the loss of its draft, or to the reason why that is not known."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bpac import __version__
+from bpac.answer import Answer
+from bpac.benchmarks.benchmark import Benchmark, Question, never_graded
+from bpac.betting.numbers import whole
+from bpac.collecting.answers_file import KIND as ANSWERS
+from bpac.collecting.answers_file import ROLES, Asked, Failure, Outcome, Role, read_answers
+from bpac.collecting.kept_lines import KeptLines, read_lines, read_settings
+from bpac.collecting.progress import Progress
+from bpac.collecting.scoring import Scores, scored
+from bpac.collecting.workers import in_parallel
+from bpac.errors import AnswerError, InputError, ModelError, TableError
+from bpac.grading.answers import Verdict
+from bpac.losses import correctness_loss, mark_loss
+from bpac.models.judging import Judge
+
+KIND = "grades"
+# Why a model stopped of its own accord, as servers put it. Any other reason means that something stopped it.
+FINISHED = frozenset({"stop", "eos", "eos_token", "end_turn", "stop_sequence"})
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What is known of a question after grading.
+
+    Parameters
+    ----------
+    id, category: the question's.
+    of: tells apart the answers that were graded.
+    unknown: why the loss is not known, in a few words; empty if it is known.
+    reason: the same in full.
+    loss: the loss of the draft; none if it is not known.
+    draft_correct, expert_correct: the verdicts, where there is a right answer.
+    draft_mark, expert_mark: a judge's marks, where it was asked.
+    draft_tokens, expert_tokens: how many tokens each answer took, where known.
+    scores: the uncertainty of the draft by every score that can be computed.
+    unscored: why the others cannot.
+    """
+
+    id: str
+    category: str
+    of: str
+    unknown: str = ""
+    reason: str = ""
+    loss: float | None = None
+    draft_correct: bool | None = None
+    expert_correct: bool | None = None
+    draft_mark: float | None = None
+    expert_mark: float | None = None
+    draft_tokens: int | None = None
+    expert_tokens: int | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    unscored: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A question and what came of asking it, tokens left out: their scores are enough."""
+
+    question: Question
+    outcomes: dict[Role, Outcome] = field(default_factory=dict)
+    scores: Scores = field(default_factory=Scores)
+
+    def of(self) -> str:
+        seen = []
+        for role in ROLES:
+            outcome = self.outcomes.get(role)
+            seen.append(
+                [outcome.text, outcome.finish_reason]
+                if isinstance(outcome, Answer)
+                else outcome and [None, outcome.reason]
+            )
+        return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
+
+    def problem(self) -> tuple[str, str] | None:
+        """Why there is nothing to grade."""
+        for role in ROLES:
+            outcome = self.outcomes.get(role)
+            if outcome is None:
+                return f"the {role} was not asked yet", "run bpac collect to the end"
+            if isinstance(outcome, Failure):
+                return f"the {role} failed", outcome.reason
+            if not outcome.text.strip():
+                # Often a server that takes the whole answer for a thought; never to be mistaken for a wrong answer.
+                words = "said nothing" if outcome.finish_reason in FINISHED else "was cut off"
+                return f"the {role} {words}", f"an empty answer; it stopped because of {outcome.finish_reason}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """A file of answers, and who grades them.
+
+    Parameters
+    ----------
+    benchmark: grades the answers to its questions.
+    answers: the file.
+    path: the file of grades. What it holds is not graded again, unless its answers have changed.
+    judge: marks the answers in the benchmark's place; open questions need one.
+    judged_by: what tells this judge from others, as JSON values.
+    concurrency: how many judgements may be under way at the same time.
+    retry_failed: whether to grade again what could not be graded before.
+    """
+
+    benchmark: Benchmark
+    answers: Path
+    path: Path
+    judge: Judge | None = None
+    judged_by: Mapping[str, Any] = field(default_factory=dict)
+    concurrency: int = 8
+    retry_failed: bool = False
+
+    def __post_init__(self) -> None:
+        whole(self.concurrency, "concurrency", 1)
+        if self.judge is None and self.benchmark.verdict is never_graded:
+            raise InputError(f"the questions of {self.benchmark.name} are open: give a judge to mark the answers")
+
+    def settings(self) -> dict[str, Any]:
+        """All that the grades depend on but the answers themselves."""
+        judge = dict(self.judged_by) if self.judge else None
+        return {"answers": read_settings(self.answers, ANSWERS), "judge": judge, "bpac": __version__}
+
+    async def run(self) -> list[Grade]:
+        """The grade of every question, in the order of the answers, with a progress bar on standard error."""
+        with KeptLines(self.path, KIND, self.settings()) as file:
+            kept = {grade.id: grade for grade in read_grades(self.path)}
+            pairs = _pairs(self.answers)
+            todo = [pair for pair in pairs if self._open(kept.get(pair.question.id), pair)]
+            with Progress("grade", len(pairs), len(pairs) - len(todo), "question") as progress:
+                work = iter(todo)
+
+                async def worker() -> None:
+                    for pair in work:
+                        grade = await self._grade(pair)
+                        file.append(asdict(grade))
+                        kept[grade.id] = grade
+                        progress.done(failed=bool(grade.unknown))
+
+                await in_parallel(min(self.concurrency, len(todo)), worker)
+        return [kept[pair.question.id] for pair in pairs]
+
+    def _open(self, grade: Grade | None, pair: _Pair) -> bool:
+        return grade is None or grade.of != pair.of() or (self.retry_failed and bool(grade.unknown))
+
+    async def _grade(self, pair: _Pair) -> Grade:
+        tokens = [_tokens(pair.outcomes.get(role)) for role in ROLES]
+        grade = Grade(
+            id=pair.question.id,
+            category=pair.question.category,
+            of=pair.of(),
+            draft_tokens=tokens[0],
+            expert_tokens=tokens[1],
+            scores=pair.scores.known,
+            unscored=pair.scores.unknown,
+        )
+        if self.judge is None:
+            verdicts = [self._verdict(pair, role) for role in ROLES]
+            grade = replace(grade, draft_correct=verdicts[0], expert_correct=verdicts[1])
+        problem = pair.problem()
+        if problem:
+            return replace(grade, unknown=problem[0], reason=problem[1])
+        draft, expert = (outcome for role in ROLES if isinstance(outcome := pair.outcomes[role], Answer))
+        if self.judge is None:
+            return _by_truth(grade, draft, expert)
+        return await self._by_marks(self.judge, grade, pair.question, draft, expert)
+
+    def _verdict(self, pair: _Pair, role: Role) -> Verdict:
+        outcome = pair.outcomes.get(role)
+        if not isinstance(outcome, Answer) or not outcome.text.strip():
+            return None
+        return self.benchmark.grade(pair.question, outcome.text, outcome.finish_reason in FINISHED)
+
+    async def _by_marks(self, judge: Judge, grade: Grade, question: Question, draft: Answer, expert: Answer) -> Grade:
+        for role, answer in zip(ROLES, (draft, expert), strict=True):
+            if answer.finish_reason not in FINISHED:
+                return replace(grade, unknown=f"the {role} was cut off", reason=answer.finish_reason)
+        try:
+            marks = await judge.marks(question.prompt, draft.text, expert.text)
+        except (ModelError, AnswerError) as error:
+            return replace(grade, unknown="the judge gave no mark", reason=str(error))
+        return replace(grade, draft_mark=marks[0], expert_mark=marks[1], loss=mark_loss(*marks))
+
+
+def _by_truth(grade: Grade, draft: Answer, expert: Answer) -> Grade:
+    verdicts = (grade.draft_correct, grade.expert_correct)
+    for role, verdict, answer in zip(ROLES, verdicts, (draft, expert), strict=True):
+        if verdict is None:
+            cut = answer.finish_reason not in FINISHED
+            words = f"the {role} was cut off" if cut else f"the {role}'s answer cannot be graded"
+            return replace(grade, unknown=words, reason=f"{answer.finish_reason}: {answer.text[-80:]!r}")
+    return replace(grade, loss=correctness_loss(grade.draft_correct is True, grade.expert_correct is True))
+
+
+def read_grades(path: Path) -> Iterator[Grade]:
+    """The grades in a file, in order. Of two grades of one question, the later counts."""
+    for line in read_lines(path, KIND):
+        try:
+            yield Grade(**line)
+        except TypeError as error:
+            raise TableError(f"{path}: a line is not a grade ({error}): {str(line)[:80]}") from error
+
+
+def _pairs(path: Path) -> Sequence[_Pair]:
+    pairs: dict[str, _Pair] = {}
+    for line in read_answers(path):
+        if isinstance(line, Asked):
+            pairs[line.question.id] = _Pair(line.question)
+            continue
+        pair, outcome = pairs[line.id], line.outcome
+        if line.role == "draft" and isinstance(outcome, Answer):
+            pair.scores = scored(pair.question, outcome)
+        pair.outcomes[line.role] = replace(outcome, tokens=None) if isinstance(outcome, Answer) else outcome
+    return list(pairs.values())
+
+
+def _tokens(outcome: Outcome | None) -> int | None:
+    # A server that counts nothing says 0; an answer of no tokens there is not.
+    return (outcome.completion_tokens or None) if isinstance(outcome, Answer) else None

@@ -1,0 +1,85 @@
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bpac.answer import Answer, Token
+from bpac.benchmarks.benchmark import Question
+from bpac.collecting.answers_file import KIND, Asked, Failure, Reply, read_answers
+from bpac.collecting.kept_lines import KeptLines
+from bpac.errors import TableError
+
+# Seven digits are kept.
+logprobs = st.integers(-100_000, 0).map(lambda number: number / 1000) | st.just(-math.inf)
+tops = st.lists(st.tuples(logprobs, st.text()), max_size=3)
+tokens = st.builds(
+    lambda text, logprob, top: Token(text, logprob, tuple(t[0] for t in top), tuple(t[1] for t in top)),
+    st.text(),
+    logprobs,
+    tops,
+)
+answers = st.builds(
+    Answer,
+    text=st.text(),
+    reasoning=st.text(),
+    tokens=st.none() | st.lists(tokens, max_size=4).map(tuple),
+    completion_tokens=st.integers(0, 10**6),
+    prompt_tokens=st.none() | st.integers(0, 10**6),
+    finish_reason=st.sampled_from(["stop", "length"]),
+    tool_calls=st.just(()) | st.just(({"function": {"name": "f", "arguments": "{}"}},)),
+)
+questions = st.builds(
+    Asked,
+    st.builds(
+        Question, st.text(), st.text(), st.none() | st.text(), st.text(), st.lists(st.text(), max_size=3).map(tuple)
+    ),
+    st.text(),
+)
+outcomes = answers | st.builds(Failure, st.text())
+FIRST = Asked(Question("1", "6 · 7?", "42"), "")
+entries = questions | st.builds(Reply, st.just("1"), st.sampled_from(["draft", "expert"]), outcomes)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(entries, max_size=3))
+def test_what_is_kept_comes_back(tmp_path: Path, kept: list[Asked | Reply]) -> None:
+    """Questions, answers with every token, and failures are read as they were written."""
+    path = tmp_path / "a.jsonl"
+    path.unlink(missing_ok=True)
+    with KeptLines(path, KIND, {}) as file:
+        for one in (FIRST, *kept):
+            file.append(one.line())
+    assert list(read_answers(path)) == [FIRST, *kept]
+
+
+def test_a_token_without_a_logprob(tmp_path: Path) -> None:
+    """What the server did not say stays unknown."""
+    path = tmp_path / "a.jsonl"
+    with KeptLines(path, KIND, {}) as file:
+        file.append(FIRST.line())
+        file.append(Reply("1", "draft", Answer("a", tokens=(Token("a", math.nan),))).line())
+    _, found = read_answers(path)
+    assert isinstance(found, Reply)
+    assert isinstance(found.outcome, Answer)
+    assert found.outcome.tokens is not None
+    assert math.isnan(found.outcome.tokens[0].logprob)
+
+
+def test_a_line_that_is_no_answer(tmp_path: Path) -> None:
+    """It is an error that shows the line."""
+    path = tmp_path / "a.jsonl"
+    with KeptLines(path, KIND, {}) as file:
+        file.append({"id": "1", "role": "referee", "text": "2"})
+    with pytest.raises(TableError, match="referee"):
+        list(read_answers(path))
+
+
+def test_an_answer_to_no_question(tmp_path: Path) -> None:
+    """An answer whose question is not in the file is an error that names it."""
+    path = tmp_path / "a.jsonl"
+    with KeptLines(path, KIND, {}) as file:
+        file.append(Reply("7", "draft", Failure("no")).line())
+    with pytest.raises(TableError, match="question '7'"):
+        list(read_answers(path))

@@ -1,0 +1,107 @@
+"""The whole chain on the real local pair: a model that answers, no script."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpac.replay.records import read_table
+from tests.collecting.pairs import bpac, command, replies
+
+QUESTIONS, PROMPTED = 300, 40
+ASKED = 2 * QUESTIONS + 2 * 2 * PROMPTED
+
+
+def words(folder: Path) -> list[str]:
+    """The command."""
+    sizes = {"--questions": QUESTIONS, "--prompted": PROMPTED, "--seed": 7, "--runs": 3}
+    options = [part for name, value in sizes.items() for part in (name, str(value))]
+    return ["chain", "--out", str(folder), *options, "--json"]
+
+
+def lasting(report: dict[str, Any]) -> dict[str, Any]:
+    """The figures that do not depend on when they were asked for."""
+    return {name: value for name, value in report.items() if name not in ("asked_now", "tokens_now", "seconds")}
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, dict[str, Any]]:
+    """A chain that was killed in the middle and started again: its folder, what it held then, and its report."""
+    folder = tmp_path_factory.mktemp("chain")
+    answers = folder / "answers.jsonl"
+    with subprocess.Popen(command(words(folder)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 120.0
+        while not answers.exists() or not answers.stat().st_size or len(replies(answers)) < QUESTIONS // 2:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+    kept = len(replies(answers))
+    finished = bpac(*words(folder))
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count("\n") == 1
+    return folder, kept, json.loads(finished.stdout)
+
+
+def test_a_killed_chain_asks_nothing_twice(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """What it held when it was killed is not asked again: the second run asks for the rest exactly."""
+    folder, kept, report = chain
+    assert QUESTIONS // 2 <= kept < 2 * QUESTIONS
+    assert report["asked_now"] == ASKED - kept
+    found = [(reply.id, reply.role) for reply in replies(folder / "answers.jsonl")]
+    assert len(found) == len(set(found)) == 2 * QUESTIONS
+
+
+def test_a_third_run_asks_nothing(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """A chain that is finished gives the same figures again without asking."""
+    folder, _, report = chain
+    again = json.loads(bpac(*words(folder)).stdout)
+    assert again["asked_now"] == 0
+    assert lasting(again) == lasting(report)
+
+
+def test_the_pair_is_worth_routing(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """On fresh questions the expert is right more often, costs more tokens, and every score knows errors."""
+    _, _, report = chain
+    assert report["rows"] + report["left_out"] == QUESTIONS
+    assert report["left_out"] < QUESTIONS / 20
+    assert report["expert_accuracy"] > report["draft_accuracy"] > 0.2
+    assert report["expert_tokens"] > 2 * report["draft_tokens"]
+    assert set(report["auroc"]) == {"mean_token_probability", "perplexity", "entropy"}
+    assert min(report["auroc"].values()) > 0.7
+
+
+def test_what_the_router_came_to(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """Three routers at three promises; the table they were replayed on can be read; the page has its pictures."""
+    folder, _, report = chain
+    routers = {(one["epsilon"], one["policy"]): one for one in report["routers"]}
+    assert set(routers) == {(e, p) for e in (0.02, 0.05, 0.08) for p in ("paper", "portfolio", "oracle")}
+    for (epsilon, policy), one in routers.items():
+        assert 0.0 < one["expert_call_rate"]["mean"] <= 1.0
+        assert 0.0 <= one["above_epsilon"] <= 1.0
+        assert policy == "oracle" or one["empirical_risk"]["mean"] <= epsilon
+    assert routers[0.08, "oracle"]["token_ratio"]["mean"] < 1.0
+    table = read_table(folder / "table.csv")
+    assert len(table) == report["rows"]
+    assert table.loss.mean() == pytest.approx(report["loss"])
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") >= 3
+    assert "AUROC" in page
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert lasting(summary) == lasting(report)
+
+
+def test_prompting_methods_are_measured(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """Each was tried on as many questions, and what could not be graded is counted apart from what is wrong."""
+    _, _, report = chain
+    assert len(report["prompting"]) == 3
+    for row in report["prompting"]:
+        assert row["questions"] == PROMPTED
+        assert row["right"] + row["unknown"] <= PROMPTED
+    own = report["prompting"][0]
+    assert own["right"] > 0

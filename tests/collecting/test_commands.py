@@ -1,0 +1,204 @@
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpac.benchmarks.registry import named_benchmark
+from bpac.benchmarks.sampling import INSTRUCT
+from bpac.cli import main
+from bpac.testing import Reply, Request, ScriptedServer
+from tests.collecting.pairs import adds, arguments, asked_of, bpac, number, role
+
+
+def one_object(*words: str) -> dict[str, Any]:
+    """The one JSON object that a command prints to standard output, where nothing else may be."""
+    ran = bpac(*words, "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("\n") == 1
+    report: dict[str, Any] = json.loads(ran.stdout)
+    return report
+
+
+def partly(request: Request) -> Reply:
+    """The usual answers, but the draft refuses one question and the expert is cut off in another."""
+    if number(request) == 5 and role(request) == "draft":
+        return Reply("too long", status=400)
+    if number(request) == 6 and role(request) == "expert":
+        return Reply("So it", finish_reason="length")
+    return adds(request)
+
+
+def test_from_servers_to_a_replay(tmp_path: Path) -> None:
+    """collect, grade, table and replay follow each other; what failed on the way is counted, and never a loss."""
+    answers, grades, table = (str(tmp_path / name) for name in ("answers.jsonl", "grades.jsonl", "table.csv"))
+    with ScriptedServer(partly) as server:
+        collected = one_object(*arguments(server, tmp_path, 40))
+    assert collected["answered"] == {"draft": 39, "expert": 40}
+    assert collected["failed"] == {"draft": 1, "expert": 0}
+    assert (collected["asked"], collected["questions"]) == (80, 40)
+    assert [("too long" in reason, count) for reason, count in collected["reasons"].items()] == [(True, 1)]
+
+    graded = one_object("grade", answers, "--out", grades)
+    assert (graded["questions"], graded["known"]) == (40, 38)
+    assert graded["reasons"] == {"the draft failed": 1, "the expert was cut off": 1}
+
+    made = one_object("table", grades, "--out", table)
+    assert (made["rows"], made["left_out"]) == (38, 2)
+    assert made["reasons"] == {"the draft failed": 1, "the expert was cut off": 1}
+    assert made["loss"] == made["draft_accuracy"] == 0.5
+
+    replayed = one_object("replay", table, "--runs", "2", "--epsilon", "0.1")
+    assert replayed["steps"] == 38
+    assert replayed["token_ratio"] is not None
+    assert one_object("replay", table, "--runs", "2", "--score", "uncertainty_entropy")["steps"] == 38
+
+
+def test_what_people_read(tmp_path: Path) -> None:
+    """Without --json, figures on standard output; what was left out and why on standard error."""
+    answers, grades, table = (str(tmp_path / name) for name in ("answers.jsonl", "grades.jsonl", "table.csv"))
+    with ScriptedServer(partly) as server:
+        collected = bpac(*arguments(server, tmp_path, 10))
+    assert "draft   9 answered, 1 failed" in collected.stdout
+    assert "too long" in collected.stderr
+    assert "2 not graded" not in bpac("grade", answers, "--out", grades).stdout
+    made = bpac("table", grades, "--out", table)
+    assert "8 rows" in made.stdout
+    assert "AUROC 1.000  mean_token_probability" in made.stdout
+    assert "1 left out: the draft failed (question gsm8k-5: " in made.stderr
+
+
+def test_the_bar_is_on_standard_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress, with tokens a second and the time left, goes to standard error only, and begins where a run stopped."""
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+
+    def slowly(request: Request) -> Reply:
+        time.sleep(0.02)
+        return adds(request)
+
+    with ScriptedServer(slowly) as server:
+        ran = bpac(*arguments(server, tmp_path, 60), "--concurrency", "2", "--json")
+        again = bpac(*arguments(server, tmp_path, 60), "--json")
+    json.loads(ran.stdout)
+    assert "collect:   0%|" in ran.stderr
+    assert "tokens/s" in ran.stderr
+    assert "<00:0" in ran.stderr
+    assert "| 120/120 [" in again.stderr
+    assert json.loads(again.stdout)["asked"] == 0
+
+
+def test_a_judge_from_the_command_line(tmp_path: Path) -> None:
+    """Open questions are marked by a judge; without one the command says what is missing."""
+    path, answers, grades = (tmp_path / name for name in ("open.jsonl", "answers.jsonl", "grades.jsonl"))
+    path.write_text('{"instruction": "Write a poem"}\n{"instruction": "Write a song"}\n', encoding="utf-8")
+
+    def script(request: Request) -> Reply:
+        if request.body["model"] == "judge":
+            return Reply("no comment") if "song" in request.question else Reply("7")
+        return Reply("la la")
+
+    with ScriptedServer(script) as server:
+        words = arguments(server, tmp_path, 1)
+        words[words.index("gsm8k")] = "magpie"
+        words[words.index("--file") + 1] = str(path)
+        one_object(*words)
+        refused = bpac("grade", str(answers), "--out", str(grades))
+        assert refused.returncode == 2
+        assert "give a judge" in refused.stderr
+        judge = ("--judge-url", server.base_url, "--judge-model", "judge", "--judge-body", '{"temperature": 0}')
+        graded = one_object("grade", str(answers), "--out", str(grades), *judge)
+        assert (graded["known"], graded["reasons"]) == (1, {"the judge gave no mark": 1})
+        marked = [request for request in server.requests if request.body["model"] == "judge"]
+        assert all(request.body["temperature"] == 0 for request in marked)
+    made = one_object("table", str(grades), "--out", str(tmp_path / "table.csv"))
+    assert (made["rows"], made["reasons"], made["draft_accuracy"]) == (1, {"the judge gave no mark": 1}, None)
+
+
+def test_the_papers_models_are_sampled_as_in_the_paper(tmp_path: Path) -> None:
+    """Their sampling is sent unless told otherwise; a limit draws the same questions every time."""
+    with ScriptedServer(lambda request: Reply("1")) as server:
+        words = arguments(server, tmp_path, 30)
+        words[words.index("draft")] = INSTRUCT.model
+        body = ["--draft-body", '{"temperature": 0.1, "top_logprobs": null}']
+        assert main([*words, *body, "--limit", "3"]) == 0
+        first = {number(request) for request in server.requests}
+        draft = next(request.body for request in server.requests if request.body["model"] == INSTRUCT.model)
+        assert (draft["temperature"], draft["top_p"], draft["top_k"], draft["max_tokens"]) == (0.1, 0.8, 20, 16_384)
+        assert draft["logprobs"] is True
+        assert "top_logprobs" not in draft
+        assert main([*words, *body, "--limit", "5"]) == 0
+    assert len(first) == 3
+    assert first < {number(request) for request in server.requests}
+    assert first != {0, 1, 2}
+    assert max(asked_of(server).values()) <= 2  # the model's name makes every question the expert's in this count
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (["--draft-body", "{"], "--draft-body is not JSON"),
+        (["--draft-body", "[1]"], "must be a JSON object"),
+        (["--limit", "0"], "--limit must be at least 1"),
+        (["--concurrency", "0"], "concurrency must be at least 1"),
+        (["--draft-url", "localhost:8000"], "base_url must start with http"),
+        (["--draft-key", "env:NO_SUCH_KEY"], "environment variable is not set"),
+        (["--file", "none.jsonl"], "none.jsonl: cannot be read"),
+    ],
+)
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path, extra: list[str], said: str) -> None:
+    """It has exit code 2, one line that says what is wrong, and nobody is asked."""
+    with ScriptedServer(adds) as server:
+        assert main([*arguments(server, tmp_path, 2), *extra]) == 2
+        assert server.requests == []
+    assert said in capsys.readouterr().err
+
+
+def test_other_settings_have_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Going on with another model is refused, by name."""
+    with ScriptedServer(adds) as server:
+        words = arguments(server, tmp_path, 2)
+        assert main(words) == 0
+        words[words.index("expert")] = "expert-2"
+        assert main(words) == 2
+    assert 'expert.model was "expert", now "expert-2"' in capsys.readouterr().err
+
+
+def test_all_failed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """If no question was answered the exit code is 1, the failures are kept, and there is no table of wrong answers."""
+    with ScriptedServer(Reply("go away", status=403)) as server:
+        assert main(arguments(server, tmp_path, 3)) == 1
+    assert "go away" in capsys.readouterr().err
+    assert main(["grade", str(tmp_path / "answers.jsonl"), "--out", str(tmp_path / "grades.jsonl")]) == 0
+    assert main(["table", str(tmp_path / "grades.jsonl"), "--out", str(tmp_path / "table.csv")]) == 1
+    assert "no question has a known loss" in capsys.readouterr().err
+    assert not (tmp_path / "table.csv").exists()
+
+
+@pytest.mark.parametrize("words", [["grade", "{}", "--out", "g"], ["table", "{}", "--out", "t.csv"]])
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]) -> None:
+    """It is named, with exit code 2."""
+    path = tmp_path / "none.jsonl"
+    assert main([word.format(path) for word in words]) == 2
+    assert f"{path}: cannot be read" in capsys.readouterr().err
+
+
+def test_keys_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is sent to its server and stands in no file."""
+    monkeypatch.setenv("DRAFT_KEY", "secret-1")
+    with ScriptedServer(adds) as server:
+        assert main([*arguments(server, tmp_path, 2), "--draft-key", "env:DRAFT_KEY"]) == 0
+        keys = {role(request): request.headers.get("authorization") for request in server.requests}
+    assert keys == {"draft": "Bearer secret-1", "expert": None}
+    assert b"secret" not in (tmp_path / "answers.jsonl").read_bytes()
+
+
+def test_every_benchmark_can_be_asked(tmp_path: Path) -> None:
+    """The questions of the local model are a benchmark too."""
+    with ScriptedServer(Reply("1")) as server:
+        words = arguments(server, tmp_path, 1)
+        words[words.index("gsm8k")] = "local"
+        at = words.index("--file")
+        assert main([*words[:at], *words[at + 2 :], "--limit", "2"]) == 0
+        assert len(server.requests) == 4
+    assert named_benchmark("gsm8k")
