@@ -7,6 +7,7 @@ those of the wealth, and looks become rarer as a stream grows.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,8 @@ from bpac.errors import SettingsError
 # Weighted losses are whole multiples of this, so that their order of arrival leaves no trace.
 UNIT = 1 << 20
 MOST_UNITS = 1 << 40
+# What came since the last look is kept, so looks must not become rare without end.
+LONGEST_PAUSE = 4096
 
 
 class Schedule(Protocol):
@@ -130,11 +133,15 @@ class LearntRates(Ledger):
     def __init__(self, schedule: Schedule, terms: Terms) -> None:
         self._schedule = schedule
         self._terms = terms
-        # Open to the route, which counts rounds without a call in between.
-        # Scores since the last look: levels are found for many at once.
+        # Open to the route, which counts rounds without a call in between. Scores since the last look are
+        # kept as they came, and so are losses: levels are found for many at once.
         self.recent: list[float] = []
         self.audits = 0.0
         self.pause = schedule.every
+        self._lost: list[float] = []
+        self._amounts: list[int] = []
+        # Most losses are 0 or 1, and propensities take few values.
+        self._units = lru_cache(maxsize=64)(self._compute_units)
         self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._rounds = 0
@@ -158,14 +165,17 @@ class LearntRates(Ledger):
 
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss."""
-        self._losses[self.LEVELS.code(decision.uncertainty)] += self._units(decision, loss)
+        self._lost.append(decision.uncertainty)
+        self._amounts.append(self._units(loss, decision.propensity))
 
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again."""
-        self._losses[self.LEVELS.code(decision.uncertainty)] -= self._units(decision, loss)
+        self._lost.append(decision.uncertainty)
+        self._amounts.append(-self._units(loss, decision.propensity))
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
+        self._collect()
         codes = np.flatnonzero(self._losses | self._traffic)
         return {
             "rounds": self._rounds,
@@ -183,11 +193,18 @@ class LearntRates(Ledger):
         for code, loss, traffic in state["table"]:
             self._losses[code], self._traffic[code] = loss, traffic
 
-    def _units(self, decision: Round, loss: float) -> int:
-        return min(round(self._terms.weighted_loss(loss, decision.propensity) * UNIT), MOST_UNITS)
+    def _compute_units(self, loss: float, propensity: float) -> int:
+        return min(round(self._terms.weighted_loss(loss, propensity) * UNIT), MOST_UNITS)
+
+    def _collect(self) -> None:
+        """Book the losses since the last look at their levels."""
+        np.add.at(self._losses, self.LEVELS.codes(self._lost), np.array(self._amounts, dtype=np.int64))
+        self._lost.clear()
+        self._amounts.clear()
 
     def look(self, threshold: float) -> None:
         """Ask the schedule for the rate of the coming rounds."""
+        self._collect()
         self._rounds += len(self.recent)
         np.add.at(self._traffic, self.LEVELS.codes(self.recent), 1)
         self.recent.clear()
@@ -199,4 +216,4 @@ class LearntRates(Ledger):
         # While nothing is accepted, there is everything to gain.
         gain = (top - accepted) / accepted if accepted else math.inf
         self._rate = self._schedule.wanted(gain, self._rounds, self.audits)
-        self.pause = max(self._schedule.every, self._rounds // 4)
+        self.pause = max(self._schedule.every, min(self._rounds // 4, LONGEST_PAUSE))
