@@ -1,0 +1,107 @@
+"""Questions about numbers. The larger comes first, so that no fresh question is a trained one turned round."""
+
+from random import Random
+
+from bpac.local.question import Question
+
+
+def addition(digits: int, rng: Random) -> Question:
+    """A sum of two numbers, column by column from the right.
+
+    >>> addition(3, Random(0)).steps
+    '4+6+0=10;6+7+1=14;9+8+1=18'
+    """
+    large, small = _two(digits, rng)
+    return Question(f"{large} + {small}", str(large + small), _sum_steps(large, small), "addition", digits)
+
+
+def subtraction(digits: int, rng: Random) -> Question:
+    """A difference that is not negative; a column that borrows shows its ten.
+
+    >>> question = subtraction(2, Random(1))
+    >>> question.text, question.steps, question.answer
+    ('42 - 27', '12-7-0=5;4-2-1=1', '15')
+    """
+    large, small = _two(digits, rng)
+    steps, borrowed = [], 0
+    for top, bottom in _columns(large, small):
+        ten = 10 if top - borrowed < bottom else 0
+        steps.append(f"{top + ten}-{bottom}-{borrowed}={top + ten - bottom - borrowed}")
+        borrowed = ten // 10
+    return Question(f"{large} - {small}", str(large - small), ";".join(steps), "subtraction", digits)
+
+
+def multiple(digits: int, rng: Random) -> Question:
+    """A number times one digit.
+
+    >>> multiple(2, Random(1)).steps
+    '7*3+0=21;2*3+2=8'
+    """
+    large, small = _number(digits, rng), rng.randint(2, 9)
+    return Question(f"{large} * {small}", str(large * small), _multiple_steps(large, small), "multiple", digits)
+
+
+def remainder(digits: int, rng: Random) -> Question:
+    """What division by one digit leaves, as in long division.
+
+    >>> remainder(3, Random(1)).steps
+    '2%7=2;23%7=2;27%7=6'
+    """
+    number, divisor = _number(digits, rng), rng.randint(3, 9)
+    steps, rest = [], 0
+    for digit in str(number):
+        shown = 10 * rest + int(digit)
+        rest = shown % divisor
+        steps.append(f"{shown}%{divisor}={rest}")
+    return Question(f"{number} mod {divisor}", str(rest), ";".join(steps), "remainder", digits)
+
+
+def chain(operations: int, rng: Random) -> Question:
+    """The last digit after some additions and multiplications, done from left to right.
+
+    >>> question = chain(2, Random(1))
+    >>> question.text, question.steps, question.answer
+    ('last digit: 2, +2, *7', '2+2=4;4*7=28', '8')
+    """
+    digit = rng.randint(0, 9)
+    text, steps = f"last digit: {digit}", []
+    for _ in range(operations):
+        # Only factors that can be undone: a factor of 5 would forget nearly all that came before.
+        sign, other = rng.choice([("+", rng.randint(1, 9)), ("*", rng.choice((3, 7, 9)))])
+        value = digit + other if sign == "+" else digit * other
+        text += f", {sign}{other}"
+        steps.append(f"{digit}{sign}{other}={value}")
+        digit = value % 10
+    return Question(text, str(digit), ";".join(steps), "chain", operations)
+
+
+def _number(digits: int, rng: Random) -> int:
+    return rng.randint(10 ** (digits - 1), 10**digits - 1)
+
+
+def _two(digits: int, rng: Random) -> tuple[int, int]:
+    first, second = _number(digits, rng), _number(rng.randint(2, digits), rng)
+    return max(first, second), min(first, second)
+
+
+def _columns(first: int, second: int) -> list[tuple[int, int]]:
+    """The digits of two numbers in columns, from the right."""
+    width = max(len(str(first)), len(str(second)))
+    pairs = zip(f"{first:0{width}}", f"{second:0{width}}", strict=True)
+    return [(int(top), int(bottom)) for top, bottom in pairs][::-1]
+
+
+def _sum_steps(first: int, second: int) -> str:
+    steps, carry = [], 0
+    for top, bottom in _columns(first, second):
+        steps.append(f"{top}+{bottom}+{carry}={top + bottom + carry}")
+        carry = (top + bottom + carry) // 10
+    return ";".join(steps)
+
+
+def _multiple_steps(number: int, digit: int) -> str:
+    steps, carry = [], 0
+    for top in reversed(str(number)):
+        steps.append(f"{top}*{digit}+{carry}={int(top) * digit + carry}")
+        carry = (int(top) * digit + carry) // 10
+    return ";".join(steps)

