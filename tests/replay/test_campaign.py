@@ -89,8 +89,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
         yield address
     finally:
         for process in reversed(processes):
-            process.terminate()
-        for process in processes:
+            process.kill()  # a worker that is asked to end politely may wait for its scheduler for ever
             process.wait()
 
 
