@@ -55,7 +55,7 @@ def test_from_servers_to_a_table(tmp_path: Path) -> None:
     assert table.uncertainty.tolist() == rows.columns["uncertainty"]
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".csv.gz", ".jsonl.gz"])
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".csv.gz", ".jsonl.gz", ".parquet"])
 def test_every_score_can_be_replayed(tmp_path: Path, ending: str) -> None:
     """In every format, each score has a column of its own that can be read as the uncertainty."""
     path = tmp_path / f"table{ending}"

@@ -1,13 +1,10 @@
 """From grades to a table for ``bpac replay``. What is not known is left out and counted, never guessed."""
 
-import csv
-import gzip
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +12,8 @@ from numpy.typing import ArrayLike
 from bpac.betting.numbers import one_of
 from bpac.collecting.grading import Grade, read_grades
 from bpac.collecting.scoring import DEFAULT, NAMES
-from bpac.errors import BpacError, TableError
-
-ENDINGS = (".csv", ".jsonl", ".csv.gz", ".jsonl.gz")
+from bpac.errors import BpacError
+from bpac.replay.records import write_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +60,7 @@ class Rows:
 
     def write(self, path: Path) -> None:
         """Write the table in the format its file's name asks for; it appears whole or not at all."""
-        if not path.name.endswith(ENDINGS):
-            raise TableError(f"{path}: a table is written as {', '.join(ENDINGS)}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f"{path.name}.part")
-        opener = gzip.open if path.name.endswith(".gz") else open
-        with opener(unfinished, "wt", encoding="utf-8", newline="") as file:
-            (self._csv if ".csv" in path.suffixes else self._jsonl)(file)
-        unfinished.replace(path)
-
-    def _csv(self, file: IO[str]) -> None:
-        writer = csv.writer(file)
-        writer.writerow(self.columns)
-        writer.writerows(zip(*self.columns.values(), strict=True))
-
-    def _jsonl(self, file: IO[str]) -> None:
-        rows = zip(*self.columns.values(), strict=True)
-        file.writelines(json.dumps(dict(zip(self.columns, row, strict=True))) + "\n" for row in rows)
+        write_columns(self.columns, path)
 
 
 def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:

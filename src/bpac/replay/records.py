@@ -5,7 +5,7 @@ import gzip
 import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,24 +90,37 @@ def read_table(path: str | Path, score: str = "uncertainty") -> Table:
 
 def write_table(table: Table, path: str | Path) -> None:
     """Write a table in the format its file's name asks for; ``read_table`` gives the same numbers back."""
-    path = Path(path)
     columns = {name: getattr(table, name) for name in table.__slots__}
-    known = {name: column for name, column in columns.items() if column is not None}
+    write_columns({name: column.tolist() for name, column in columns.items() if column is not None}, path)
+
+
+def write_columns(columns: Mapping[str, Sequence[Any]], path: str | Path) -> None:
+    """Write columns in the format the file's name asks for; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    columns: the cells of each, none where one is not known.
+    path: where to write.
+    """
+    path = Path(path)
     name = path.name.removesuffix(".gz")
+    if not name.endswith((".csv", ".jsonl")) and not path.name.endswith(".parquet"):
+        raise TableError(f"{path}: a table ends in .csv, .jsonl (each also .gz) or .parquet")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"unfinished-{path.name}")
+    rows = zip(*columns.values(), strict=True)
     if path.name.endswith(".parquet"):
         pyarrow = _pyarrow()
-        pyarrow.parquet.write_table(pyarrow.table(known), path)
-        return
-    if not name.endswith((".csv", ".jsonl")):
-        raise TableError(f"{path}: a table ends in .csv, .jsonl (each also .gz) or .parquet")
-    rows = zip(*(column.tolist() for column in known.values()), strict=True)
-    with _text(path, "wt") as file:
-        if name.endswith(".csv"):
-            writer = csv.writer(file)
-            writer.writerow(known)
-            writer.writerows(rows)
-        else:
-            file.writelines(json.dumps(dict(zip(known, row, strict=True))) + "\n" for row in rows)
+        pyarrow.parquet.write_table(pyarrow.table({name: list(column) for name, column in columns.items()}), unfinished)
+    else:
+        with _text(unfinished, "wt") as file:
+            if name.endswith(".csv"):
+                writer = csv.writer(file)
+                writer.writerow(columns)
+                writer.writerows(rows)
+            else:
+                file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+    unfinished.replace(path)
 
 
 @contextmanager

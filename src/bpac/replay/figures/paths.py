@@ -60,7 +60,10 @@ def draw_paths(experiment: Experiment, outcomes: Sequence[Outcome]) -> "Figure":
         panel.spines[["top", "right"]].set_visible(False)
     epsilon = outcomes[0].method.epsilon
     panels[0].axhline(100.0 * epsilon, color=COLOURS["limit"], linewidth=1.0, label=f"limit ε = {epsilon:g}")
-    panels[0].set_ylim(0.0, max(130.0 * epsilon, panels[0].get_ylim()[1]))
+    # Averages over the first few answers are all over the place; the limit is what people look for.
+    settled = [outcome.paths[:, 0, len(outcome.steps) // 20 :] for outcome in outcomes]
+    highest = max(float((risk.mean(axis=0) + risk.std(axis=0)).max()) for risk in settled)
+    panels[0].set_ylim(0.0, 100.0 * max(1.3 * epsilon, 1.05 * highest))
     # The first few answers can cost any multiple of their experts'.
     dearest = np.nanmax([140.0, *(130.0 * outcome.paths[:, 2, -1].mean() for outcome in outcomes)])
     panels[2].set_ylim(0.0, float(dearest))
