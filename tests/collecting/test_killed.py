@@ -2,6 +2,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -121,13 +122,19 @@ def test_stopped_by_the_keyboard(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     gate = Gate(3)
     with ScriptedServer(gate) as server:
-        words = arguments(server, tmp_path, QUESTIONS)
-        with subprocess.Popen(command(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        # Whoever starts tests in the background makes them, and their children, deaf to Ctrl-C.
+        heard = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        heard += "from bpac.cli import main; sys.exit(main(sys.argv[1:]))"
+        words = [sys.executable, "-c", heard, *arguments(server, tmp_path, QUESTIONS)]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             while not kept(path):
                 assert process.poll() is None
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
-            _, complaints = process.communicate(timeout=30.0)
+            try:
+                _, complaints = process.communicate(timeout=30.0)
+            finally:
+                process.kill()
         gate.admit(1000)
     assert process.returncode == 1
     assert complaints.rstrip().endswith("bpac: stopped")
