@@ -10,7 +10,7 @@ demo: $(READY)  ## replay a built-in stream and show its picture
 	$(BIN)/bpac demo
 
 test: lint  ## run every test
-	TQDM_DISABLE=1 $(BIN)/pytest -m "not promise" -n auto --cov --cov-report=term
+	TQDM_DISABLE=1 $(BIN)/pytest -m "not promise" -n auto --dist worksteal --durations=10 --cov --cov-report=term
 	TQDM_DISABLE=1 $(BIN)/pytest -m promise -n auto --dist worksteal tests
 
 lint: $(READY)  ## check style, types and the direction of imports

@@ -1,5 +1,7 @@
 """Replays: the metrics, the oracle, and that a replay is repeatable."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -73,10 +75,13 @@ def test_runs_differ_and_repeat() -> None:
 
 
 def test_late_feedback_makes_the_portfolio_no_bolder() -> None:
-    """Outcomes that come late or never can only cost expert calls."""
+    """At fixed rates of exploration, outcomes that come late or never can only cost expert calls."""
     table = stream(3000)
+    latched = partial(Router, 0.1, memory="latched")
     prompt, late, lost = (
-        metrics(*Replay(table, portfolio, order="given", delay=Delay.parse(text)).one(0)).expert_call_rate
+        metrics(
+            *Replay(table, lambda coins: latched(coins=coins), order="given", delay=Delay.parse(text)).one(0)
+        ).expert_call_rate
         for text in ("none", "losses:30", "lost:0.2")
     )
     assert prompt < late
