@@ -13,6 +13,7 @@ from typing import Any
 from bpac import __version__
 from bpac.collect_cli import add_commands
 from bpac.errors import BpacError, InputError
+from bpac.gateway.commands import add_commands as add_gateway_commands
 from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.campaign import Engine
 from bpac.replay.delays import Delay
@@ -97,6 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
     results.set_defaults(run=_reproduce)
 
     add_commands(commands)
+    add_gateway_commands(commands)
 
     demo = commands.add_parser("demo", help="replay a made-up stream and draw it")
     demo.add_argument("--figure", type=Path, default=Path("report/demo.png"), metavar="FILE", help="report/demo.png")

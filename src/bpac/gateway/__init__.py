@@ -1,0 +1,1 @@
+"""The gateway: an OpenAI-compatible server that keeps the promise for any client."""

@@ -1,0 +1,141 @@
+"""The gateway as an ASGI application: a bare callable for chat completions, Starlette for the rest."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import aclosing
+from typing import Any
+
+from bpac.gateway.failures import Failure, failure_of
+from bpac.gateway.games import Caller
+from bpac.gateway.pages import pages
+from bpac.gateway.requests import BadRequest, ChatRequest
+from bpac.gateway.served import Served
+from bpac.gateway.service import Service
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+CHAT = "/v1/chat/completions"
+
+
+class Gateway:
+    """The application.
+
+    Parameters
+    ----------
+    service: what answers.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._keys = [hashlib.sha256(key.encode()).digest() for key in service.config.api_keys]
+        self._pages = pages(service, self.key_of)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer what one scope brings."""
+        if scope["type"] == "http" and scope["path"] == CHAT:
+            if scope["method"] == "POST":
+                await self._chat(scope, receive, send)
+            else:
+                await _fail(send, failure_of(BadRequest("chat completions are asked for by POST", 405)))
+        else:
+            await self._pages(scope, receive, send)
+
+    def key_of(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
+        """The key a caller shows, or ``BadRequest`` if it is none of ours."""
+        shown = next((value for name, value in headers if name == b"authorization"), b"")
+        kind, _, key = shown.partition(b" ")
+        key = key.strip() if kind.lower() == b"bearer" else b""
+        if not self._keys:
+            return ""
+        digest = hashlib.sha256(key).digest()
+        # All of them, and each in constant time: how long it takes says nothing about any key.
+        if sum(hmac.compare_digest(digest, known) for known in self._keys) == 0:
+            raise BadRequest("no valid API key: send it as  Authorization: Bearer KEY", 401, code="invalid_api_key")
+        return key.decode("utf-8", "replace")
+
+    async def _chat(self, scope: Message, receive: Receive, send: Send) -> None:
+        try:
+            headers = scope["headers"]
+            key = self.key_of(headers)
+            data = await read_body(headers, receive, self.service.config.max_body)
+            request = ChatRequest.parse(data, self.service.config.max_depth)
+            caller = Caller(key, headers)
+        except Exception as error:  # every error has its reply
+            await _fail(send, failure_of(error))
+            return
+        work = asyncio.current_task()
+        watcher = asyncio.create_task(_watch(receive, work))
+        started = False
+        try:
+            served = await self.service.answer(request, caller)
+            started = True
+            await _serve(send, served)
+        except asyncio.CancelledError:
+            # The caller has left: that is the end of the request, not of the task.
+            if not (watcher.done() and not watcher.cancelled()) or work is None:
+                raise
+            work.uncancel()
+        except Exception as error:  # every error has its reply
+            if started:
+                raise
+            await _fail(send, failure_of(error))
+        finally:
+            watcher.cancel()
+
+
+async def _watch(receive: Receive, work: "asyncio.Task[Any] | None") -> None:
+    """Cancel the work when the caller leaves."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    if work is not None:
+        work.cancel()
+
+
+async def _serve(send: Send, served: Served) -> None:
+    headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in served.headers.items()]
+    try:
+        if served.events is None:
+            headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(served.body))]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": served.body})
+            return
+        headers += [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+        async with aclosing(served.events) as events:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async for event in events:
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        served.abandon()
+
+
+async def _fail(send: Send, failure: Failure) -> None:
+    headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in failure.headers.items()]
+    headers.append((b"content-length", b"%d" % len(failure.body)))
+    await send({"type": "http.response.start", "status": failure.status, "headers": headers})
+    await send({"type": "http.response.body", "body": failure.body})
+
+
+async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive, most: int) -> bytes:
+    """The body of a request, or ``BadRequest`` if it is larger than allowed or breaks off."""
+    announced = next((value for name, value in headers if name == b"content-length"), b"0")
+    too_large = BadRequest(f"the body is larger than {most} bytes", 413, code="too_large")
+    if announced.isdigit() and int(announced[:20]) > most:
+        raise too_large
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest("the request broke off")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise too_large
+        parts.append(part)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,0 +1,133 @@
+"""Audits: every threshold and certificate, computed again from an exported journal and nothing else."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bpac.errors import JournalError
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Entry, entry_from_json
+from bpac.routing.rebuilding import follow, opened
+from bpac.routing.route import Route
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a journal says something else than follows from what came before.
+
+    Parameters
+    ----------
+    line: of the journal.
+    what: is said.
+    recorded, computed: what it says, and what follows.
+    """
+
+    line: int
+    what: str
+    recorded: Any
+    computed: Any
+
+
+@dataclass(slots=True)
+class Audit:
+    """What came of an audit.
+
+    Parameters
+    ----------
+    rounds: decisions whose threshold and probabilities were computed again.
+    claims: claims of the gateway whose threshold and certificate were.
+    differences: where it differs.
+    threshold, certificate: at the end of the journal.
+    owed: rounds without an outcome, which count as loss 1.
+    forfeits: rounds given up, by cause; they count as loss 1, too.
+    """
+
+    rounds: int = 0
+    claims: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    threshold: float = 0.0
+    certificate: dict[str, Any] = field(default_factory=dict)
+    owed: int = 0
+    forfeits: dict[str, int] = field(default_factory=dict)
+
+
+def audit_journal(lines: Iterable[str]) -> Audit:
+    """Compute again what a journal claims.
+
+    Parameters
+    ----------
+    lines: of the journal, as ``bpac export`` wrote it.
+    """
+    audit = Audit()
+    route: Route | None = None
+    for number, line in enumerate(lines, start=1):
+        try:
+            claim = _claim(line)
+            if route is None:
+                route = opened(entry_from_json(line, number))
+            elif claim is not None:
+                _check_claim(audit, route, claim, number)
+            else:
+                entry = entry_from_json(line, number)
+                _check_entry(audit, route, entry, number)
+                follow(route, [entry])
+        except JournalError as error:
+            # What follows an entry that cannot be is worth nothing.
+            audit.differences.append(Difference(number, str(error), None, None))
+            break
+    if route is None:
+        raise JournalError("the journal is empty: nothing can be audited")
+    audit.certificate = _certificate(route)
+    audit.threshold = route.game.threshold
+    audit.owed, audit.forfeits = len(route.owed), dict(route.forfeits)
+    return audit
+
+
+def _claim(line: str) -> dict[str, Any] | None:
+    # Entries have their own reader, which also says what is wrong with them.
+    if '"claim"' not in line:
+        return None
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) and data.get("entry") == "claim" else None
+
+
+def _check_entry(audit: Audit, route: Route, entry: Entry, number: int) -> None:
+    if not isinstance(entry, Decision):
+        return
+    audit.rounds += 1
+    route.charge()
+    threshold, step = route.game.threshold, entry.step
+    rate = route.floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
+    if route.alarm is not None:
+        rate = max(rate, route.alarm.careful_rate)
+    computed = {
+        "threshold": threshold,
+        "propensity": rate if entry.uncertainty < threshold else 1.0,
+        "least_propensity": 1.0 if threshold == 0.0 and route.certain_while_closed else rate,
+    }
+    for name, value in computed.items():
+        recorded = getattr(entry, name)
+        if recorded != value:
+            audit.differences.append(Difference(number, f"{name} of step {step}", recorded, value))
+
+
+def _check_claim(audit: Audit, route: Route, claim: Mapping[str, Any], number: int) -> None:
+    audit.claims += 1
+    certificate = _certificate(route)
+    computed = {
+        "entries": route.entries,
+        "step": route.step,
+        "threshold": route.game.threshold,
+        "certificate": certificate,
+    }
+    for name, value in computed.items():
+        if claim.get(name) != value:
+            audit.differences.append(Difference(number, f"claimed {name}", claim.get(name), value))
+
+
+def _certificate(route: Route) -> dict[str, Any]:
+    return asdict(route.certificate())

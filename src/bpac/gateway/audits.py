@@ -1,0 +1,136 @@
+"""The expert at work: for the caller, if one waits, and for the grader, whoever waits."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bpac.answer import Answer
+from bpac.errors import AnswerError, ModelError, Unavailable
+from bpac.gateway.channel import Channel
+from bpac.gateway.grading import Grader, graded
+from bpac.gateway.keeper import DRAFT_FAILED, EXPERT_FAILED, Keeper
+from bpac.gateway.metrics import Metrics
+from bpac.gateway.pieces import Transcript
+from bpac.gateway.requests import ChatRequest
+from bpac.gateway.upstream import Upstream
+from bpac.routing.decision import Decision
+
+log = logging.getLogger("bpac.gateway")
+
+# The draft to grade, when it is there; none if it never will be.
+Drafted = Callable[[], Awaitable[Answer | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round in which the expert is asked.
+
+    Parameters
+    ----------
+    keeper: of its game.
+    decision: what was decided.
+    request: what was asked.
+    channel: where the caller waits for the expert's answer, if the caller gets that.
+    draft_instead: whether the caller gets the draft should the expert fail.
+    """
+
+    keeper: Keeper
+    decision: Decision
+    request: ChatRequest
+    channel: Channel
+    draft_instead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Auditor:
+    """The expert of a route and its grader.
+
+    Parameters
+    ----------
+    expert: the model.
+    grader: tells the loss; none if that comes from outside.
+    metrics: where durations go.
+    """
+
+    expert: Upstream
+    grader: Grader | None
+    metrics: Metrics
+
+    async def audit(self, round_: Round, drafted: Drafted) -> None:
+        """Fetch the expert's answer and grade the draft by it; however this ends, the round is accounted for."""
+        keeper, decision = round_.keeper, round_.decision
+        expert = await self._answered(round_)
+        if expert is None:
+            return
+        note: dict[str, Any] = {"expert_tokens": expert.completion_tokens}
+        draft = await drafted()
+        if draft is None:
+            keeper.resolve(decision, None, note, DRAFT_FAILED)
+            return
+        if self.grader is None:
+            keeper.remember(decision, note, {"draft": draft.text, "expert": expert.text})
+            return
+        started = time.perf_counter()
+        grade = await graded(self.grader, round_.request.question, draft, expert)
+        self.metrics.time("grading", keeper.route.name, time.perf_counter() - started)
+        if grade.tokens:
+            note["judge_tokens"] = grade.tokens
+        keeper.resolve(decision, grade.loss, note)
+
+    async def answer(self, request: ChatRequest, channel: Channel) -> None:
+        """Fetch the expert's answer for a caller whose draft has no score; nobody grades it."""
+        try:
+            await self._fetched(request, channel, stream=request.stream)
+        except asyncio.CancelledError:
+            channel.end(Unavailable("the caller has left"))
+            raise
+        except Exception as error:  # whatever it is, the caller must not wait for ever
+            channel.end(error)
+        else:
+            channel.end()
+
+    async def _answered(self, round_: Round) -> Answer | None:
+        """The expert's answer, which also goes to the caller; none if there is none, and the round is given up."""
+        keeper, channel = round_.keeper, round_.channel
+        try:
+            # Not even the expert may know of a round that a crash would forget.
+            await keeper.store.durable()
+            started = time.perf_counter()
+            stream = round_.request.stream and not round_.decision.serve_draft
+            expert = await self._fetched(round_.request, channel, stream=stream)
+            self.metrics.time("expert", keeper.route.name, time.perf_counter() - started)
+        except ModelError as error:
+            keeper.forfeit(round_.decision, EXPERT_FAILED, draft_served=round_.draft_instead and not channel.begun)
+            channel.end(error)
+        except asyncio.CancelledError:
+            channel.end(Unavailable("the gateway stops"))
+            raise
+        except Exception as error:  # whatever it is, the caller must not wait for ever
+            log.error("audit failed", extra={"decision": keeper.id_of(round_.decision.step)}, exc_info=error)
+            channel.end(error)
+        else:
+            channel.end()
+            return expert
+        return None
+
+    async def _fetched(self, request: ChatRequest, channel: Channel, *, stream: bool) -> Answer:
+        if not stream:
+            completion = await self.expert.whole(request.expert_body(stream=False))
+            channel.put(completion.raw)
+            return completion.answer
+        transcript = Transcript()
+        try:
+            async for events in self.expert.stream(request.expert_body(stream=True)):
+                sent = []
+                for event in events:
+                    transcript.add(event)
+                    if request.include_usage or not event.only_counts:
+                        sent.append(b"data: " + event.data.replace("\n", "\ndata: ").encode() + b"\n\n")
+                if sent:
+                    channel.put(b"".join(sent))
+            return transcript.answer()
+        except AnswerError as error:
+            raise Unavailable(f"{self.expert} sent what is no answer") from error

@@ -1,0 +1,176 @@
+"""The gateway's commands."""
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from bpac.errors import InputError, MissingExtra
+from bpac.gateway.auditing import Audit, audit_journal
+from bpac.gateway.config import Config, load_config
+from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
+from bpac.gateway.logs import log_as_json
+from bpac.gateway.savings import Savings
+from bpac.routing.journal import Entry
+from bpac.routing.router import Router
+from bpac.stores import open_store
+from bpac.stores.store import Game, Store
+
+FINE, FAILED = 0, 1
+
+
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add serve, status, export and audit to the command line."""
+    serve = commands.add_parser("serve", help="run the gateway")
+    serve.add_argument("config", metavar="CONFIG", type=Path, help="the TOML file")
+    serve.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info")
+    serve.set_defaults(run=_serve)
+
+    status = commands.add_parser("status", help="where a gateway's games stand, running or not")
+    status.add_argument("config", metavar="CONFIG", type=Path, help="the TOML file")
+    status.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    status.set_defaults(run=_status)
+
+    export = commands.add_parser("export", help="write a journal for auditors, or a table for replays")
+    export.add_argument("config", metavar="CONFIG", type=Path, help="the TOML file")
+    export.add_argument("--route", help="of several")
+    export.add_argument("--segment", help="of several")
+    export.add_argument("--game", type=int, metavar="N", help="an earlier game, by its number")
+    export.add_argument(
+        "--format", choices=("journal", "table"), default="journal", help="journal unless told otherwise"
+    )
+    export.add_argument("--thin", action="store_true", help="a table in which every query is as likely to appear")
+    export.add_argument("--seed", type=int, default=0, help="of --thin (0)")
+    export.add_argument("--out", type=Path, metavar="FILE", help="standard output unless told otherwise")
+    export.set_defaults(run=_export)
+
+    audit = commands.add_parser("audit", help="compute thresholds and certificate again from an exported journal")
+    audit.add_argument("journal", metavar="JOURNAL", type=Path, help="what export wrote")
+    audit.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    audit.set_defaults(run=_audit)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    # Only here: no other command needs a server.
+    try:
+        from bpac.gateway.server import serve  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "a package", "gateway") from error
+    config = load_config(options.config)
+    log_as_json(options.log_level)
+    return FINE if serve(config) else FAILED
+
+
+def _status(options: argparse.Namespace) -> int:
+    config = load_config(options.config)
+    with _opened(config) as store:
+        games = [_standing(store, game) for game in _current(store)]
+    if options.json:
+        _say(json.dumps({"games": games}))
+        return FINE
+    for game in games:
+        certificate, name = game["certificate"], f"{game['route']} {game['segment']}".strip()
+        rate = game["expert_call_rate"]
+        _say(
+            f"{name}: {game['steps']} rounds, threshold {game['threshold']:.4g}, "
+            f"expert calls {'–' if rate is None else f'{rate:.1%}'}, open {game['owed']}, "
+            f"served loss ≤ {certificate['average_upper']:.2%} with {certificate['confidence']:.0%} confidence, "
+            f"tokens saved {game['savings']['tokens_saved']:.0f}"
+        )
+    return FINE
+
+
+def _export(options: argparse.Namespace) -> int:
+    config = load_config(options.config)
+    with _opened(config) as store:
+        game = chosen_game(store, options.route, options.segment, options.game)
+        if options.format == "journal":
+            with _output(options.out) as file:
+                file.writelines(line + "\n" for line in journal_lines(store, game))
+            return FINE
+        rows = complete_columns(list(table_rows(store, game, thin=options.thin, seed=options.seed)))
+    if not rows:
+        raise InputError("no round of this game has been graded yet: there is nothing to put into a table")
+    with _output(options.out) as file:
+        if options.out is not None and options.out.name.endswith(".jsonl"):
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        else:
+            writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    return FINE
+
+
+def _audit(options: argparse.Namespace) -> int:
+    try:
+        with options.journal.open(encoding="utf-8") as file:
+            audit = audit_journal(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{options.journal}: cannot be read ({error})") from error
+    if options.json:
+        _say(json.dumps(asdict(audit)))
+    else:
+        _say(_audit_text(audit))
+    return FAILED if audit.differences else FINE
+
+
+def _audit_text(audit: Audit) -> str:
+    lines = [
+        f"{audit.rounds} rounds and {audit.claims} claims computed again: "
+        + (f"{len(audit.differences)} differences" if audit.differences else "all as recorded"),
+        *(
+            f"  line {found.line}: {found.what}"
+            + ("" if found.computed is None else f" recorded as {found.recorded}, computed {found.computed}")
+            for found in audit.differences[:20]
+        ),
+        f"threshold {audit.threshold:.6g}; loss served between {audit.certificate['lower']:.6g} and "
+        f"{audit.certificate['upper']:.6g} in {audit.certificate['rounds']} rounds, "
+        f"each with {audit.certificate['confidence']:.0%} confidence",
+        f"{audit.owed} rounds without an outcome and {sum(audit.forfeits.values())} given up, all counted as loss 1",
+    ]
+    return "\n".join(lines)
+
+
+def _standing(store: Store, game: Game) -> dict[str, Any]:
+    savings = Savings()
+
+    def entries() -> Iterator[Entry]:
+        for entry, note in store.entries(game):
+            savings.add(note)
+            yield entry
+
+    router = Router.rebuild(entries())
+    numbers = {"route": game.route, "segment": game.segment, "game": game.number}
+    return numbers | router.summary() | {"savings": savings.report()}
+
+
+def _current(store: Store) -> list[Game]:
+    latest = {(game.route, game.segment): game for game in store.games()}
+    return list(latest.values())
+
+
+@contextmanager
+def _opened(config: Config) -> Iterator[Store]:
+    store = open_store(config.store, read_only=True)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[IO[str]]:
+    if path is None:
+        yield sys.stdout
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

@@ -1,0 +1,115 @@
+"""The configuration file: one TOML file to one frozen value, with nothing in it that is not understood."""
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bpac.betting.numbers import positive, whole
+from bpac.errors import SettingsError
+from bpac.gateway.model_settings import ModelSettings
+from bpac.gateway.route_settings import RouteSettings
+from bpac.gateway.tables import Section, secret
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All of a configuration file.
+
+    Parameters
+    ----------
+    host, port: where to listen.
+    store: the address of the store.
+    api_keys: keys of which callers must show one; none for an open gateway.
+    max_in_flight: requests under way and audits behind them; more get status 429.
+    max_body: bytes of a request.
+    max_depth: how deep its JSON may nest.
+    drain: seconds that requests under way may take when the gateway is stopped.
+    snapshot_every: entries of a journal between two snapshots.
+    models, routes: by name.
+    """
+
+    host: str
+    port: int
+    store: str
+    models: Mapping[str, ModelSettings]
+    routes: Mapping[str, RouteSettings]
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    max_in_flight: int = 1024
+    max_body: int = 20 * 2**20
+    max_depth: int = 64
+    drain: float = 30.0
+    snapshot_every: int = 10_000
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "Config":
+        """The configuration in a parsed TOML file."""
+        whole_file = Section(data, "")
+        gateway = Section(whole_file.take("gateway", dict, {}), "gateway")
+        host, port = _listen(gateway)
+        keys = gateway.take("api_keys", list, [])
+        for number, key in enumerate(keys):
+            if not isinstance(key, str) or not key:
+                raise SettingsError(f"gateway.api_keys[{number}] must be a text, got {key!r}")
+        if not keys and not _is_loopback(host):
+            raise SettingsError(
+                f"gateway.api_keys: a gateway without keys is open to all who reach {host}; give keys, or listen on "
+                "127.0.0.1"
+            )
+        models = {
+            name: ModelSettings.read(name, Section(table, f"models.{name}"))
+            for name, table in whole_file.take("models", dict).items()
+        }
+        routes = {
+            name: RouteSettings.read(name, Section(table, f"routes.{name}"), models)
+            for name, table in whole_file.take("routes", dict).items()
+        }
+        if not routes:
+            raise SettingsError("routes: there is none; add a table [routes.NAME]")
+        config = cls(
+            host=host,
+            port=port,
+            store=gateway.take("store", str, "sqlite:///bpac.db"),
+            models=models,
+            routes=routes,
+            api_keys=tuple(secret(key, f"gateway.api_keys[{number}]") for number, key in enumerate(keys)),
+            max_in_flight=whole(gateway.take("max_in_flight", int, 1024), "gateway.max_in_flight", 1),
+            max_body=whole(gateway.take("max_body", int, 20 * 2**20), "gateway.max_body", 1),
+            max_depth=whole(gateway.take("max_depth", int, 64), "gateway.max_depth", 1, 500),
+            drain=positive(gateway.take("drain", float, 30.0), "gateway.drain"),
+            snapshot_every=whole(gateway.take("snapshot_every", int, 10_000), "gateway.snapshot_every", 1),
+        )
+        gateway.end()
+        whole_file.end()
+        return config
+
+
+def load_config(path: str | Path) -> Config:
+    """The configuration in a file, or an error that names the file and the path of the mistake."""
+    try:
+        with Path(path).open("rb") as file:
+            return Config.read(tomllib.load(file))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: not TOML: {error}") from error
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def _listen(table: Section) -> tuple[str, int]:
+    listen = table.take("listen", str, "127.0.0.1:8800")
+    host, colon, port = listen.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise SettingsError(f"{table.at('listen')} must be HOST:PORT, got {listen!r}")
+    return host.strip("[]"), int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    # Of names only this one is sure to stay on the machine.
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,229 @@
+"""A keeper: one betting game at work, with its router, its journal and the rounds whose outcome is owed."""
+
+import hashlib
+import hmac
+import itertools
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from bpac.errors import AlreadyResolved, InputError, ObservationError, SnapshotError
+from bpac.gateway.route_settings import RouteSettings
+from bpac.gateway.savings import Savings
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Entry
+from bpac.routing.router import Router
+from bpac.stores.store import Claim, Store
+
+log = logging.getLogger("bpac.gateway")
+
+# Causes of a forfeit.
+EXPERT_FAILED = "expert failed"
+DRAFT_FAILED = "draft failed"
+GRADER_FAILED = "grader failed"
+DEADLINE = "deadline"
+RESTART = "restart"
+
+MOST_ANSWERS = 1000
+
+
+class Keeper:
+    """One game. Nothing in it waits: what must be durable before it is served, its callers wait for.
+
+    Parameters
+    ----------
+    store: where the journal is kept.
+    route: what is promised.
+    segment: the kind of traffic.
+    alpha: chance that the promise fails here.
+    snapshot_every: entries between two snapshots.
+    """
+
+    def __init__(self, store: Store, route: RouteSettings, segment: str, alpha: float, snapshot_every: int) -> None:
+        self.store = store
+        self.route = route
+        self.segment = segment
+        self.savings = Savings()
+        self._note: dict[str, Any] = {}
+        self._snapshot_every = snapshot_every
+        self._since_snapshot = 0
+        # Open rounds and when their time runs out, soonest first: that is the order of their decisions.
+        self._open: dict[int, tuple[float, Decision]] = {}
+        # What is to be noted with the outcome of a round, should one come from outside.
+        self._remembered: dict[int, dict[str, Any]] = {}
+        # Both answers of such rounds, for those who are to compare them; in memory only, and not for ever.
+        self._answers: dict[int, dict[str, str]] = {}
+        terms = route.terms(route.new_router(alpha))
+        games = [game for game in store.games() if (game.route, game.segment) == (route.name, segment)]
+        if games and games[-1].terms == terms and next(store.entries(games[-1]), None) is not None:
+            self.game = games[-1]
+            self.router = self._restored()
+        else:
+            if games and games[-1].terms != terms:
+                log.warning("terms changed: a new game begins", extra={"route": route.name})
+            self.game = store.open_game(route.name, segment, terms)
+            self.router = route.new_router(alpha, self._append)
+        # Graders died with the process that asked them. Feedback from outside may still come.
+        for decision in self.router.owed:
+            if route.loss["name"] == "external":
+                self._wait_for(decision)
+            else:
+                self.forfeit(decision, RESTART)
+
+    def decide(self, uncertainty: float, note: dict[str, Any]) -> Decision:
+        """Decide, and journal the decision; it must be durable before anything is served on it."""
+        self._note = {"at": round(time.time(), 3), **note}
+        decision = self.router.decide(uncertainty)
+        self.savings.add(note)
+        if decision.call_expert:
+            self._wait_for(decision)
+        return decision
+
+    def resolve(self, decision: Decision, loss: float | None, note: dict[str, Any], cause: str = GRADER_FAILED) -> None:
+        """Take in the outcome of a round, or give it up if there is none; a round that has one already keeps it."""
+        self._open.pop(decision.step, None)
+        note = {**note, "propensity": decision.propensity}
+        self._note = {"at": round(time.time(), 3), **note}
+        try:
+            if loss is None:
+                self.router.forfeit(decision, cause)
+            else:
+                try:
+                    self.router.observe(decision, loss)
+                except InputError:  # NaN, say: a grader that says such a thing has not said anything
+                    self.router.forfeit(decision, cause)
+        except AlreadyResolved:
+            # The deadline was first, or other rounds crowded it out; its tokens were generated all the same.
+            log.info("outcome too late", extra={"decision": self.id_of(decision.step)})
+            self._note = {}
+            return
+        self.savings.add(note)
+        self._snapshot_if_due()
+
+    def feedback(self, step: int, loss: float) -> None:
+        """Take in a loss from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        decision = self.store.decision(self.game, step)
+        if decision is None:
+            raise ObservationError(f"step {step} was never decided")
+        note = self._remembered.get(step, {}) | {"propensity": decision.propensity}
+        self._note = {"at": round(time.time(), 3), **note}
+        self.router.observe(decision, loss)
+        self._remembered.pop(step, None)
+        self._answers.pop(step, None)
+        self._open.pop(step, None)
+        self.savings.add(note)
+        self._snapshot_if_due()
+
+    def remember(self, decision: Decision, note: dict[str, Any], answers: dict[str, str]) -> None:
+        """Keep what is to be noted with the outcome of a round, and what somebody else will judge it by."""
+        if self.waits_for(decision):
+            self._remembered[decision.step] = note
+            self._answers[decision.step] = answers
+            if len(self._answers) > MOST_ANSWERS:
+                del self._answers[next(iter(self._answers))]
+
+    def answers(self, step: int) -> dict[str, str] | None:
+        """Both answers of a round that waits for a loss from outside; none if they are not kept any more."""
+        return self._answers.get(step)
+
+    def waits_for(self, decision: Decision) -> bool:
+        """Whether the outcome of a round is still to come."""
+        return decision.step in self._open
+
+    def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> None:
+        """Give up on the outcome of a round, unless that has been done."""
+        self._open.pop(decision.step, None)
+        noted = self._remembered.pop(decision.step, {}) | {"propensity": decision.propensity}
+        self._note = {"at": round(time.time(), 3), **noted}
+        try:
+            self.router.forfeit(decision, cause, draft_served=draft_served)
+        except AlreadyResolved:
+            return
+        self.savings.add(noted)
+        self._snapshot_if_due()
+
+    def sweep(self, now: float) -> None:
+        """Give up on the rounds whose time has run out."""
+        due = list(itertools.takewhile(lambda waiting: waiting[0] <= now, self._open.values()))
+        for _, decision in due:
+            self.forfeit(decision, DEADLINE)
+
+    def id_of(self, step: int) -> str:
+        """The name of a decision, which nobody can guess."""
+        return f"dec-{self.game.number}-{step}-{_seal(self.store.secret, self.game.number, step)}"
+
+    def snapshot(self) -> None:
+        """Keep the state, so that a later start need not read the whole journal."""
+        if self._since_snapshot:
+            self._since_snapshot = 0
+            router = self.router.snapshot()
+            claim = Claim(router["entries"], claimed(self.router))
+            self.store.save_snapshot(self.game, {"router": router, "savings": asdict(self.savings)}, claim)
+
+    def summary(self) -> dict[str, Any]:
+        """Where the game stands, as JSON values."""
+        route = self.route
+        prices = (route.draft.price, route.expert.price, (route.judge.price if route.judge else 0.0) or 0.0)
+        return {
+            "segment": self.segment,
+            "game": self.game.number,
+            **self.router.summary(),
+            "savings": self.savings.report(*prices),
+        }
+
+    def _append(self, entry: Entry) -> None:
+        self.store.append(self.game, entry, self._note)
+        self._since_snapshot += 1
+        self._note = {}
+
+    def _wait_for(self, decision: Decision) -> None:
+        self._open[decision.step] = (time.monotonic() + self.route.deadline, decision)
+        # The router gives up on the oldest beyond its limit, and so need we not remember them.
+        if len(self._open) > 2 * self.route.max_owed:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            self._remembered.pop(oldest, None)
+
+    def _snapshot_if_due(self) -> None:
+        if self._since_snapshot >= self._snapshot_every:
+            self.snapshot()
+
+    def _restored(self) -> Router:
+        snapshot = self.store.snapshot(self.game)
+        if snapshot is not None:
+            try:
+                self.savings = Savings(**snapshot["savings"])
+                rest = self._entries(snapshot["router"]["entries"])
+                return Router.rebuild(rest, snapshot=snapshot["router"], journal=self._append)
+            except (SnapshotError, KeyError, TypeError) as error:
+                log.warning("snapshot unusable: reading the whole journal", extra={"error": str(error)})
+        self.savings = Savings()
+        return Router.rebuild(self._entries(0), journal=self._append)
+
+    def _entries(self, after: int) -> Iterator[Entry]:
+        for kept in self.store.entries(self.game, after):
+            self.savings.add(kept.note)
+            self._since_snapshot += 1
+            yield kept.entry
+
+
+def claimed(router: Router) -> dict[str, Any]:
+    """What a gateway says of a router, for auditors to check."""
+    return {"step": router.step, "threshold": router.threshold, "certificate": asdict(router.certificate())}
+
+
+def read_id(text: str, secret: bytes) -> tuple[int, int] | None:
+    """Game and step of a decision's name; none if this store never gave that name."""
+    parts = text.split("-")
+    if len(parts) != 4 or parts[0] != "dec" or not all(part.isascii() and part.isdecimal() for part in parts[1:3]):
+        return None
+    if len(parts[1]) > 18 or len(parts[2]) > 18 or not parts[3].isascii():
+        return None
+    game, step = int(parts[1]), int(parts[2])
+    return (game, step) if hmac.compare_digest(_seal(secret, game, step), parts[3]) else None
+
+
+def _seal(secret: bytes, game: int, step: int) -> str:
+    return hashlib.blake2b(b"%d-%d" % (game, step), key=secret, digest_size=8).hexdigest()

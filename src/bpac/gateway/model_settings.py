@@ -1,0 +1,61 @@
+"""Settings of a model: where it is and how it is asked."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bpac.betting.numbers import positive, whole
+from bpac.errors import SettingsError
+from bpac.gateway.tables import Section, secret
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """One model on one server.
+
+    Parameters
+    ----------
+    name: what the configuration calls it.
+    base_url, model, api_key, headers, timeout, retries, backoff, body: as for ``ModelClient``.
+    price: what a million generated tokens cost, in any currency; none if nobody said.
+    """
+
+    name: str
+    base_url: str
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: float = 600.0
+    retries: int = 2
+    backoff: float = 0.5
+    body: Mapping[str, Any] = field(default_factory=dict)
+    price: float | None = None
+
+    @classmethod
+    def read(cls, name: str, table: Section) -> "ModelSettings":
+        """The settings in a table ``[models.NAME]``."""
+        base_url = table.take("base_url", str)
+        if not base_url.startswith(("http://", "https://")):
+            raise SettingsError(f"{table.at('base_url')} must start with http:// or https://, got {base_url!r}")
+        model = cls(
+            name=name,
+            base_url=base_url.rstrip("/"),
+            model=table.take("model", str),
+            api_key=table.secret("api_key"),
+            headers={key: secret(text, table.at(f"headers.{key}")) for key, text in table.texts("headers").items()},
+            timeout=positive(table.take("timeout", float, 600.0), table.at("timeout")),
+            retries=whole(table.take("retries", int, 2), table.at("retries"), 0),
+            backoff=positive(table.take("backoff", float, 0.5), table.at("backoff")),
+            body=table.take("body", dict, {}),
+            price=_price(table),
+        )
+        table.end()
+        return model
+
+
+def _price(table: Section) -> float | None:
+    price = table.take("price", float, None)
+    if price is not None and not 0.0 <= price < math.inf:
+        raise SettingsError(f"{table.at('price')} must be a number of at least 0, got {price!r}")
+    return price

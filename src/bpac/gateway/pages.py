@@ -1,0 +1,122 @@
+"""Everything but chat completions: models, feedback, health, measurements."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import orjson
+
+from bpac.errors import MissingExtra
+from bpac.gateway.failures import error_body, failure_of
+from bpac.gateway.openapi import document
+from bpac.gateway.requests import BadRequest, parse_object
+from bpac.gateway.service import Service
+
+try:
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import PlainTextResponse, Response
+    from starlette.routing import Route
+except ImportError as error:
+    raise MissingExtra("starlette", "gateway") from error
+
+KeyOf = Callable[[Iterable[tuple[bytes, bytes]]], str]
+Page = Callable[[Request], Awaitable[Response]]
+
+# Feedback is a name and a number.
+LONGEST_FEEDBACK = 10_000
+
+
+def pages(service: Service, key_of: KeyOf) -> Starlette:
+    """The pages of a gateway; its life begins and ends with theirs.
+
+    Parameters
+    ----------
+    service: what answers.
+    key_of: raises ``BadRequest`` if a caller shows no valid key.
+    """
+
+    def with_key(page: Page) -> Page:
+        async def checked(request: Request) -> Response:
+            key_of(request.headers.raw)
+            return await page(request)
+
+        return checked
+
+    async def models(_: Request) -> Response:
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "bpac"} for name in service.routes()]
+        return _json({"object": "list", "data": data})
+
+    async def feedback(request: Request) -> Response:
+        data = b""
+        async for part in request.stream():
+            data += part
+            if len(data) > LONGEST_FEEDBACK:
+                raise BadRequest("feedback is a decision and a loss: this is too long", 413, code="too_large")
+        body = parse_object(data, service.config.max_depth)
+        decision, loss = body.get("decision"), body.get("loss")
+        if not isinstance(decision, str):
+            raise BadRequest("decision must be what x-bpac-decision said", 422, "decision", "invalid_type")
+        if isinstance(loss, bool) or not isinstance(loss, int | float) or not 0 <= loss <= 1:
+            raise BadRequest("loss must be a number in [0, 1]", 422, "loss", "out_of_range")
+        service.feedback(decision, float(loss))
+        await service.store.durable()
+        return _json({"decision": decision, "loss": float(loss)})
+
+    async def answers(request: Request) -> Response:
+        return _json(service.answers(request.path_params["decision"]))
+
+    async def status(_: Request) -> Response:
+        return _json({"routes": service.status()})
+
+    async def metrics(_: Request) -> Response:
+        return PlainTextResponse(service.measurements(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def described(_: Request) -> Response:
+        return _json(document(service.routes()))
+
+    async def healthy(_: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def ready(_: Request) -> Response:
+        return _json({"status": "ready" if service.ready else "not ready"}, 200 if service.ready else 503)
+
+    @asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.stop()
+
+    return Starlette(
+        routes=[
+            Route("/v1/models", with_key(models)),
+            Route("/v1/feedback", with_key(feedback), methods=["POST"]),
+            Route("/v1/decisions/{decision}", with_key(answers)),
+            Route("/v1/status", with_key(status)),
+            Route("/metrics", with_key(metrics)),
+            Route("/openapi.json", described),
+            Route("/healthz", healthy),
+            Route("/readyz", ready),
+        ],
+        exception_handlers={HTTPException: _wrong_page, Exception: _failed, BadRequest: _failed},
+        lifespan=life,
+    )
+
+
+async def _wrong_page(_: Request, error: Exception) -> Response:
+    found = error if isinstance(error, HTTPException) else HTTPException(500)
+    message = {404: "there is nothing here", 405: "this address does not take that method"}
+    body = error_body(message.get(found.status_code, found.detail), "invalid_request_error")
+    return _json(body, found.status_code, found.headers)
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    failure = failure_of(error)
+    return Response(failure.body, failure.status, failure.headers)
+
+
+def _json(value: object, status: int = 200, headers: object = None) -> Response:
+    extra = dict(headers) if isinstance(headers, dict) else {}
+    return Response(orjson.dumps(value), status, extra, media_type="application/json")

@@ -1,0 +1,236 @@
+"""A route at work: draft → score → decide → journal → draft or expert, and the audit behind it (MATH section 5)."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+import orjson
+
+from bpac.answer import Answer
+from bpac.betting.numbers import fraction
+from bpac.errors import AnswerError, BpacError, ModelError, NoScore
+from bpac.gateway.answers import DONE, chunks, shown
+from bpac.gateway.audits import Auditor, Drafted, Round
+from bpac.gateway.channel import Channel
+from bpac.gateway.completions import Completion, without_logprobs
+from bpac.gateway.keeper import EXPERT_FAILED, Keeper
+from bpac.gateway.metrics import Metrics
+from bpac.gateway.prefixes import Beginning, Spawn
+from bpac.gateway.requests import ChatRequest
+from bpac.gateway.route_settings import RouteSettings
+from bpac.gateway.served import Served, events_of, nothing
+from bpac.gateway.upstream import Upstream
+from bpac.routing.decision import Decision
+
+log = logging.getLogger("bpac.gateway")
+
+UNSCORED, FALLBACK = "x-bpac-unscored", "x-bpac-fallback"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRoute:
+    """One route: what is done with a request, from the draft to the grade.
+
+    Parameters
+    ----------
+    settings: of the route.
+    draft: the model that writes drafts.
+    auditor: the expert and the grader.
+    metrics: where durations go.
+    spawn: starts a task that outlives its request.
+    """
+
+    settings: RouteSettings
+    draft: Upstream
+    auditor: Auditor
+    metrics: Metrics
+    spawn: Spawn
+
+    async def answer(self, request: ChatRequest, keeper: Keeper) -> Served:
+        """Answer a request; what is raised is the caller's to hear."""
+        if request.unscorable:
+            return await self._unscored(request, keeper, request.unscorable, None)
+        if request.stream and self.settings.first_tokens is not None:
+            return await self._answer_from_beginning(request, keeper, self.settings.first_tokens)
+        draft: Completion | None = None
+        started = time.perf_counter()
+        try:
+            draft, samples = await self._drafted(request)
+            uncertainty = self._scored(draft.answer, samples)
+        except (ModelError, NoScore) as error:
+            return await self._unscored(request, keeper, _reason(error), draft)
+        finally:
+            self.metrics.time("draft", self.settings.name, time.perf_counter() - started)
+        generated = draft.answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
+        decision = keeper.decide(uncertainty, {"draft_tokens": generated})
+
+        async def drafted(answer: Answer = draft.answer) -> Answer:
+            return answer
+
+        # From here on the round counts, whatever becomes of this request: its audit is a task of its own.
+        channel = self._audited(keeper, decision, request, drafted)
+        await self._durable(keeper)
+        if channel is None or decision.serve_draft:
+            return self._draft_served(request, keeper, decision, draft)
+        try:
+            return self._expert_served(request, keeper, decision, await channel.get(), channel)
+        except ModelError:
+            if self.settings.on_expert_failure == "error":
+                raise
+            return await self._draft_instead(request, keeper, decision, draft)
+
+    async def _drafted(self, request: ChatRequest) -> tuple[Completion, list[Answer]]:
+        """The draft, and the further answers its score needs; of those some may fail."""
+        needs = self.settings.score.needs
+        asked = request.draft_body(needs, stream=False)
+        if not needs.samples:
+            return await self.draft.whole(asked), []
+        calls = [self.draft.whole(asked) for _ in range(1 + needs.samples)]
+        draft, *others = await asyncio.gather(*calls, return_exceptions=True)
+        if isinstance(draft, BaseException):
+            raise draft
+        return draft, [other.answer for other in others if isinstance(other, Completion)]
+
+    def _scored(self, draft: Answer, samples: list[Answer]) -> float:
+        try:
+            return fraction(self.settings.score(draft, samples), "uncertainty")
+        except BpacError as error:
+            raise NoScore("the draft has no score") from error
+        except Exception as error:  # a score may be anything; a draft it cannot read has none
+            log.warning("score failed", extra={"error": type(error).__name__})
+            raise NoScore("the draft has no score") from error
+
+    async def _durable(self, keeper: Keeper) -> None:
+        started = time.perf_counter()
+        await keeper.store.durable()
+        self.metrics.time("journal", self.settings.name, time.perf_counter() - started)
+
+    def _audited(
+        self, keeper: Keeper, decision: Decision, request: ChatRequest, drafted: Drafted, fallback: bool = True
+    ) -> Channel | None:
+        """Start the audit, if the round has one, and return where its answer appears."""
+        if not decision.call_expert:
+            return None
+        channel = Channel()
+        instead = fallback and self.settings.on_expert_failure == "draft" and not decision.serve_draft
+        self.spawn(self.auditor.audit(Round(keeper, decision, request, channel, instead), drafted))
+        return channel
+
+    def _draft_served(self, request: ChatRequest, keeper: Keeper, decision: Decision, draft: Completion) -> Served:
+        headers = self._headers(keeper, decision, "draft")
+        confidence_asked = bool(self.settings.score.needs.suffix)
+        if request.logprobs or confidence_asked:
+            sent = orjson.dumps(shown(draft.body(), request, confidence_asked))
+        else:
+            sent = without_logprobs(draft.raw)
+        if not request.stream:
+            return Served(headers, sent)
+
+        async def events() -> AsyncGenerator[bytes, None]:
+            yield b"".join(chunks(orjson.loads(sent), request.include_usage)) + DONE
+
+        return Served(headers, events=events())
+
+    async def _draft_instead(
+        self, request: ChatRequest, keeper: Keeper, decision: Decision, draft: Completion
+    ) -> Served:
+        """The draft where the expert failed: outside the theorem, and so counted as loss 1 before it is served."""
+        await keeper.store.durable()
+        served = self._draft_served(request, keeper, decision, draft)
+        served.headers[FALLBACK] = "expert-failed"
+        return served
+
+    def _expert_served(
+        self, request: ChatRequest, keeper: Keeper, decision: Decision, first: bytes, channel: Channel
+    ) -> Served:
+        headers = self._headers(keeper, decision, "expert")
+        return Served(headers, events=events_of(first, channel)) if request.stream else Served(headers, first)
+
+    async def _unscored(self, request: ChatRequest, keeper: Keeper, reason: str, draft: Completion | None) -> Served:
+        """A request whose draft has no score: a round of uncertainty 1, which no threshold accepts.
+
+        It is decided when the expert has answered. The coin has no say in it, so that changes nothing, except that
+        requests which both models refuse are no rounds: sent in masses, they would look like harmless traffic.
+        """
+        channel = Channel()
+        task = self.spawn(self.auditor.answer(request, channel))
+        note = {"draft_tokens": draft.answer.completion_tokens if draft else 0, "unscored": reason}
+        try:
+            first = await channel.get()
+            # A draft that has no score is taken to lose all there is to lose: no wealth depends on it.
+            decision = keeper.decide(1.0, note)
+            keeper.resolve(decision, 1.0, {})
+            await self._durable(keeper)
+            served = self._expert_served(request, keeper, decision, first, channel)
+        except ModelError:
+            if draft is None or self.settings.on_expert_failure == "error":
+                raise
+            decision = keeper.decide(1.0, note)
+            keeper.forfeit(decision, EXPERT_FAILED, draft_served=True)
+            served = await self._draft_instead(request, keeper, decision, draft)
+        except BaseException:
+            task.cancel()  # nothing is learnt from it, so nobody but the caller waits for it
+            raise
+        served.headers[UNSCORED] = reason
+        served.abandon = task.cancel
+        return served
+
+    async def _answer_from_beginning(self, request: ChatRequest, keeper: Keeper, count: int) -> Served:
+        """Score the first tokens of the draft, and let it flow on from there if it is accepted."""
+        started = time.perf_counter()
+        draft = Beginning(self.draft, request, self.settings.score.needs, self.spawn, keeper.savings)
+        audited = False
+        try:
+            try:
+                uncertainty = self._scored(await draft.answer(count), [])
+            except (ModelError, AnswerError) as error:
+                draft.cancel()
+                return await self._unscored(request, keeper, _reason(error), None)
+            finally:
+                self.metrics.time("draft", self.settings.name, time.perf_counter() - started)
+            decision = keeper.decide(uncertainty, {})
+            cancelled = self.settings.on_takeover == "cancel" and not decision.serve_draft
+            channel = self._audited(keeper, decision, request, draft.whole, fallback=not cancelled)
+            # A draft that is audited is finished for the grader, also when the caller has left.
+            audited = channel is not None and not cancelled
+            await self._durable(keeper)
+            if channel is None or decision.serve_draft:
+                return self._beginning_served(keeper, decision, draft, audited)
+            if cancelled:
+                draft.cancel()
+            try:
+                return self._expert_served(request, keeper, decision, await channel.get(), channel)
+            except ModelError:
+                if cancelled or self.settings.on_expert_failure == "error":
+                    raise
+                await keeper.store.durable()
+                served = self._beginning_served(keeper, decision, draft, audited)
+                served.headers[FALLBACK] = "expert-failed"
+                return served
+        except BaseException:
+            if not audited:
+                draft.cancel()
+            raise
+
+    def _beginning_served(self, keeper: Keeper, decision: Decision, draft: Beginning, audited: bool) -> Served:
+        headers = self._headers(keeper, decision, "draft")
+        return Served(headers, events=draft.events(), abandon=nothing if audited else draft.cancel)
+
+    def _headers(self, keeper: Keeper, decision: Decision, answered_by: str) -> dict[str, str]:
+        self.metrics.count("bpac_answers_total", route=self.settings.name, answered_by=answered_by)
+        name = keeper.id_of(decision.step)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("answered", extra={"decision": name, "route": self.settings.name, "answered_by": answered_by})
+        return {
+            "x-bpac-decision": name,
+            "x-bpac-answered-by": answered_by,
+            "x-bpac-uncertainty": repr(decision.uncertainty),
+            "x-bpac-threshold": repr(decision.threshold),
+            "x-bpac-propensity": repr(decision.propensity),
+        }
+
+
+def _reason(error: Exception) -> str:
+    return "no-score" if isinstance(error, AnswerError) else "draft-failed"

@@ -1,0 +1,180 @@
+"""The gateway without HTTP: routes, their games, and what goes on behind the requests."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from bpac.errors import AlreadyResolved, BpacError, InputError, NotAudited, ObservationError
+from bpac.gateway.audits import Auditor
+from bpac.gateway.config import Config
+from bpac.gateway.games import Caller, Games
+from bpac.gateway.grading import grader_of
+from bpac.gateway.keeper import Keeper, read_id
+from bpac.gateway.metrics import Metrics, exposition
+from bpac.gateway.requests import BadRequest, ChatRequest
+from bpac.gateway.served import Served
+from bpac.gateway.served_route import ServedRoute
+from bpac.gateway.upstream import Upstream, new_session
+from bpac.stores import Store, open_store
+
+log = logging.getLogger("bpac.gateway")
+
+SWEEP_EVERY = 1.0
+
+
+class Service:
+    """All routes of a gateway, from ``start`` to ``stop``.
+
+    Parameters
+    ----------
+    config: what was configured.
+    store: where journals are kept, if not where the configuration says.
+    """
+
+    def __init__(self, config: Config, store: Store | None = None) -> None:
+        self.config = config
+        self.metrics = Metrics()
+        self.store = store if store is not None else open_store(config.store)
+        self._routes: dict[str, tuple[ServedRoute, Games]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._answering = 0
+        self._stopping = False
+        self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests are answered."""
+        return self._sweeper is not None and not self._stopping and self.store.failure is None
+
+    @property
+    def busy(self) -> int:
+        """Requests under way, and audits behind them."""
+        return self._answering + len(self._tasks)
+
+    async def start(self) -> None:
+        """Fold the journals and open what is needed to answer."""
+        started = time.perf_counter()
+        self._session = new_session()
+        upstreams = {name: Upstream(model, self._session) for name, model in self.config.models.items()}
+        for name, settings in self.config.routes.items():
+            auditor = Auditor(upstreams[settings.expert.name], grader_of(settings), self.metrics)
+            route = ServedRoute(settings, upstreams[settings.draft.name], auditor, self.metrics, self._spawn)
+            self._routes[name] = (route, Games(self.store, settings, self.config.snapshot_every))
+        await self.store.durable()
+        self._sweeper = asyncio.create_task(self._sweep())
+        log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
+
+    async def stop(self) -> None:
+        """Let what is under way come to its end, as long as the configuration allows, and close everything."""
+        self._stopping = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self.config.drain)
+        left = list(self._tasks)
+        for task in left:
+            task.cancel()
+        # What is cut off stays open in the journal, and is charged as loss 1 there.
+        await asyncio.gather(*left, return_exceptions=True)
+        for route, games in self._routes.values():
+            close = getattr(route.auditor.grader, "close", None)
+            if close is not None:
+                await close()
+            if self.store.failure is None:
+                for keeper in games:
+                    keeper.snapshot()
+        await self._session.close()
+        await asyncio.to_thread(self.store.close)
+        log.info("stopped", extra={"cut_off": len(left)})
+
+    async def answer(self, request: ChatRequest, caller: Caller) -> Served:
+        """Answer a request, or raise what the caller is to hear."""
+        route, games, label = self._route(request.model)
+        if self.store.failure is not None:
+            raise self.store.failure
+        # Before anything is decided: who is turned away here is turned away whatever the coin would have said.
+        if self._stopping:
+            raise BadRequest("the gateway is shutting down", 503, code="shutting_down", retry_after=1)
+        if self.busy >= self.config.max_in_flight:
+            self.metrics.count("bpac_turned_away_total", route=route.settings.name)
+            raise BadRequest("too many requests under way", 429, code="overloaded", retry_after=1)
+        self._answering += 1
+        try:
+            return await route.answer(request, games.keeper(request, caller, label))
+        finally:
+            self._answering -= 1
+
+    def feedback(self, decision: str, loss: float) -> None:
+        """Take in a loss from outside, or raise ``BadRequest`` with the status that says why not."""
+        keeper, step = self._decided(decision)
+        try:
+            keeper.feedback(step, loss)
+        except InputError as error:
+            raise BadRequest(str(error), 422, "loss", "out_of_range") from error
+        except NotAudited as error:
+            raise BadRequest(str(error), 409, "decision", "not_audited") from error
+        except AlreadyResolved as error:
+            raise BadRequest(str(error), 409, "decision", "already_resolved") from error
+        except ObservationError as error:
+            raise BadRequest(str(error), 404, "decision", "unknown_decision") from error
+
+    def answers(self, decision: str) -> dict[str, str]:
+        """Both answers of a round that waits for a loss from outside, or ``BadRequest``."""
+        keeper, step = self._decided(decision)
+        answers = keeper.answers(step)
+        if answers is None:
+            raise BadRequest("the answers of this decision are not kept", 404, "decision", "no_answers")
+        return answers
+
+    def routes(self) -> list[str]:
+        """The names that clients ask for."""
+        return list(self._routes)
+
+    def status(self) -> dict[str, list[dict[str, Any]]]:
+        """Where every game stands, by route, as JSON values."""
+        return {name: [keeper.summary() for keeper in games] for name, (_, games) in self._routes.items()}
+
+    def measurements(self) -> str:
+        """The page that Prometheus reads."""
+        page = exposition(self.metrics, self.status())
+        return f"{page}# TYPE bpac_in_flight gauge\nbpac_in_flight {self.busy}\n"
+
+    def _route(self, model: str) -> tuple[ServedRoute, Games, str]:
+        name, _, label = model.partition(":")
+        for candidate, rest in ((model, ""), (name, label)):
+            found = self._routes.get(candidate)
+            if found is not None and (not rest or found[0].settings.segment_by == "model"):
+                return *found, rest
+        raise BadRequest(f"there is no route {model!r}: ask /v1/models", 404, "model", "model_not_found")
+
+    def _decided(self, decision: str) -> tuple[Keeper, int]:
+        named = read_id(decision, self.store.secret)
+        keepers = (keeper for _, games in self._routes.values() for keeper in games)
+        keeper = next((keeper for keeper in keepers if named and keeper.game.number == named[0]), None)
+        if named is None or keeper is None:
+            raise BadRequest("there is no such decision", 404, "decision", "unknown_decision")
+        return keeper, named[1]
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # The round stays open, and so charged, until its deadline.
+            log.error("background task failed", exc_info=error)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_EVERY)
+            try:
+                for _, games in self._routes.values():
+                    for keeper in games:
+                        keeper.sweep(time.monotonic())
+            except BpacError as error:
+                log.error("deadlines cannot be kept", exc_info=error)

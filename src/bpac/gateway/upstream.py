@@ -1,0 +1,196 @@
+"""Upstreams: the model servers behind the gateway, asked in the caller's own words."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any
+
+import orjson
+
+from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
+from bpac.gateway.completions import Completion, read_completion
+from bpac.gateway.model_settings import ModelSettings
+from bpac.gateway.pieces import Event
+from bpac.models.retrying import Failed, Patience, requested_wait
+from bpac.models.streams import Events
+
+try:
+    import aiohttp
+except ImportError as error:
+    raise MissingExtra("aiohttp", "gateway") from error
+
+# Statuses below 500 that say "later", not "no".
+LATER = frozenset({408, 409, 425, 429})
+# Longer than any error a server writes in earnest.
+LONGEST_ERROR = 2**20
+# Seconds that a server may take to end a stream after saying that it has ended.
+CLOSING = 0.1
+
+
+class PassedOn(Refused):
+    """The server said no, and the caller is told so in the server's own words.
+
+    Parameters
+    ----------
+    message: what was asked of whom, and what came back.
+    status, body, content_type: the server's reply.
+    retry_after: its ``Retry-After`` header.
+    """
+
+    def __init__(self, message: str, status: int, body: bytes, content_type: str, retry_after: str | None) -> None:
+        super().__init__(message, status)
+        self.body = body
+        self.content_type = content_type
+        self.retry_after = retry_after
+
+
+class _Busy(Failed):
+    """An attempt that failed with a reply."""
+
+    reply: PassedOn
+
+
+class Upstream:
+    """One model on one server.
+
+    Parameters
+    ----------
+    settings: where it is and how it is asked.
+    session: the connections, shared by all upstreams.
+    """
+
+    def __init__(self, settings: ModelSettings, session: aiohttp.ClientSession) -> None:
+        self.settings = settings
+        self._session = session
+        self._url = f"{settings.base_url}/chat/completions"
+        self._headers = {"Content-Type": "application/json", **settings.headers}
+        if settings.api_key:
+            self._headers.setdefault("Authorization", f"Bearer {settings.api_key}")
+        self._patience = Patience(settings.retries, settings.backoff)
+        self._whole_timeout = aiohttp.ClientTimeout(total=settings.timeout)
+        self._piece_timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=settings.timeout, sock_read=settings.timeout
+        )
+
+    def __str__(self) -> str:
+        return f"{self.settings.model} at {self.settings.base_url}"
+
+    async def whole(self, body: Mapping[str, Any]) -> Completion:
+        """A whole answer, or ``PassedOn`` or ``Unavailable``."""
+        completion: Completion = await self._tried(partial(self._ask, self._request(body)))
+        return completion
+
+    async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[list[Event], None]:
+        """The pieces of an answer, as many at a time as come at once; ``PassedOn`` or ``Unavailable`` if none come."""
+        first, rest = await self._tried(partial(self._open, self._request(body)))
+        async with aclosing(rest):
+            yield first
+            try:
+                async for events in rest:
+                    yield events
+            except Failed as failure:
+                raise Unavailable(f"{self} broke off its stream: {failure}", failure.status) from failure
+
+    def _request(self, body: Mapping[str, Any]) -> bytes:
+        return orjson.dumps(merged(body, {**self.settings.body, "model": self.settings.model}))
+
+    async def _tried(self, attempt: Any) -> Any:
+        try:
+            return await self._patience.get(attempt, str(self))
+        except Unavailable as error:
+            # Who is told "later" by a server that means it has to hear it from us, too.
+            if isinstance(error.__cause__, _Busy) and error.status is not None and error.status < 500:
+                raise error.__cause__.reply from error
+            raise
+
+    async def _ask(self, request: bytes) -> Completion:
+        try:
+            async with self._session.post(
+                self._url, data=request, headers=self._headers, timeout=self._whole_timeout, allow_redirects=False
+            ) as response:
+                if response.status >= 300:
+                    await self._refused(response)
+                data = await response.read()
+            return read_completion(data)
+        except (aiohttp.ClientError, TimeoutError, OSError, AnswerError, ValueError, RecursionError) as error:
+            raise Failed(_described(error)) from error
+
+    async def _open(self, request: bytes) -> tuple[list[Event], AsyncGenerator[list[Event], None]]:
+        events = self._events(request)
+        try:
+            return await anext(events), events
+        except StopAsyncIteration:
+            raise Failed("a stream without a piece") from None
+
+    async def _events(self, request: bytes) -> AsyncGenerator[list[Event], None]:
+        reader, ended, finished = Events(), False, False
+        try:
+            async with self._session.post(
+                self._url, data=request, headers=self._headers, timeout=self._piece_timeout, allow_redirects=False
+            ) as response:
+                if response.status >= 300:
+                    await self._refused(response)
+                async for data in response.content.iter_any():
+                    events = []
+                    for text in reader.feed(data):
+                        if text.strip() == "[DONE]":
+                            ended = True
+                            break
+                        events.append(Event.read(text))
+                    finished = finished or any(event.finishes for event in events)
+                    if events:
+                        yield events
+                    if ended:
+                        await _read_out(response)
+                        return
+        except (aiohttp.ClientError, TimeoutError, OSError, AnswerError) as error:
+            raise Failed(_described(error)) from error
+        # Some servers leave out the mark of the end; then the model must have said why it stopped.
+        if not finished:
+            raise Failed("the stream was cut off")
+
+    async def _refused(self, response: aiohttp.ClientResponse) -> None:
+        status, said = response.status, await response.content.read(LONGEST_ERROR)
+        retry_after = response.headers.get("Retry-After")
+        content_type = response.headers.get("Content-Type", "application/json")
+        if 300 <= status < 400:
+            raise Unavailable(f"{self} is elsewhere (status {status}): correct its base_url", status)
+        reply = PassedOn(f"{self} refused with status {status}", status, said, content_type, retry_after)
+        if status < 500 and status not in LATER:
+            raise reply
+        busy = _Busy(f"status {status}", status, requested_wait(retry_after))
+        busy.reply = reply
+        raise busy
+
+
+def new_session() -> aiohttp.ClientSession:
+    """Connections for all upstreams."""
+    # No limit of its own, because waiting for a free connection would count as the server's silence; and no cookies,
+    # which would carry what one caller was given to the next.
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar())
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, objects within objects included; ``over`` wins.
+
+    >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
+    {'a': {'b': 1, 'c': 3}}
+    """
+    both = {**under, **over}
+    for name in under.keys() & over.keys():
+        if isinstance(under[name], Mapping) and isinstance(over[name], Mapping):
+            both[name] = merged(under[name], over[name])
+    return both
+
+
+async def _read_out(response: aiohttp.ClientResponse) -> None:
+    """Read what follows the mark of the end, so that the connection can be used again; few servers keep it waiting."""
+    with suppress(TimeoutError, aiohttp.ClientError):
+        async with asyncio.timeout(CLOSING):
+            await response.content.read()
+
+
+def _described(error: Exception) -> str:
+    # What the server sent is not quoted: it may hold an answer, and errors are logged.
+    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__

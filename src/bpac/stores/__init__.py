@@ -1,0 +1,37 @@
+"""Stores: where journals are kept, so that a gateway goes on after a crash as if nothing had happened."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+from bpac.errors import SettingsError
+from bpac.stores.memory import MemoryStore
+from bpac.stores.sqlite import SqliteStore
+from bpac.stores.store import Claim, Game, Kept, Store, StoreError, StoreInUse
+
+__all__ = ["Claim", "Game", "Kept", "MemoryStore", "SqliteStore", "Store", "StoreError", "StoreInUse", "open_store"]
+
+
+def open_store(address: str, *, read_only: bool = False) -> Store:
+    """The store at an address.
+
+    Parameters
+    ----------
+    address: ``memory://``, or ``sqlite:///FILE`` (``sqlite:////FILE`` from the root); ``?sync=full`` makes every
+        commit wait for the disk, so that not even a power failure loses an entry.
+    read_only: look into the store of a gateway that may be running.
+
+    >>> open_store("memory://").games()
+    []
+    """
+    parts = urlsplit(address)
+    if address == "memory://":
+        if read_only:
+            raise SettingsError("store: a journal in memory:// ends with its gateway; there is nothing to read")
+        return MemoryStore()
+    if parts.scheme != "sqlite" or parts.netloc or len(parts.path) < 2:
+        raise SettingsError(f"store must be memory:// or sqlite:///FILE, got {address!r}")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    sync = options.pop("sync", "normal")
+    if options or sync not in ("normal", "full"):
+        raise SettingsError(f"store: after the ? only sync=normal or sync=full may stand, got {parts.query!r}")
+    path = parts.path[1:]
+    return SqliteStore.read_only(path) if read_only else SqliteStore(path, wait_for_disk=sync == "full")

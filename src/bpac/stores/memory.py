@@ -1,0 +1,73 @@
+"""A store in memory, for tests and trials: it ends with its process."""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Entry
+from bpac.stores.store import Claim, Game, Kept, StoreError
+
+
+class MemoryStore:
+    """Journals in lists."""
+
+    failure: StoreError | None = None
+
+    def __init__(self) -> None:
+        self.secret = secrets.token_bytes(16)
+        self._games: list[Game] = []
+        self._journals: dict[int, list[Kept]] = {}
+        self._decided: dict[int, list[Decision]] = {}
+        self._snapshots: dict[int, str] = {}
+        self._claims: dict[int, list[Claim]] = {}
+
+    def games(self) -> list[Game]:
+        """Every game, oldest first."""
+        return list(self._games)
+
+    def open_game(self, route: str, segment: str, terms: str) -> Game:
+        """Start a new game."""
+        game = Game(len(self._games) + 1, route, segment, terms)
+        self._games.append(game)
+        self._journals[game.number], self._decided[game.number], self._claims[game.number] = [], [], []
+        return game
+
+    def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Append to a journal, without waiting."""
+        if self.failure is not None:
+            raise self.failure
+        self._journals[game.number].append(Kept(entry, dict(note)))
+        if isinstance(entry, Decision):
+            self._decided[game.number].append(entry)
+
+    async def durable(self) -> None:
+        """Nothing to wait for."""
+
+    def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
+        """The entries of a journal in order, without the first ``after``."""
+        return iter(self._journals[game.number][after:])
+
+    def decision(self, game: Game, step: int) -> Decision | None:
+        """The decision of that step."""
+        decided = self._decided[game.number]
+        return decided[step - 1] if 1 <= step <= len(decided) else None
+
+    def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
+        """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it."""
+        self._snapshots[game.number] = json.dumps(snapshot)
+        self._claims[game.number].append(claim)
+
+    def snapshot(self, game: Game) -> dict[str, Any] | None:
+        """The latest snapshot."""
+        kept: dict[str, Any] | None = json.loads(self._snapshots.get(game.number, "null"))
+        return kept
+
+    def claims(self, game: Game) -> list[Claim]:
+        """All that was claimed, in order."""
+        return list(self._claims[game.number])
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self.failure = StoreError("the store is closed")

@@ -1,0 +1,52 @@
+"""One journal has one writer: a lock that ends with its process, however that ends."""
+
+import os
+from dataclasses import dataclass
+
+from bpac.errors import MissingExtra
+from bpac.stores.store import StoreError, StoreInUse
+
+try:
+    import fcntl
+except ImportError as error:
+    raise MissingExtra("a system with flock (Linux, macOS, BSD)", "gateway") from error
+
+
+@dataclass(slots=True)
+class Ownership:
+    """The right to write to a file, held until ``release`` or the end of the process.
+
+    Parameters
+    ----------
+    path: the file that is owned; the lock stands beside it and is never removed, because another gateway may be
+        waiting on the very file that a removal would make useless.
+    """
+
+    path: str
+    _descriptor: int = -1
+
+    def take(self) -> None:
+        """Become the owner, or ``StoreInUse``."""
+        beside = f"{self.path}.lock"
+        try:
+            descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{beside} cannot be written ({error.strerror}): give the store another place") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.read(descriptor, 40).decode("ascii", "replace").strip() or "unknown"
+            os.close(descriptor)
+            raise StoreInUse(
+                f"{self.path} is in use by another gateway (process {owner}): a journal has one writer, or rounds "
+                "would be counted twice. Stop that gateway, or give this one a store of its own"
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Let others become the owner."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,31 @@
+"""Configurations for tests, and how to wait for what they start."""
+
+import json
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+
+def settings(base_url: str, *, gateway: Any = None, model: Any = None, **route: Any) -> dict[str, Any]:
+    """A configuration with one route, ``homework``, whose two models live on one scripted server."""
+    ours = {"base_url": base_url, "timeout": 5.0, "retries": 0, "backoff": 0.01, **(model or {})}
+    return {
+        "gateway": {"listen": "127.0.0.1:0", "store": "memory://", **(gateway or {})},
+        "models": {"small": {**ours, "model": "draft"}, "large": {**ours, "model": "expert"}},
+        "routes": {"homework": {"draft": "small", "expert": "large", "epsilon": 0.2, **route}},
+    }
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until it is so."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.005)
+
+
+def get_json(url: str) -> Any:
+    """What a page says."""
+    with urllib.request.urlopen(url, timeout=10) as response:
+        return json.load(response)

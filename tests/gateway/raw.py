@@ -1,0 +1,45 @@
+"""Requests byte by byte: what no well-behaved client would send, and clients that leave."""
+
+import http.client
+import json
+import socket
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+CHAT = "/v1/chat/completions"
+
+
+class Got(NamedTuple):
+    """A reply."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Its body."""
+        return json.loads(self.body)
+
+
+def post(url: str, body: Any, path: str = CHAT, headers: Mapping[str, str] | None = None, method: str = "POST") -> Got:
+    """Send a body, be it JSON or not, and read all of the reply."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
+    response = connection.getresponse()
+    got = Got(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+    connection.close()
+    return got
+
+
+def open_chat(url: str, body: Any) -> socket.socket:
+    """Send a request and leave the reply unread; who closes the socket has left."""
+    host, port = url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=20)
+    data = json.dumps(body).encode()
+    head = (
+        f"POST {CHAT} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + data)
+    return connection

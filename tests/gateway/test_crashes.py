@@ -1,0 +1,86 @@
+"""Killed under load and started again: nothing is lost, nothing counts twice, nothing goes uncharged."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from itertools import count, takewhile
+from pathlib import Path
+
+from bpac.gateway.keeper import read_id
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Entry, Resolved
+from bpac.routing.router import Router
+from bpac.stores import open_store
+from bpac.testing import ScriptedServer
+from tests.gateway.configured import get_json
+from tests.gateway.law import KnownPair, Question, Seen, crowd
+from tests.gateway.serving import Process
+
+KILLS = int(os.environ.get("BPAC_KILLS", "10"))
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """Every answer a client saw has its decision in the journal; after each restart the state is the fold."""
+    rng = random.Random(11)
+    seen: list[Seen] = []
+    numbers = count()
+    with ScriptedServer(KnownPair(delay=0.002, delay_of_loss=0.05)) as models:
+        gateway = Process(tmp_path, models.base_url)
+        for _ in range(KILLS):
+            gateway.start()
+            _check_restarted(gateway)
+            stop = threading.Event()
+            load = threading.Thread(target=_ask_until, args=(stop, gateway.url, numbers, seen))
+            load.start()
+            threading.Event().wait(rng.uniform(0.05, 0.6))
+            assert gateway.end(signal.SIGKILL) == -signal.SIGKILL
+            stop.set()
+            load.join()
+        gateway.start()
+        _check_restarted(gateway)
+        assert gateway.end(signal.SIGTERM) in (0, -signal.SIGTERM)
+        gateway.close()
+    entries, secret = _journal(gateway)
+    decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
+    assert list(decided) == list(range(1, len(decided) + 1))
+    steps = set()
+    for answer in seen:
+        named = read_id(answer.headers["x-bpac-decision"], secret)
+        assert named is not None
+        decision = decided[named[1]]
+        assert float(answer.headers["x-bpac-uncertainty"]) == decision.uncertainty
+        assert answer.kept == decision.serve_draft
+        steps.add(decision.step)
+    assert len(steps) == len(seen) > 5 * KILLS
+    resolved = [entry.step for entry in entries if isinstance(entry, Resolved)]
+    assert len(set(resolved)) == len(resolved)
+    assert set(resolved) == {step for step, decision in decided.items() if decision.call_expert}
+
+
+def _ask_until(stop: threading.Event, url: str, numbers: Iterator[int], seen: list[Seen]) -> None:
+    questions = map(Question, takewhile(lambda _: not stop.is_set(), numbers))
+    asyncio.run(crowd(url, questions, 16, seen))
+
+
+def _journal(gateway: Process) -> tuple[list[Entry], bytes]:
+    store = open_store(gateway.store, read_only=True)
+    (game,) = store.games()
+    entries = [kept.entry for kept in store.entries(game)]
+    store.close()
+    return entries, store.secret
+
+
+def _check_restarted(gateway: Process) -> None:
+    """The state is that of the journal; rounds that the crash cut off are given up, and so stay charged."""
+    (reported,) = get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
+    entries, _ = _journal(gateway)
+    router = Router.rebuild(entries)
+    folded = json.loads(json.dumps(router.summary()))
+    assert {name: reported[name] for name in folded} == folded
+    assert router.owed == ()
+    unknown = [entry for entry in entries if isinstance(entry, Resolved) and entry.loss is None]
+    assert reported["forfeits"] == ({"restart": len(unknown)} if unknown else {})

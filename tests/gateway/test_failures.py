@@ -1,0 +1,216 @@
+"""When models, graders or callers fail: what is answered, and what is counted."""
+
+from typing import Any
+
+import pytest
+
+from bpac.testing import SILENCE, Reply, Request, in_turn
+from tests.gateway.configured import wait_for
+from tests.gateway.raw import open_chat, post
+from tests.gateway.running import MESSAGES, Running, pair
+
+ASK = {"model": "homework", "messages": MESSAGES}
+DRAFT, EXPERT = Reply("41", probability=0.8), Reply("42", reasoning="six times seven")
+BROKEN = {
+    "busy": Reply("busy", status=500),
+    "garbage": Reply(raw=b"<html>"),
+    "nothing": Reply(raw=b""),
+    "empty object": Reply(raw=b"{}"),
+    "no JSON number": Reply(raw=b'{"choices": [{"message": {"content": NaN}}]}'),
+    "cut": Reply("a b c d", cut=1),
+    "redirect": Reply("elsewhere", status=302, headers={"Location": "http://127.0.0.1:9"}),
+    "silent": SILENCE,
+}
+STREAMS = pytest.mark.parametrize("stream", [False, True])
+
+
+@STREAMS
+@pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 8}])
+@pytest.mark.parametrize("failure", [*BROKEN, "no log-probabilities", "refused"])
+def test_a_draft_that_fails(failure: str, stream: bool, score: Any) -> None:
+    """The expert answers, in a round of uncertainty 1 that owes nothing."""
+    more = {"no log-probabilities": Reply("41", logprobs=False), "refused": Reply("no", status=400)}
+    model = {"timeout": 0.5} if failure == "silent" else {}
+    with Running(pair((BROKEN | more)[failure], EXPERT), model=model, score=score) as (gateway, _):
+        got = post(gateway.url, ASK | {"stream": stream})
+        assert got.status == 200
+        assert b"42" in got.body
+        assert got.headers["x-bpac-answered-by"] == "expert"
+        assert got.headers["x-bpac-uncertainty"] == "1.0"
+        assert got.headers["x-bpac-unscored"] == ("no-score" if "log-prob" in failure else "draft-failed")
+        gateway.idle()
+        status = gateway.status()
+        assert (status["steps"], status["owed"], status["forfeits"]) == (1, 0, {})
+
+
+@STREAMS
+@pytest.mark.parametrize("failure", BROKEN)
+def test_an_expert_that_fails(failure: str, stream: bool) -> None:
+    """An error in OpenAI's words after the retries, or, in the middle of a stream, as its last event: loss 1."""
+    model = {"timeout": 0.5} if failure == "silent" else {}
+    with Running(pair(DRAFT, BROKEN[failure]), model=model) as (gateway, models):
+        got = post(gateway.url, ASK | {"stream": stream})
+        if failure == "cut" and stream:
+            assert got.status == 200
+            assert b'"code":"upstream_failed"' in got.body
+            assert b"[DONE]" not in got.body
+        else:
+            assert got.status == 502
+            assert got.json["error"]["type"] == "upstream_error"
+            assert "127.0.0.1" not in got.json["error"]["message"]
+        gateway.idle()
+        status = gateway.status()
+        assert (status["steps"], status["owed"], status["forfeits"]) == (1, 0, {"expert failed": 1})
+        assert [request.body["model"] for request in models.requests] == ["draft", "expert"]
+
+
+def test_a_failure_is_tried_again() -> None:
+    """As often as the model's settings say."""
+    with Running(pair(DRAFT, in_turn(*[BROKEN["busy"]] * 3, EXPERT)), model={"retries": 2}) as (gateway, models):
+        assert post(gateway.url, ASK).status == 200
+        assert len(models.requests) == 4
+
+
+def test_the_draft_without_a_score_in_the_place_of_an_expert_that_fails() -> None:
+    """The same: it counts as loss 1."""
+    with Running(pair(Reply("41", logprobs=False), BROKEN["busy"]), on_expert_failure="draft") as (gateway, _):
+        got = post(gateway.url, ASK)
+        assert (got.headers["x-bpac-fallback"], got.headers["x-bpac-unscored"]) == ("expert-failed", "no-score")
+        assert gateway.status()["certificate"]["upper"] == 1.0
+
+
+@STREAMS
+@pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 1}])
+def test_the_draft_in_the_place_of_an_expert_that_fails(stream: bool, score: Any) -> None:
+    """Where the operator chose so: the draft, a header that says so, and a certificate that counts it as loss 1."""
+    options = {"on_expert_failure": "draft", "score": score}
+    with Running(pair(DRAFT, BROKEN["busy"]), **options) as (gateway, _):
+        got = post(gateway.url, ASK | {"stream": stream})
+        assert got.status == 200
+        assert b"41" in got.body
+        assert got.headers["x-bpac-answered-by"] == "draft"
+        assert got.headers["x-bpac-fallback"] == "expert-failed"
+        gateway.idle()
+        status = gateway.status()
+        assert status["forfeits"] == {"expert failed": 1}
+        assert status["certificate"]["upper"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "judge", [Reply("no idea"), Reply("busy", status=500), Reply("no", status=400), Reply(raw=b"x")]
+)
+def test_a_grader_that_fails(judge: Reply) -> None:
+    """The answer is served all the same; the loss is unknown, and so counts as 1."""
+
+    def script(request: Request) -> Reply:
+        if "<answer>" in request.question:
+            return judge
+        return DRAFT if request.body["model"] == "draft" else EXPERT
+
+    with Running(script, loss={"name": "judge", "judge": "large", "attempts": 1}) as (gateway, _):
+        assert post(gateway.url, ASK).json["choices"][0]["message"]["content"] == "42"
+        gateway.idle()
+        status = gateway.status()
+        assert (status["owed"], status["forfeits"]) == (0, {"grader failed": 1})
+
+
+def test_a_judge_that_judges() -> None:
+    """Its marks make the loss, and its tokens are on the bill."""
+
+    def script(request: Request) -> Reply:
+        if "<answer>" in request.question:
+            return Reply("7" if "41" in request.question else "8")
+        return DRAFT if request.body["model"] == "draft" else EXPERT
+
+    with Running(script, loss={"name": "judge", "judge": "large"}) as (gateway, _):
+        post(gateway.url, ASK)
+        gateway.idle()
+        status = gateway.status()
+        assert (status["owed"], status["forfeits"]) == (0, {})
+        assert status["savings"]["judge_tokens"] == 2
+
+
+def test_an_outcome_that_does_not_come_in_time() -> None:
+    """The deadline gives it up; the answer is not held up by it, and a late outcome is still taken."""
+    with Running(pair(DRAFT, Reply("42", delay=2.5)), deadline=0.2) as (gateway, _):
+        answer = open_chat(gateway.url, ASK)
+        wait_for(lambda: gateway.status()["forfeits"] == {"deadline": 1})
+        assert b"42" in answer.recv(65536)
+        answer.close()
+        gateway.idle()
+        assert gateway.status()["owed"] == 0
+
+
+@pytest.mark.parametrize("explore", ["serve", "shadow"])
+@STREAMS
+def test_a_caller_who_leaves_while_the_expert_answers(explore: str, stream: bool) -> None:
+    """The audit still finishes: the round gets its outcome."""
+    with Running(pair(DRAFT, Reply("42", delay=0.4, pause=0.05)), explore=explore) as (gateway, models):
+        caller = open_chat(gateway.url, ASK | {"stream": stream})
+        wait_for(lambda: len(models.requests) == 2)
+        caller.close()
+        gateway.idle()
+        status = gateway.status()
+        assert (status["steps"], status["owed"], status["forfeits"]) == (1, 0, {})
+        assert models.hang_ups == 0
+
+
+@STREAMS
+@pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 8}])
+def test_a_caller_who_leaves_before_the_draft_is_there(stream: bool, score: Any) -> None:
+    """The draft is cancelled, and there never was a round."""
+    with Running(pair(Reply("41", delay=5.0), EXPERT), score=score) as (gateway, models):
+        caller = open_chat(gateway.url, ASK | {"stream": stream})
+        wait_for(lambda: len(models.requests) == 1)
+        caller.close()
+        wait_for(lambda: models.hang_ups == 1, 2.0)
+        gateway.idle()
+        assert gateway.status()["steps"] == 0
+
+
+@STREAMS
+def test_a_caller_who_leaves_an_answer_that_nobody_grades(stream: bool) -> None:
+    """The call of the expert is cancelled: nothing would be learnt from it, and nothing was served."""
+    with Running(pair(DRAFT, Reply("42", delay=5.0))) as (gateway, models):
+        caller = open_chat(gateway.url, ASK | {"stream": stream, "n": 2})
+        wait_for(lambda: len(models.requests) == 1)
+        caller.close()
+        wait_for(lambda: models.hang_ups == 1, 2.0)
+        gateway.idle()
+        assert gateway.status()["steps"] == 0
+
+
+@STREAMS
+def test_what_both_models_refuse(stream: bool) -> None:
+    """It is no round, or a flood of such requests would pass for harmless traffic."""
+    with Running(pair(Reply("no", status=400), Reply("no such thing", status=400))) as (gateway, _):
+        got = post(gateway.url, ASK | {"stream": stream})
+        assert (got.status, got.json["error"]["message"]) == (400, "no such thing")
+        gateway.idle()
+        assert gateway.status()["steps"] == 0
+
+
+def test_too_many_at_once() -> None:
+    """Those beyond the limit are asked to come back, before anything is decided for them."""
+    with Running(pair(Reply("41", delay=0.5), EXPERT), gateway={"max_in_flight": 2}) as (gateway, models):
+        callers = [open_chat(gateway.url, ASK) for _ in range(2)]
+        wait_for(lambda: len(models.requests) == 2)
+        got = post(gateway.url, ASK)
+        assert (got.status, got.headers["retry-after"]) == (429, "1")
+        assert got.json["error"]["type"] == "rate_limit_error"
+        for caller in callers:
+            assert b"200 OK" in caller.recv(65536)
+            caller.close()
+        gateway.idle()
+        assert gateway.status()["steps"] == 2
+
+
+def test_a_store_that_fails() -> None:
+    """Nothing more is answered, and readiness says so."""
+    with Running(pair(DRAFT, EXPERT)) as (gateway, _):
+        gateway.service.store.close()
+        got = post(gateway.url, ASK)
+        assert got.status == 503
+        assert got.json["error"]["code"] == "store_failed"
+        assert post(gateway.url, b"", "/readyz", method="GET").status == 503
+        assert post(gateway.url, b"", "/healthz", method="GET").status == 200

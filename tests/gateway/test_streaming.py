@@ -1,0 +1,124 @@
+"""Streams that feel native: when their first byte comes, and what flows behind it."""
+
+import http.client
+import json
+import time
+from typing import Any
+
+import pytest
+
+from bpac.testing import Reply
+from tests.gateway.configured import wait_for
+from tests.gateway.raw import CHAT, open_chat, post
+from tests.gateway.running import MESSAGES, Running, pair
+
+ASK = {"model": "homework", "messages": MESSAGES, "stream": True}
+LONG = Reply(" ".join(["word"] * 60), probability=0.8, pause=0.02)
+PREFIX = {"name": "mean_token_probability", "first_tokens": 16}
+
+
+def arrivals(url: str) -> tuple[list[float], str]:
+    """When each event came, in seconds, and all the text."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+    started = time.monotonic()
+    connection.request("POST", CHAT, json.dumps(ASK))
+    response = connection.getresponse()
+    times, text = [], ""
+    for line in response:
+        if line.startswith(b"data: {"):
+            times.append(time.monotonic() - started)
+            delta = json.loads(line[6:])["choices"][0]["delta"]
+            text += delta.get("content") or ""
+    connection.close()
+    return times, text
+
+
+def test_an_accepted_draft_flows_before_it_is_finished() -> None:
+    """With a score of the first 16 tokens, the first byte comes when they are there, and the rest as it is written."""
+    with Running(pair(LONG, Reply("42")), policy="never", score=PREFIX) as (gateway, _):
+        times, text = arrivals(gateway.url)
+        assert text == LONG.text
+        # Sixteen tokens take 0.32 s, all sixty 1.2 s.
+        assert times[0] < 0.8 < times[-1]
+        assert times[-1] - times[0] > 0.5
+
+
+def test_a_whole_answer_score_waits_for_the_whole_draft() -> None:
+    """The draft is buffered until it is accepted, and then sent in chunks."""
+    with Running(pair(Reply(LONG.text, delay=0.3), Reply("42")), policy="never") as (gateway, _):
+        times, text = arrivals(gateway.url)
+        assert text == LONG.text
+        assert times[0] > 0.3
+        assert len(times) > 5
+
+
+def test_the_expert_flows_straight_through() -> None:
+    """Its first byte comes long before its last, thoughts included."""
+    expert = Reply(LONG.text, reasoning="hm", pause=0.02)
+    with Running(pair(Reply("41"), expert), policy="always") as (gateway, _):
+        times, text = arrivals(gateway.url)
+        assert text == LONG.text
+        assert times[-1] - times[0] > 0.5
+
+
+def test_a_shadow_audit_keeps_nobody_waiting() -> None:
+    """The draft comes at once, though the expert takes its time behind it."""
+    options: dict[str, Any] = {"explore": "shadow", "epsilon": 0.5}
+    with Running(pair(Reply("42"), Reply("42")), **options) as (gateway, models):
+        # Drafts without a loss, until some threshold is certified.
+        while post(gateway.url, ASK | {"stream": False}).headers["x-bpac-answered-by"] == "expert":
+            gateway.idle()
+        models.script = pair(Reply("42"), Reply("42", delay=1.0))
+        for _ in range(60):
+            started = time.monotonic()
+            assert post(gateway.url, ASK).headers["x-bpac-answered-by"] == "draft"
+            assert time.monotonic() - started < 0.9
+            if gateway.service.busy:
+                break
+        assert gateway.service.busy
+        gateway.idle()
+        assert gateway.status()["owed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("on_takeover", "hang_ups", "forfeits"), [("finish", 0, {}), ("cancel", 1, {"draft failed": 1})]
+)
+def test_a_draft_that_the_expert_takes_over(on_takeover: str, hang_ups: int, forfeits: Any) -> None:
+    """It is finished for the grader; or cancelled, if the operator would rather save its tokens, and loses 1."""
+    options = {"policy": "always", "score": PREFIX, "on_takeover": on_takeover}
+    with Running(pair(LONG, Reply("42")), **options) as (gateway, models):
+        assert b"42" in post(gateway.url, ASK).body
+        gateway.idle()
+        wait_for(lambda: models.hang_ups == hang_ups, 2.0)
+        status = gateway.status()
+        assert (status["owed"], status["forfeits"]) == (0, forfeits)
+
+
+def test_a_caller_who_leaves_a_kept_draft() -> None:
+    """The upstream draft is cancelled: it was kept, and nobody will grade it."""
+    with Running(pair(LONG, Reply("42")), policy="never", score=PREFIX) as (gateway, models):
+        caller = open_chat(gateway.url, ASK)
+        assert b"200 OK" in caller.recv(1000)
+        caller.close()
+        wait_for(lambda: models.hang_ups == 1, 2.0)
+        gateway.idle()
+        assert gateway.status()["steps"] == 1
+
+
+def test_a_draft_that_breaks_off_after_its_beginning() -> None:
+    """The caller is told in the stream; the round was decided on the beginning, and stays as it is."""
+    broken = Reply(LONG.text, probability=0.8, cut=30)
+    with Running(pair(broken, Reply("42")), policy="never", score=PREFIX) as (gateway, _):
+        got = post(gateway.url, ASK)
+        assert got.status == 200
+        assert b'"code":"upstream_failed"' in got.body
+        assert b"[DONE]" not in got.body
+        gateway.idle()
+        assert gateway.status()["steps"] == 1
+
+
+def test_a_short_draft_is_scored_as_it_is() -> None:
+    """A draft with fewer tokens than the score looks at has the score of all of them."""
+    with Running(pair(Reply("4 2", probability=0.75), Reply("42")), policy="never", score=PREFIX) as (gateway, _):
+        got = post(gateway.url, ASK)
+        assert float(got.headers["x-bpac-uncertainty"]) == pytest.approx(0.25)

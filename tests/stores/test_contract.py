@@ -1,0 +1,98 @@
+"""What every store must do."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bpac.routing.journal import Resolved
+from bpac.routing.router import Router
+from bpac.stores import MemoryStore, SqliteStore, Store, StoreError
+from tests.stores.journals import claim, play
+
+Open = Callable[[], Store]
+
+
+@pytest.fixture(params=["memory", "sqlite", "sqlite, waiting for the disk"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Each kind of store, empty."""
+    kept: Store
+    if request.param == "memory":
+        kept = MemoryStore()
+    else:
+        kept = SqliteStore(str(tmp_path / "bpac.db"), wait_for_disk="disk" in request.param)
+    yield kept
+    kept.close()
+
+
+def test_what_is_appended_is_read_back_in_order(store: Store) -> None:
+    """The entries, their notes and every bit of their numbers come back, from the beginning or from any place."""
+    game, written, _ = play(store, 300)
+    asyncio.run(store.durable())
+    kept = list(store.entries(game))
+    assert [entry for entry, _ in kept] == written
+    assert [note for _, note in kept] == [{}] + [{"at": 1.5}] * (len(written) - 1)
+    assert [entry for entry, _ in store.entries(game, after=123)] == written[123:]
+
+
+def test_a_router_goes_on_where_it_stopped(store: Store) -> None:
+    """The journal, or a snapshot and the rest of it, give the same state."""
+    game, written, router = play(store, 300)
+    snapshot = router.snapshot()
+    store.save_snapshot(game, snapshot, claim(router, len(written)))
+    asyncio.run(store.durable())
+    assert store.snapshot(game) == snapshot
+    whole = Router.rebuild(kept.entry for kept in store.entries(game))
+    rest = Router.rebuild((kept.entry for kept in store.entries(game, len(written))), snapshot=store.snapshot(game))
+    assert whole.snapshot() == rest.snapshot() == snapshot
+    assert store.claims(game) == [claim(router, len(written))]
+
+
+def test_games_are_kept_apart(store: Store) -> None:
+    """Entries of several games may be mixed; each reads back its own."""
+    one, first, _ = play(store, 20, "one")
+    other, second, _ = play(store, 30, "other")
+    store.append(one, Resolved(2, None, "late"), {})
+    asyncio.run(store.durable())
+    assert store.games() == [one, other]
+    assert [kept.entry for kept in store.entries(one)] == [*first, Resolved(2, None, "late")]
+    assert [kept.entry for kept in store.entries(other)] == second
+    assert store.snapshot(one) is None
+    assert store.claims(one) == []
+
+
+def test_a_decision_is_found_by_its_step(store: Store) -> None:
+    """Steps that were never decided are not."""
+    game, written, _ = play(store, 50)
+    asyncio.run(store.durable())
+    decided = [entry for entry in written if getattr(entry, "propensity", None) is not None]
+    assert [store.decision(game, step) for step in range(1, 51)] == decided
+    assert store.decision(game, 0) is None
+    assert store.decision(game, 51) is None
+
+
+def test_many_wait_at_once(store: Store) -> None:
+    """Each waits for its own entries only as long as it must, and all are let go."""
+
+    async def run() -> None:
+        game = store.open_game("homework", "", "{}")
+        router = Router(0.1, journal=lambda entry: store.append(game, entry, {}))
+
+        async def ask() -> None:
+            for _ in range(20):
+                step = router.decide(0.5).step
+                await store.durable()
+                assert store.decision(game, step) is not None
+
+        await asyncio.gather(*(ask() for _ in range(32)))
+
+    asyncio.run(run())
+
+
+def test_a_closed_store_takes_nothing(store: Store) -> None:
+    """Neither silently nor later."""
+    game, _, _ = play(store, 1)
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.append(game, Resolved(1, 0.0), {})

@@ -1,0 +1,134 @@
+"""What only a file can do: be owned, outlive its process, and fail."""
+
+import asyncio
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bpac.errors import SettingsError
+from bpac.routing.decision import Decision
+from bpac.routing.router import Router
+from bpac.stores import SqliteStore, StoreError, StoreInUse, open_store
+from bpac.stores.migrations import MIGRATIONS
+from tests.stores.journals import play
+
+
+def test_two_gateways_on_one_file(tmp_path: Path) -> None:
+    """The second refuses and says why, also by another name of the file; when the first is gone it may start."""
+    path = tmp_path / "bpac.db"
+    (tmp_path / "link.db").symlink_to(path)
+    first = SqliteStore(str(path))
+    for name in ("bpac.db", "link.db"):
+        with pytest.raises(StoreInUse, match=r"in use by another gateway \(process \d+\): a journal has one writer"):
+            SqliteStore(str(tmp_path / name))
+    first.close()
+    SqliteStore(str(path)).close()
+
+
+def test_readers_do_not_disturb(tmp_path: Path) -> None:
+    """A store can be read while its gateway writes; a reader can write nothing."""
+    address = f"sqlite:///{tmp_path / 'bpac.db'}"
+    store = open_store(address)
+    game, written, _ = play(store, 10)
+    asyncio.run(store.durable())
+    reader = open_store(address, read_only=True)
+    assert [kept.entry for kept in reader.entries(game)] == written
+    assert reader.secret == store.secret
+    with pytest.raises(StoreError, match="read only"):
+        reader.open_game("other", "", "{}")
+    reader.close()
+    store.close()
+
+
+def test_killed_again_and_again(tmp_path: Path) -> None:
+    """Nothing that was reported durable is lost, and what is there is a journal without gaps."""
+    address = f"sqlite:///{tmp_path / 'bpac.db'}"
+    rng = random.Random(5)
+    seen = 0
+    for _ in range(6):
+        child = subprocess.Popen(
+            [sys.executable, "-m", "tests.stores.journals", address], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        for _ in range(rng.randint(1, 60)):
+            seen = max(seen, int(child.stdout.readline()))
+        child.send_signal(signal.SIGKILL)
+        rest = child.stdout.read().split("\n")[:-1]
+        child.wait()
+        child.stdout.close()
+        seen = max([seen, *map(int, rest)])
+        store = open_store(address)
+        (game,) = store.games()
+        entries = [kept.entry for kept in store.entries(game)]
+        store.close()
+        steps = [entry.step for entry in entries if isinstance(entry, Decision)]
+        assert steps == list(range(1, len(steps) + 1))
+        assert len(steps) >= seen
+        assert len(Router.rebuild(entries).owed) == len(steps)
+
+
+def test_a_write_that_fails_stops_the_store(tmp_path: Path) -> None:
+    """Those who wait hear of it, nothing is taken afterwards, and nothing of the failed commit is kept."""
+    path = str(tmp_path / "bpac.db")
+    store = SqliteStore(path)
+    game, written, _ = play(store, 3)
+    asyncio.run(store.durable())
+    thief = sqlite3.connect(path)
+    thief.execute("INSERT INTO entries VALUES (?, ?, NULL, '{}', '{}')", (game.number, len(written) + 1))
+    thief.commit()
+    thief.close()
+
+    async def run() -> None:
+        store.append(game, written[-1], {})
+        with pytest.raises(StoreError, match=r"failed .* until the gateway is restarted"):
+            await store.durable()
+        with pytest.raises(StoreError, match="failed"):
+            store.append(game, written[-1], {})
+        with pytest.raises(StoreError, match="failed"):
+            await store.durable()
+
+    asyncio.run(run())
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("CREATE TABLE recipes (name TEXT)", "another program"),
+        (f"PRAGMA application_id = {0x62706163}; PRAGMA user_version = {len(MIGRATIONS) + 1}", "upgrade bpac"),
+    ],
+)
+def test_files_that_are_not_ours(tmp_path: Path, script: str, said: str) -> None:
+    """A database of another program or a newer version is refused and stays as it was, and can be tried again."""
+    path = tmp_path / "bpac.db"
+    with sqlite3.connect(path) as other:
+        other.executescript(script)
+    other.close()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=said):
+            SqliteStore(str(path))
+
+
+def test_no_database_at_all(tmp_path: Path) -> None:
+    """A text file, a place that cannot be written and a missing file are refused in words."""
+    (tmp_path / "text.db").write_text("not a database, but long enough to be looked at as if it were one" * 20)
+    with pytest.raises(StoreError, match="cannot be used as a store"):
+        SqliteStore(str(tmp_path / "text.db"))
+    with pytest.raises(StoreError, match="give the store another place"):
+        SqliteStore(str(tmp_path / "missing" / "bpac.db"))
+    with pytest.raises(StoreError, match="cannot be"):
+        open_store(f"sqlite:///{tmp_path / 'nothing.db'}", read_only=True)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "bpac.db", "sqlite://", "sqlite:///", "mysql://x/y", "sqlite:///a?sync=maybe", "sqlite:///a?b=c"]
+)
+def test_addresses_that_mean_nothing(address: str) -> None:
+    """Each is refused and says what is allowed."""
+    with pytest.raises(SettingsError, match="store"):
+        open_store(address)
