@@ -18,6 +18,9 @@
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it said no, and would again: a status 4xx
         - ``Unavailable``: it failed, even after retries
+    - ``StoreError`` (``bpac.stores``): a store cannot be used, or failed and takes nothing more
+        - ``StoreInUse``: another gateway writes to it
+    - ``BadRequest`` (``bpac.gateway``): a request that cannot be answered
     - ``MissingExtra``: an optional dependency is not installed
 
 Whoever raises one of these has changed nothing before.
