@@ -225,7 +225,7 @@ def test_the_orderings_of_the_paper(tmp_path: Path) -> None:
     """O-naive violates, Hoeffding nearly always asks, offline PAC fails under shift, adaptive beats fixed."""
     names = ("baselines-mmlu-pro-like", "baselines-bbh-like", "shift", "bets", "exploration", "delays", "scores")
     studies = [Comparison(named_experiment(name)) for name in names]
-    arrays = iter(run_tasks([task for study in studies for task in study.tasks()], 20, tmp_path, ONE_PROCESS))
+    arrays = iter(run_tasks([task for study in studies for task in study.tasks()], 12, tmp_path, ONE_PROCESS))
     results = {study.name: [Outcome.of(task, next(arrays)) for task in study.tasks()] for study in studies}
 
     def figures(name: str, metric: str, outcomes: list[Outcome] | None = None) -> dict[str, float]:

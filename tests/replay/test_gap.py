@@ -44,14 +44,14 @@ def share_closed(table: Table, epsilon: float, runs: int) -> tuple[float, float]
 
 def test_the_gap_on_built_in_streams() -> None:
     """At the paper's length at least 40 % of the gap is closed on average, and nowhere less than 20 %."""
-    shares = [share_closed(builtin_table(name), 0.08, 100)[0] for name in BENCHMARKS]
+    shares = [share_closed(builtin_table(name), 0.08, 60)[0] for name in BENCHMARKS]
     assert np.mean(shares) >= 0.4
     assert min(shares) >= 0.2
 
 
 def test_the_gap_on_long_streams() -> None:
     """At 40,000 rounds at least 60 % of the gap is closed on average."""
-    assert np.mean([share_closed(builtin_table(name, rows=40_000), 0.08, 12)[0] for name in BENCHMARKS]) >= 0.6
+    assert np.mean([share_closed(builtin_table(name, rows=40_000), 0.08, 8)[0] for name in BENCHMARKS]) >= 0.6
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.08])
@@ -63,7 +63,7 @@ def test_the_gap_on_real_tables(epsilon: float) -> None:
     shares = []
     for file in files:
         table = read_table(file)
-        share, more = share_closed(table, epsilon, 20 if len(table) > 2000 else 200)
+        share, more = share_closed(table, epsilon, 12 if len(table) > 2000 else 200)
         shares.append(share)
         assert more < (0.0 if len(table) > 2000 else 0.02), file.name
     assert np.mean(shares) >= 0.4

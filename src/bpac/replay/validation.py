@@ -77,11 +77,17 @@ class Validation:
         epsilon = router.settings.epsilon
         audits: dict[int, Decision] = {}
         highest, served, calls, broken = 0.0, 0.0, 0, False
+        # Between two rounds nothing can go wrong with a certificate unless a loss was served or an outcome moved it.
+        step, stirred = 0, False
         for event in delayed(zip(uncertainties, losses, strict=True), self.delay, rng):
             if isinstance(event, Answered):
                 if audit := audits.pop(event.step, None):
                     settle(router, audit, event.loss)
+                    stirred = stirred or event.loss != 0.0 or event.step < step
                 continue
+            if stirred and self.promise == "certificate" and not broken:
+                broken = _missed(router, served)
+            stirred = False
             step, uncertainty = event
             loss = losses[step - 1]
             if self.crash_every and step % self.crash_every == 0:
@@ -93,14 +99,13 @@ class Validation:
             highest = max(highest, decision.threshold)
             if decision.serve_draft and loss > 0.0:
                 served += loss
+                stirred = True
                 broken = broken or (self.promise == "served" and served > epsilon * step)
             if decision.call_expert:
                 calls += 1
                 audits[step] = decision
-            if self.promise == "certificate" and decision.threshold > 0.0 and not broken:
-                certificate = router.certificate()
-                # The bounds are solved for numerically; a millionth of a loss is no miss.
-                broken = not certificate.lower - 1e-6 <= served <= certificate.upper + 1e-6
+        if stirred and self.promise == "certificate" and not broken:
+            broken = _missed(router, served)
         if self.promise == "threshold":
             # Risk never falls with the threshold, so the highest one tells.
             broken = router.settings.terms.kept_share * self.law.risk(highest) > epsilon + 1e-12
@@ -112,6 +117,12 @@ class Validation:
         parallel = joblib.Parallel(n_jobs=workers, batch_size="auto", return_as="generator")
         results: Any = parallel(joblib.delayed(self.stream)(seed + number) for number in range(streams))
         return list(tqdm(results, total=streams, desc="streams", unit="stream", leave=False, mininterval=0.5))
+
+
+def _missed(router: Router, served: float) -> bool:
+    certificate = router.certificate()
+    # The bounds are solved for numerically; a millionth of a loss is no miss.
+    return not certificate.lower - 1e-6 <= served <= certificate.upper + 1e-6
 
 
 def upper_95(violations: int, streams: int) -> float:
