@@ -86,9 +86,10 @@ class Route:
         self.game.decided(decision)
         learner = self._learner
         if learner is not None:  # what its ``decided`` does, without the call
-            learner.recent.append(uncertainty)
+            recent = learner.recent
+            recent.append(uncertainty)
             learner.audits += least_propensity
-            if len(learner.recent) >= learner.pause:
+            if len(recent) >= learner.pause:
                 learner.look(threshold)
                 self._set_steady()
         if serve_draft:
