@@ -11,7 +11,8 @@ from bpac.betting.numbers import positive, whole
 from bpac.errors import SettingsError
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.route_settings import RouteSettings
-from bpac.gateway.tables import Section, secret
+from bpac.gateway.tables import Section
+from bpac.models.fields import secret
 
 
 @dataclass(frozen=True, slots=True)

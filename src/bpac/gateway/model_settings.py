@@ -7,7 +7,8 @@ from typing import Any
 
 from bpac.betting.numbers import positive, whole
 from bpac.errors import SettingsError
-from bpac.gateway.tables import Section, secret
+from bpac.gateway.tables import Section
+from bpac.models.fields import secret
 
 
 @dataclass(frozen=True, slots=True)

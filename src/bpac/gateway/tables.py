@@ -1,10 +1,10 @@
 """Reading configuration tables: every key is known or refused, and every mistake is named by its path."""
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from bpac.errors import InputError, SettingsError
+from bpac.models.fields import secret
 
 T = TypeVar("T")
 _MISSING: Any = object()
@@ -90,16 +90,6 @@ _KINDS: dict[type, str] = {
     list: "a list",
     dict: "a table",
 }
-
-
-def secret(value: str, path: str) -> str:
-    """A text, or what the environment variable ``env:NAME`` holds."""
-    if not value.startswith("env:"):
-        return value
-    found = os.environ.get(value.removeprefix("env:"), "").strip()
-    if not found:
-        raise SettingsError(f"{path} is {value}, but that environment variable is not set or empty")
-    return found
 
 
 def at(path: str, make: Callable[[], T]) -> T:

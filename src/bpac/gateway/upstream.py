@@ -12,7 +12,8 @@ from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
 from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.pieces import Event
-from bpac.models.retrying import Failed, Patience, requested_wait
+from bpac.models.fields import merged
+from bpac.models.retrying import LATER, Failed, Patience, begun, requested_wait
 from bpac.models.streams import Events
 
 try:
@@ -20,8 +21,6 @@ try:
 except ImportError as error:
     raise MissingExtra("aiohttp", "gateway") from error
 
-# Statuses below 500 that say "later", not "no".
-LATER = frozenset({408, 409, 425, 429})
 # Longer than any error a server writes in earnest.
 LONGEST_ERROR = 2**20
 # Seconds that a server may take to end a stream after saying that it has ended.
@@ -83,7 +82,8 @@ class Upstream:
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[list[Event], None]:
         """The pieces of an answer, as many at a time as come at once; ``PassedOn`` or ``Unavailable`` if none come."""
-        first, rest = await self._tried(partial(self._open, self._request(body)))
+        request = self._request(body)
+        first, rest = await self._tried(lambda: begun(self._events(request)))
         async with aclosing(rest):
             yield first
             try:
@@ -115,13 +115,6 @@ class Upstream:
             return read_completion(data)
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError, ValueError, RecursionError) as error:
             raise Failed(_described(error)) from error
-
-    async def _open(self, request: bytes) -> tuple[list[Event], AsyncGenerator[list[Event], None]]:
-        events = self._events(request)
-        try:
-            return await anext(events), events
-        except StopAsyncIteration:
-            raise Failed("a stream without a piece") from None
 
     async def _events(self, request: bytes) -> AsyncGenerator[list[Event], None]:
         reader, ended, finished = Events(), False, False
@@ -169,19 +162,6 @@ def new_session() -> aiohttp.ClientSession:
     # No limit of its own, because waiting for a free connection would count as the server's silence; and no cookies,
     # which would carry what one caller was given to the next.
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar())
-
-
-def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, objects within objects included; ``over`` wins.
-
-    >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
-    {'a': {'b': 1, 'c': 3}}
-    """
-    both = {**under, **over}
-    for name in under.keys() & over.keys():
-        if isinstance(under[name], Mapping) and isinstance(over[name], Mapping):
-            both[name] = merged(under[name], over[name])
-    return both
 
 
 async def _read_out(response: aiohttp.ClientResponse) -> None:

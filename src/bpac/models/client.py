@@ -1,7 +1,6 @@
 """A client of any server that speaks the OpenAI protocol."""
 
 import json
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field
@@ -12,7 +11,8 @@ from typing import Any, Self
 from bpac.answer import Answer
 from bpac.betting.numbers import positive
 from bpac.errors import AnswerError, MissingExtra, Refused, SettingsError, Unavailable
-from bpac.models.retrying import Failed, Patience, requested_wait
+from bpac.models.fields import merged, secret
+from bpac.models.retrying import LATER, Failed, Patience, begun, requested_wait
 from bpac.models.streams import Events, Piece
 
 try:
@@ -21,9 +21,6 @@ except ImportError as error:
     raise MissingExtra("aiohttp", "models") from error
 
 Messages = Sequence[Mapping[str, Any]]
-
-# Statuses below 500 that say "later", not "no": timeout, conflict (a model being loaded), too early, too many.
-LATER = frozenset({408, 409, 425, 429})
 
 
 @dataclass(eq=False, slots=True)
@@ -65,9 +62,9 @@ class ModelClient:
         self.base_url = self.base_url.rstrip("/")
         self.timeout = positive(self.timeout, "timeout")
         self._patience = Patience(self.retries, self.backoff, self.longest_wait)
-        self.headers = {name: _secret(value, f"header {name}") for name, value in self.headers.items()}
+        self.headers = {name: secret(value, f"header {name}") for name, value in self.headers.items()}
         if self.api_key:
-            self.headers = {"Authorization": f"Bearer {_secret(self.api_key, 'api_key')}", **self.headers}
+            self.headers = {"Authorization": f"Bearer {secret(self.api_key, 'api_key')}", **self.headers}
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,7 +96,8 @@ class ModelClient:
         with it the connection.
         """
         fields = {"stream_options": {"include_usage": True}, **body, "stream": True}
-        first, pieces = await self._patience.get(partial(self._open, self._request(messages, fields)), str(self))
+        request = self._request(messages, fields)
+        first, pieces = await self._patience.get(lambda: begun(self._pieces(request)), str(self))
         async with aclosing(pieces):
             yield first
             try:
@@ -113,7 +111,7 @@ class ModelClient:
 
     def _request(self, messages: Messages, body: Mapping[str, Any]) -> dict[str, Any]:
         own = {**self.body, "model": self.model, "messages": list(messages)}
-        return {name: value for name, value in _merged(body, own).items() if value is not None}
+        return {name: value for name, value in merged(body, own).items() if value is not None}
 
     async def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -125,13 +123,6 @@ class ModelClient:
             raise Failed(_described(error)) from error
         checked: dict[str, Any] = body
         return checked
-
-    async def _open(self, request: Mapping[str, Any]) -> tuple[Piece, AsyncGenerator[Piece, None]]:
-        pieces = self._pieces(request)
-        try:
-            return await anext(pieces), pieces
-        except StopAsyncIteration:
-            raise Failed("a stream without a piece") from None
 
     async def _pieces(self, request: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         events, finished = Events(), False
@@ -172,24 +163,6 @@ class ModelClient:
         if status < 400:
             said = f"status {status}: it is at {response.headers.get('Location')}; correct base_url"
         raise Refused(f"{self} refused: {said}", status)
-
-
-def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, objects within objects included; ``over`` wins."""
-    both = {**under, **over}
-    for name in under.keys() & over.keys():
-        if isinstance(under[name], Mapping) and isinstance(over[name], Mapping):
-            both[name] = _merged(under[name], over[name])
-    return both
-
-
-def _secret(value: str, name: str) -> str:
-    if not value.startswith("env:"):
-        return value
-    found = os.environ.get(value.removeprefix("env:"), "").strip()
-    if not found:
-        raise SettingsError(f"{name} is {value}, but that environment variable is not set or empty")
-    return found
 
 
 def _message(text: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
@@ -12,6 +12,9 @@ from bpac.betting.numbers import keep, positive, whole
 from bpac.errors import Unavailable
 
 T = TypeVar("T")
+
+# Statuses below 500 that say "later", not "no": timeout, conflict (a model being loaded), too early, too many.
+LATER = frozenset({408, 409, 425, 429})
 
 
 class Failed(Exception):
@@ -67,6 +70,14 @@ class Patience:
     def pause(self, tried: int) -> float:
         """Seconds to wait after so many attempts, drawn at random so that many callers do not come back at once."""
         return min(self.longest_wait, self.backoff * 2.0 ** min(tried - 1, 60)) * random.uniform(0.5, 1.0)
+
+
+async def begun(items: AsyncGenerator[T, None]) -> tuple[T, AsyncGenerator[T, None]]:
+    """The first of some items and the rest: until the first has come, an attempt can be repeated."""
+    try:
+        return await anext(items), items
+    except StopAsyncIteration:
+        raise Failed("a stream without a piece") from None
 
 
 def requested_wait(retry_after: str | None) -> float:

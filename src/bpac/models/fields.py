@@ -1,0 +1,30 @@
+"""What is sent with every request: fields that are laid over a caller's, and secrets that stand elsewhere."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from bpac.errors import SettingsError
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, objects within objects included; ``over`` wins.
+
+    >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
+    {'a': {'b': 1, 'c': 3}}
+    """
+    both = {**under, **over}
+    for name in under.keys() & over.keys():
+        if isinstance(under[name], Mapping) and isinstance(over[name], Mapping):
+            both[name] = merged(under[name], over[name])
+    return both
+
+
+def secret(value: str, name: str) -> str:
+    """A text, or what the environment variable ``env:NAME`` holds; ``name`` is what the setting is called."""
+    if not value.startswith("env:"):
+        return value
+    found = os.environ.get(value.removeprefix("env:"), "").strip()
+    if not found:
+        raise SettingsError(f"{name} is {value}, but that environment variable is not set or empty")
+    return found
