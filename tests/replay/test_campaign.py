@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bpac.cli import main
 from bpac.errors import InputError
-from bpac.replay.builtin import builtin_table
+from bpac.replay.builtin import BENCHMARKS, builtin_table
 from bpac.replay.campaign import HERE, Engine, run_tasks
 from bpac.replay.drift import PHASE, DriftTask
 from bpac.replay.experiments import EXPERIMENTS, PUBLISHED, Method, named_experiment
@@ -57,6 +57,16 @@ def test_a_stopped_campaign_goes_on(tmp_path: Path) -> None:
     (result,) = run_tasks([Counted(made)], 23, keep, ONE_PROCESS)
     assert result["number"].tolist() == list(range(23))
     assert len(list(made.iterdir())) == 23
+
+
+def test_a_stream_of_another_shape_is_another_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that were kept are not taken for those of a built-in stream that was shaped otherwise since."""
+    task = BETS.tasks()[0]
+    before = task.key()
+    assert task.key() == before
+    other = replace(BENCHMARKS[task.stream], law=replace(BENCHMARKS[task.stream].law, most=0.5))
+    monkeypatch.setitem(BENCHMARKS, task.stream, other)
+    assert task.key() != before
 
 
 def test_the_number_of_processes_leaves_no_trace(tmp_path: Path) -> None:

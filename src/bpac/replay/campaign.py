@@ -101,9 +101,10 @@ def run_tasks(tasks: Sequence[Task], runs: int, keep: Path, engine: Engine = HER
 
 def _chunks(task: Task, runs: int, keep: Path) -> list[_Chunk]:
     chunks = []
+    key = {"version": __version__, "task": type(task).__name__} | task.key()
     for first in range(0, runs, CHUNK):
         part = range(first, min(first + CHUNK, runs))
-        what = {"version": __version__, "task": type(task).__name__, "runs": [part.start, part.stop]} | task.key()
+        what = key | {"runs": [part.start, part.stop]}
         name = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
         chunks.append(_Chunk(task, part, keep / f"{name}.npz"))
     return chunks

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpac.replay.builtin import BENCHMARKS
-from bpac.replay.experiments import ALPHA, Method
+from bpac.replay.experiments import Method
 from bpac.replay.laws import PowerLaw
 from bpac.replay.outcomes import looks
-from bpac.replay.start import Start
 from bpac.routing.coins import SeededCoins
 
 EASY = BENCHMARKS["mmlu-pro-like"].law
@@ -42,7 +41,7 @@ class DriftTask:
         """``risk`` of the threshold in force, ``calls`` in each phase, rounds until safe after the turn (∞: never)."""
         rng = np.random.default_rng([number, 1])
         method = self.method
-        router = Start(method.policy, method.epsilon, ALPHA, method.exploration)(SeededCoins(number))
+        router = method.start(SeededCoins(number))
         kept = router.settings.terms.kept_share
         risks, calls = [], []
         for law in PHASES:

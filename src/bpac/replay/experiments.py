@@ -6,11 +6,14 @@ from typing import Literal
 from bpac.betting.bets import FixedBet
 from bpac.betting.numbers import one_of
 from bpac.replay.delays import Delay
+from bpac.replay.start import Start
 from bpac.routing.exploration import Constant, Exploration, TwoStage
 from bpac.routing.policies import Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
 
 ALPHA = 0.1
+# The two policies that most comparisons are about.
+BOTH: tuple[tuple[str, Policy], ...] = (("paper", Paper()), ("portfolio", Portfolio()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,11 @@ class Method:
     at: float | None = None
     delay: Delay = Delay()
     score: str = "uncertainty"
+
+    @property
+    def start(self) -> Start:
+        """Makes the routers that play it."""
+        return Start(self.policy, self.epsilon, ALPHA, self.exploration)
 
     @property
     def settings(self) -> Settings:
@@ -76,9 +84,7 @@ def _vary(label: str, policy: Policy, schedules: dict[float, Exploration | None]
 
 def _risks(stream: str) -> Experiment:
     methods = tuple(
-        Method(label, policy, epsilon / 100, at=epsilon / 100)
-        for label, policy in (("paper", Paper()), ("portfolio", Portfolio()))
-        for epsilon in range(5, 11)
+        Method(label, policy, epsilon / 100, at=epsilon / 100) for label, policy in BOTH for epsilon in range(5, 11)
     )
     return Experiment(f"epsilon-{stream}", f"Promises from 0.05 to 0.10 on {stream}", stream, methods, "ε")
 
@@ -115,7 +121,7 @@ EXPERIMENTS = (
         "mmlu-pro-like",
         tuple(
             Method(f"{label}, {shown}", policy, 0.08, score=score)
-            for label, policy in (("paper", Paper()), ("portfolio", Portfolio()))
+            for label, policy in BOTH
             for score, shown in (
                 ("uncertainty", "token probability"),
                 ("perplexity", "perplexity"),

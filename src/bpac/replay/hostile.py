@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.experiments import ALPHA, Method
+from bpac.replay.experiments import Method
 from bpac.replay.outcomes import looks
-from bpac.replay.start import Start
 from bpac.routing.coins import SeededCoins
 from bpac.routing.router import Router
 
@@ -63,7 +62,7 @@ class HostileTask:
     def run(self, number: int) -> dict[str, NDArray[Any]]:
         """The average loss ``served`` so far, whether it was ever ``above`` ε, and the share of expert ``calls``."""
         method, attack = self.method, ATTACKS[self.attack]
-        router = Start(method.policy, method.epsilon, ALPHA, method.exploration)(SeededCoins(number))
+        router = method.start(SeededCoins(number))
         dice = np.random.default_rng([number, 2])
         served = np.zeros(self.steps)
         calls = 0

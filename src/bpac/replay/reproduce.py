@@ -7,11 +7,10 @@ from pathlib import Path
 from bpac.betting.numbers import one_of
 from bpac.errors import InputError
 from bpac.replay.campaign import HERE, Engine, run_tasks
-from bpac.replay.experiments import Experiment, Method
+from bpac.replay.experiments import BOTH, Experiment, Method
 from bpac.replay.records import Table
 from bpac.replay.report import write_report
 from bpac.replay.studies import STUDIES, Comparison, Folder, Gap, Prompting, Study
-from bpac.routing.policies import Paper, Portfolio
 
 NAMES = tuple(study.name for study in STUDIES)
 TABLE_EPSILONS = (0.05, 0.08)
@@ -62,7 +61,7 @@ def _of_tables(tables: dict[str, Table]) -> list[Study]:
     if not tables:
         return []
     epsilon = TABLE_EPSILONS[0]
-    methods = (Method("paper", Paper(), epsilon), Method("portfolio", Portfolio(), epsilon))
+    methods = tuple(Method(label, policy, epsilon) for label, policy in BOTH)
     paths = [
         Comparison(Experiment(f"table-{number}", f"What you would save: {name}", name, methods), table)
         for number, (name, table) in enumerate(tables.items(), start=1)

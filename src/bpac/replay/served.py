@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpac.replay.builtin import builtin_table
-from bpac.replay.experiments import ALPHA, Method
-from bpac.replay.outcomes import looks
-from bpac.replay.start import Start
+from bpac.replay.experiments import Method
+from bpac.replay.outcomes import fingerprint, looks
 from bpac.routing.coins import SeededCoins
 
 
@@ -28,13 +27,13 @@ class CertificateTask:
 
     def key(self) -> dict[str, Any]:
         """All that its numbers depend on."""
-        return {"settings": self.method.settings.to_json(), "stream": self.stream}
+        return {"settings": self.method.settings.to_json(), "stream": fingerprint(builtin_table(self.stream))}
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
         """``[lower, served, upper]`` per round at each look."""
         method = self.method
         table = builtin_table(self.stream, number)
-        router = Start(method.policy, method.epsilon, ALPHA, method.exploration)(SeededCoins(number))
+        router = method.start(SeededCoins(number))
         steps = looks(len(table))
         wanted = set(steps.tolist())
         served, bounds = 0.0, []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bpac.replay.builtin import builtin_table
 from bpac.replay.campaign import Arrays
-from bpac.replay.experiments import PUBLISHED, SUMMARY_EPSILON, Method
+from bpac.replay.experiments import BOTH, PUBLISHED, SUMMARY_EPSILON, Method
 from bpac.replay.figures import draw_summary
 from bpac.replay.outcomes import Outcome, ReplayTask
 from bpac.replay.records import Table
@@ -13,10 +13,8 @@ from bpac.replay.replay import oracle_expert_call_rate
 from bpac.replay.report import Section
 from bpac.replay.studies.comparison import percents
 from bpac.replay.studies.study import Folder, percent
-from bpac.routing.policies import Paper, Portfolio
 
 HEADER = ["stream", "method", "ER", "ECP", "TP", "gap to the oracle closed"]
-BOTH = (("paper", Paper()), ("portfolio", Portfolio()))
 
 
 def _pair(stream: str, epsilon: float, rows: int | None = None, table: Table | None = None) -> list[ReplayTask]:

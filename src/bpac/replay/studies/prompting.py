@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bpac.replay.campaign import Arrays
-from bpac.replay.experiments import PUBLISHED, SUMMARY_EPSILON, Method
+from bpac.replay.experiments import BOTH, PUBLISHED, SUMMARY_EPSILON, Method
 from bpac.replay.outcomes import Outcome, ReplayTask
 from bpac.replay.records import Table
 from bpac.replay.report import Section
 from bpac.replay.studies.comparison import percents
-from bpac.replay.studies.gap import BOTH
 from bpac.replay.studies.study import Folder, percent
 
 STREAMS = ("mmlu-pro-like", "math-like")
