@@ -46,6 +46,9 @@ Entry = Opened | Labelled | Decision | Resolved
 KINDS: dict[str, type[Any]] = {"opened": Opened, "labelled": Labelled, "decided": Decision, "resolved": Resolved}
 NAMES = {kind: name for name, kind in KINDS.items()}
 
+# Kept, because ``json.dumps`` makes a new one for every call that is told how to write.
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
 # What each field must be in JSON. Numbers may lack their decimal point; a bool is never a number.
 _TYPES: dict[str, tuple[type, ...]] = {
     "settings": (dict,),
@@ -70,9 +73,13 @@ def entry_to_json(entry: Entry) -> str:
     >>> entry_to_json(Resolved(step=3, loss=0.5))
     '{"entry":"resolved","step":3,"loss":0.5}'
     """
-    defaults = type(entry)._field_defaults
-    values = {key: value for key, value in entry._asdict().items() if key not in defaults or value != defaults[key]}
-    return json.dumps({"entry": NAMES[type(entry)], **values}, separators=(",", ":"), allow_nan=False)
+    kind = type(entry)
+    written: dict[str, Any] = {"entry": NAMES[kind]}
+    defaults = kind._field_defaults
+    for key, value in zip(kind._fields, entry, strict=True):
+        if key not in defaults or value != defaults[key]:
+            written[key] = value
+    return _encode(written)
 
 
 def entry_from_json(line: str, number: int = 1) -> Entry:

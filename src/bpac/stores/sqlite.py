@@ -5,16 +5,16 @@ import json
 import os
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
 
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, entry_from_json
 from bpac.stores.migrations import check, migrate
 from bpac.stores.ownership import Ownership
-from bpac.stores.statements import APPEND, CLAIM, OPEN, SNAPSHOT, Work, statements
+from bpac.stores.statements import APPEND, CLAIM, MOST_ROWS, OPEN, SNAPSHOT, Work, statements
 from bpac.stores.store import Claim, Game, Kept, StoreError
 
 
@@ -77,13 +77,10 @@ class SqliteStore:
         self._games = [Game(*row) for row in rows]
         counts = self._connection.execute("SELECT game, max(number) FROM entries GROUP BY game")
         self._counts: dict[int, int] = dict.fromkeys((game.number for game in self._games), 0) | dict(counts)
-        self._pending: list[Work] = []
+        # Work for the writer, and between it the futures of those who wait until what came before is kept.
+        self._queue: SimpleQueue[Work | asyncio.Future[None] | None] = SimpleQueue()
         self._appended = 0
         self._committed = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._closing = False
-        self._turn = threading.Condition()
         # Reading and writing go through one connection, one at a time.
         self._connected = threading.Lock()
 
@@ -107,15 +104,12 @@ class SqliteStore:
 
     async def durable(self) -> None:
         """Wait until all that was appended so far is kept for good, or raise ``StoreError``."""
-        loop = asyncio.get_running_loop()
-        with self._turn:
-            if self._committed >= self._appended:
-                return
-            if self.failure is not None:
-                raise self.failure
-            self._loop = loop
-            future: asyncio.Future[None] = loop.create_future()
-            self._waiting.append((self._appended, future))
+        if self._committed == self._appended:
+            return
+        if self.failure is not None:
+            raise self.failure
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.put(future)
         await future
 
     def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
@@ -154,9 +148,7 @@ class SqliteStore:
     def close(self) -> None:
         """Make everything durable and let go of it."""
         if self._writer is not None:
-            with self._turn:
-                self._closing = True
-                self._turn.notify()
+            self._queue.put(None)
             self._writer.join()
             self._writer = None
         self.failure = self.failure or StoreError("the store is closed")
@@ -168,34 +160,33 @@ class SqliteStore:
             return self._connection.execute(query, values).fetchall()
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:
-        with self._turn:
-            if self.failure is not None:
-                raise self.failure
-            self._pending.append((statement, values))
-            self._appended += 1
-            self._turn.notify()
+        if self.failure is not None:
+            raise self.failure
+        self._appended += 1
+        self._queue.put((statement, values))
 
     def _write(self) -> None:
-        while True:
-            with self._turn:
-                while not self._pending and not self._closing:
-                    self._turn.wait()
-                work, self._pending = self._pending, []
-            if not work:
-                return
-            failure = self._commit(work)
-            with self._turn:
-                if failure is None:
-                    self._committed += len(work)
-                self.failure = self.failure or failure
-                ready = []
-                while self._waiting and (failure or self._waiting[0][0] <= self._committed):
-                    ready.append(self._waiting.popleft()[1])
-                loop = self._loop
-            if ready and loop is not None and not loop.is_closed():
-                loop.call_soon_threadsafe(_release, ready, failure)
-            if failure is not None:
-                return
+        closing = False
+        while not closing:
+            work: list[Work] = []
+            waiting: list[asyncio.Future[None]] = []
+            found = self._queue.get()
+            while True:
+                if found is None:
+                    closing = True
+                elif isinstance(found, tuple):
+                    work.append(found)
+                else:
+                    waiting.append(found)
+                if self._queue.empty():
+                    break
+                found = self._queue.get()
+            # After a failure nothing more is taken, but those who come to wait must hear of it.
+            self.failure = self.failure or (self._commit(work) if work else None)
+            if self.failure is None:
+                self._committed += len(work)
+            if waiting:
+                _tell(waiting, self.failure)
 
     def _commit(self, work: list[Work]) -> StoreError | None:
         """Write all of it or nothing. After a failure nothing more is taken: a gap would falsify the journal."""
@@ -218,6 +209,12 @@ class SqliteStore:
         return None
 
 
+def _tell(waiting: list["asyncio.Future[None]"], failure: StoreError | None) -> None:
+    # All who wait do so on one event loop, and it may be gone.
+    with suppress(RuntimeError):
+        waiting[0].get_loop().call_soon_threadsafe(_release, waiting, failure)
+
+
 def _release(futures: list["asyncio.Future[None]"], failure: StoreError | None) -> None:
     for future in futures:
         if future.done():  # who waited has left
@@ -230,7 +227,9 @@ def _release(futures: list["asyncio.Future[None]"], failure: StoreError | None) 
 
 def _connect(path: str, uri: str) -> sqlite3.Connection:
     try:
-        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
+        return sqlite3.connect(
+            uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0, cached_statements=2 * MOST_ROWS
+        )
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be opened as a store ({error})") from error
 

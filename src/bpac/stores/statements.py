@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from itertools import groupby
+from functools import cache
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -14,27 +15,36 @@ Work = tuple[str, tuple[Any, ...]]
 OPEN = "INSERT INTO games VALUES (?, ?, ?, ?)"
 SNAPSHOT = "INSERT OR REPLACE INTO snapshots VALUES (?, ?)"
 CLAIM = "INSERT OR REPLACE INTO claims VALUES (?, ?, ?)"
-# All entries of a commit in one statement: between two statements a busy event loop takes the interpreter away from
-# the writer, for milliseconds each time.
-APPEND = """
-    INSERT INTO entries
-    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-           json_extract(value, '$[3]'), json_extract(value, '$[4]')
-    FROM json_each(?)
-"""
+APPEND = "INSERT INTO entries VALUES (?, ?, ?, ?, ?)"
+# Rows to one statement: as many texts as are kept prepared.
+MOST_ROWS = 64
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def statements(work: list[Work]) -> list[Work]:
-    """The work in order, with neighbouring entries put together."""
+    """The work in order, with neighbouring entries put together.
+
+    Between two statements a busy event loop takes the interpreter away from the writer, for milliseconds each time.
+    """
     together: list[Work] = []
     for statement, group in groupby(work, key=itemgetter(0)):
-        if statement is APPEND:
-            together.append((APPEND, (json.dumps([_row(*values) for _, values in group]),)))
-        else:
+        if statement is not APPEND:
             together += group
+            continue
+        entries = [values for _, values in group]
+        for start in range(0, len(entries), MOST_ROWS):
+            some = entries[start : start + MOST_ROWS]
+            rows = [_row(*values) for values in some]
+            together.append((_appending(len(some)), tuple(chain.from_iterable(rows))))
     return together
+
+
+@cache
+def _appending(count: int) -> str:
+    return APPEND + ", (?, ?, ?, ?, ?)" * (count - 1)
 
 
 def _row(game: int, number: int, entry: Entry, note: Mapping[str, Any]) -> tuple[Any, ...]:
     step = entry.step if isinstance(entry, Decision) else None
-    return game, number, step, entry_to_json(entry), json.dumps(note, separators=(",", ":"))
+    return game, number, step, entry_to_json(entry), _encode(note)

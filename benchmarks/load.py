@@ -1,0 +1,114 @@
+"""A load generator that costs little: what it takes itself would be counted as the servers'."""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, field
+
+import httptools
+import uvloop
+
+PATH = "/v1/chat/completions"
+
+
+@dataclass(slots=True)
+class Load:
+    """What came of some requests.
+
+    Parameters
+    ----------
+    seconds: how long all of them took.
+    times: seconds of each, to its last byte.
+    firsts: seconds of each, to its first byte.
+    """
+
+    seconds: float = 0.0
+    times: list[float] = field(default_factory=list)
+    firsts: list[float] = field(default_factory=list)
+
+
+class _Asker(asyncio.Protocol):
+    """One connection that asks again as soon as it is answered."""
+
+    def __init__(self, request: bytes, left: list[int], load: Load, done: "asyncio.Future[None]") -> None:
+        self._request = request
+        self._left = left
+        self._load = load
+        self._done = done
+        self._parser = httptools.HttpResponseParser(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._ask()
+
+    def _ask(self) -> None:
+        self._waits = self._left[0] > 0
+        if not self._waits:
+            self._transport.close()
+            return
+        self._left[0] -= 1
+        self._first = 0.0
+        self._started = time.perf_counter()
+        self._transport.write(self._request)  # type: ignore[attr-defined]
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_body(self, _: bytes) -> None:
+        if not self._first:
+            self._first = time.perf_counter()
+
+    def on_message_complete(self) -> None:
+        ended = time.perf_counter()
+        if self._parser.get_status_code() != 200:
+            self._fail(f"status {self._parser.get_status_code()}")
+            return
+        self._load.times.append(ended - self._started)
+        self._load.firsts.append((self._first or ended) - self._started)
+        # A response ends its parser's use: the next one gets a new one.
+        self._parser = httptools.HttpResponseParser(self)
+        self._ask()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._waits:
+            self._fail(f"connection lost: {error}")
+        elif not self._done.done():
+            self._done.set_result(None)
+
+    def _fail(self, reason: str) -> None:
+        if not self._done.done():
+            self._done.set_exception(RuntimeError(reason))
+        self._transport.close()
+
+
+def send(port: int, requests: int, at_once: int, *, stream: bool, over: float = 0.0, key: str = "") -> Load:
+    """Ask so often, with so many requests in flight.
+
+    Parameters
+    ----------
+    port: of the server, on this machine.
+    requests: how many in all.
+    at_once: how many in flight.
+    stream: whether answers are wanted in pieces.
+    over: seconds over which the first ones are spread, so that they do not all come back at once ever after.
+    key: sent as a bearer token.
+    """
+    body = json.dumps({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "x" * 200}]})
+    authorization = f"Authorization: Bearer {key}\r\n" if key else ""
+    head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{authorization}Content-Type: application/json\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+
+    async def run() -> Load:
+        loop = asyncio.get_running_loop()
+        load, left, ends = Load(), [requests], []
+        started = time.perf_counter()
+        for number in range(at_once):
+            await asyncio.sleep(max(0.0, started + over * number / at_once - time.perf_counter()))
+            done: asyncio.Future[None] = loop.create_future()
+            ends.append(done)
+            await loop.create_connection(lambda done=done: _Asker(request, left, load, done), "127.0.0.1", port)  # type: ignore[misc]
+        await asyncio.gather(*ends)
+        load.seconds = time.perf_counter() - started
+        return load
+
+    return uvloop.run(run())
