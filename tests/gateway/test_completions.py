@@ -52,6 +52,15 @@ def test_both_read_the_same(name: str) -> None:
             assert named_score(score)(fast) == named_score(score)(plain)
 
 
+def test_numbers_suffice() -> None:
+    """Scores that need no more of a token than its log-probability come to the same without its text."""
+    data = json.dumps(BODIES["logprobs"]).encode()
+    numbers, all_of_it = read_completion(data, numbers_only=True).answer, read_completion(data).answer
+    for score in ("mean_token_probability", "perplexity"):
+        assert not named_score(score).needs.top_logprobs
+        assert named_score(score)(numbers) == named_score(score)(all_of_it) > 0.0
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"{}", b"[]", b"null", b'{"choices": []}', b'{"choices": [{}]}', b"\xff", b"[" * 9999]
 )
@@ -61,11 +70,24 @@ def test_what_is_no_answer(data: bytes) -> None:
         read_completion(data)
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_only_log_probabilities_are_taken_out(name: str) -> None:
-    """All else arrives as it was, unknown fields included."""
-    expected = json.loads(json.dumps(BODIES[name]))
+TRICKY = {
+    "said in the text": _body(message={"content": '{"logprobs": {"content": []}}'}, logprobs={"content": LISTED}),
+    "elsewhere too, before": {"logprobs": {"content": LISTED}} | _body(logprobs={"content": LISTED}),
+    "elsewhere too, after": _body(logprobs={"content": LISTED}) | {"logprobs": {"content": LISTED}},
+    "two choices": {"choices": 2 * _body(logprobs={"content": LISTED})["choices"]},
+    "a token that is called so": _body(logprobs={"content": [{"token": '"logprobs": ', "logprob": -1.0}]}),
+}
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" ,\n", " :\t")])
+@pytest.mark.parametrize("name", [*BODIES, *TRICKY])
+def test_only_log_probabilities_are_taken_out(name: str, separators: tuple[str, str]) -> None:
+    """All else arrives as it was, unknown fields included; however the answer is written and read."""
+    body = (BODIES | TRICKY)[name]
+    data = json.dumps(body, separators=separators).encode()
+    expected = json.loads(data)
     for choice in expected["choices"]:
         if "logprobs" in choice:
             choice["logprobs"] = None
-    assert json.loads(without_logprobs(json.dumps(BODIES[name]).encode())) == expected
+    assert json.loads(without_logprobs(data)) == expected
+    assert json.loads(read_completion(data).without_logprobs()) == expected

@@ -19,6 +19,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 CHAT = "/v1/chat/completions"
+# Seconds before anybody looks whether the caller is still there.
+UNWATCHED = 0.05
 
 
 class Gateway:
@@ -68,7 +70,7 @@ class Gateway:
             await _fail(send, failure_of(error))
             return
         work = asyncio.current_task()
-        watcher = asyncio.create_task(_watch(receive, work))
+        watch = _Watch(receive, work)
         started = False
         try:
             served = await self.service.answer(request, caller)
@@ -76,7 +78,7 @@ class Gateway:
             await _serve(send, served)
         except asyncio.CancelledError:
             # The caller has left: that is the end of the request, not of the task.
-            if not (watcher.done() and not watcher.cancelled()) or work is None:
+            if not watch.left or work is None:
                 raise
             work.uncancel()
         except Exception as error:  # every error has its reply
@@ -84,15 +86,37 @@ class Gateway:
                 raise
             await _fail(send, failure_of(error))
         finally:
-            watcher.cancel()
+            watch.end()
 
 
-async def _watch(receive: Receive, work: "asyncio.Task[Any] | None") -> None:
-    """Cancel the work when the caller leaves."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    if work is not None:
-        work.cancel()
+class _Watch:
+    """Cancels the work when the caller leaves.
+
+    It begins after a moment: a task of its own for every request costs more than it could save within that time.
+    """
+
+    def __init__(self, receive: Receive, work: "asyncio.Task[Any] | None") -> None:
+        self.left = False
+        self._receive = receive
+        self._work = work
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(UNWATCHED, self._begin)
+
+    def _begin(self) -> None:
+        self._task = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if self._work is not None:
+            self.left = True
+            self._work.cancel()
+
+    def end(self) -> None:
+        """Look no longer."""
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
 
 async def _serve(send: Send, served: Served) -> None:

@@ -128,7 +128,7 @@ class Auditor:
                 for event in events:
                     transcript.add(event)
                     if request.include_usage or not event.only_counts:
-                        sent.append(b"data: " + event.data.replace("\n", "\ndata: ").encode() + b"\n\n")
+                        sent.append(event.sent)
                 if sent:
                     channel.put(b"".join(sent))
             return transcript.answer()

@@ -1,6 +1,7 @@
 """A channel: from the task that fetches an answer to the caller who may have left."""
 
 import asyncio
+from collections import deque
 from typing import Any
 
 
@@ -11,21 +12,31 @@ class Channel:
     """
 
     def __init__(self) -> None:
-        self._parts: asyncio.Queue[Any] = asyncio.Queue()
+        # Lighter than a queue, which has locks for many readers: here one waits at most.
+        self._parts: deque[Any] = deque()
+        self._reader: asyncio.Future[None] | None = None
         self.begun = False
 
     def put(self, part: Any) -> None:
         """Add a part."""
         self.begun = True
-        self._parts.put_nowait(part)
+        self._add(part)
 
     def end(self, error: Exception | None = None) -> None:
         """Say that no more parts come, and what went wrong if something did."""
-        self._parts.put_nowait(error)
+        self._add(error)
 
     async def get(self) -> Any:
         """The next part, none at the end; or what went wrong is raised."""
-        part = await self._parts.get()
+        while not self._parts:
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        part = self._parts.popleft()
         if isinstance(part, Exception):
             raise part
         return part
+
+    def _add(self, part: Any) -> None:
+        self._parts.append(part)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)

@@ -1,12 +1,14 @@
 """Whole answers off the wire: only what is read is decoded, and what is passed on is not."""
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import msgspec
 import orjson
 
 from bpac.answer import Answer, Token, split_reasoning
+
+_FIELD = b'"logprobs":'
 
 
 class Completion(NamedTuple):
@@ -16,15 +18,27 @@ class Completion(NamedTuple):
     ----------
     raw: the chat completion as the server sent it.
     answer: what of it is read.
+    logprobs: its log-probabilities as they stand in ``raw``; empty if they were not met where they are expected.
     """
 
     raw: bytes
     answer: Answer
+    logprobs: bytes = b""
 
     def body(self) -> dict[str, Any]:
         """All of it."""
         body: dict[str, Any] = orjson.loads(self.raw)
         return body
+
+    def without_logprobs(self) -> bytes:
+        """It without its log-probabilities."""
+        # Nearly always they stand in one place and can be cut out there. Within texts the marks would be escaped.
+        start = self.raw.find(_FIELD) + len(_FIELD)
+        start += self.raw.startswith(b" ", start)
+        end = start + len(self.logprobs)
+        if self.logprobs and self.raw.startswith(self.logprobs, start) and _FIELD not in self.raw[end:]:
+            return b"%bnull%b" % (self.raw[:start], self.raw[end:])
+        return without_logprobs(self.raw)
 
 
 class _Top(msgspec.Struct, gc=False):
@@ -49,10 +63,23 @@ class _Token(msgspec.Struct, gc=False):
         return tuple(top.token for top in self.top_logprobs or ())
 
 
+class _Number(msgspec.Struct, gc=False):
+    """A token of which only the log-probability is read, in half the time again."""
+
+    text: ClassVar[str] = ""
+    top: ClassVar[tuple[float, ...]] = ()
+    top_texts: ClassVar[tuple[str, ...]] = ()
+    logprob: float
+
+
 class Logprobs(msgspec.Struct, gc=False):
     """Log-probabilities, as far as they are read."""
 
     content: list[_Token] | None = None
+
+
+class _Numbers(msgspec.Struct, gc=False):
+    content: list[_Number] | None = None
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -64,7 +91,7 @@ class _Message(msgspec.Struct, gc=False):
 
 class _Choice(msgspec.Struct, gc=False):
     message: _Message
-    logprobs: Logprobs | None = None
+    logprobs: msgspec.Raw = msgspec.Raw()
     finish_reason: str | None = None
 
 
@@ -81,27 +108,35 @@ class _Body(msgspec.Struct, gc=False):
 
 
 _DECODER = msgspec.json.Decoder(_Body)
+_LOGPROBS = msgspec.json.Decoder(Logprobs | None)
+_NUMBERS = msgspec.json.Decoder(_Numbers | None)
 
 
-def read_completion(data: bytes) -> Completion:
+def read_completion(data: bytes, *, numbers_only: bool = False) -> Completion:
     """A chat completion, or ``AnswerError`` or ``ValueError`` if it is none.
+
+    Parameters
+    ----------
+    data: what the server sent.
+    numbers_only: whether of its tokens nothing but their log-probabilities is wanted.
 
     >>> read_completion(b'{"choices": [{"message": {"content": "<think>6 * 7</think>42"}}]}').answer.text
     '42'
     """
     try:
         body = _DECODER.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        body = None
-    if body is None or not body.choices:
+        choice = body.choices[0]
+        raw = bytes(choice.logprobs)
+        decoder: msgspec.json.Decoder[Any] = _NUMBERS if numbers_only else _LOGPROBS
+        logprobs = decoder.decode(raw) if raw else None
+    except (msgspec.DecodeError, RecursionError, IndexError):
         # Not what every server sends, but it may be usable; or else the error says why not.
         return Completion(data, Answer.from_openai(orjson.loads(data)))
-    choice, usage = body.choices[0], body.usage or Usage()
-    message = choice.message
+    usage, message = body.usage or Usage(), choice.message
     thought, text = "", message.content or ""
     if "think>" in text:
         thought, text = split_reasoning(text)
-    listed = choice.logprobs.content if choice.logprobs is not None else None
+    listed = logprobs.content if logprobs is not None else None
     answer = Answer(
         text=text,
         reasoning=message.reasoning_content or message.reasoning or thought,
@@ -111,7 +146,7 @@ def read_completion(data: bytes) -> Completion:
         finish_reason=choice.finish_reason or "stop",
         tool_calls=tuple(message.tool_calls or ()),
     )
-    return Completion(data, answer)
+    return Completion(data, answer, raw if listed is not None else b"")
 
 
 _OUTER = msgspec.json.Decoder(dict[str, msgspec.Raw])

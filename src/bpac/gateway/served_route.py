@@ -14,7 +14,7 @@ from bpac.errors import AnswerError, BpacError, ModelError, NoScore
 from bpac.gateway.answers import DONE, chunks, shown
 from bpac.gateway.audits import Auditor, Drafted, Round
 from bpac.gateway.channel import Channel
-from bpac.gateway.completions import Completion, without_logprobs
+from bpac.gateway.completions import Completion
 from bpac.gateway.keeper import EXPERT_FAILED, Keeper
 from bpac.gateway.metrics import Metrics
 from bpac.gateway.prefixes import Beginning, Spawn
@@ -85,9 +85,10 @@ class ServedRoute:
         """The draft, and the further answers its score needs; of those some may fail."""
         needs = self.settings.score.needs
         asked = request.draft_body(needs, stream=False)
+        numbers_only = not needs.top_logprobs
         if not needs.samples:
-            return await self.draft.whole(asked), []
-        calls = [self.draft.whole(asked) for _ in range(1 + needs.samples)]
+            return await self.draft.whole(asked, numbers_only=numbers_only), []
+        calls = [self.draft.whole(asked, numbers_only=numbers_only) for _ in range(1 + needs.samples)]
         draft, *others = await asyncio.gather(*calls, return_exceptions=True)
         if isinstance(draft, BaseException):
             raise draft
@@ -124,7 +125,7 @@ class ServedRoute:
         if request.logprobs or confidence_asked:
             sent = orjson.dumps(shown(draft.body(), request, confidence_asked))
         else:
-            sent = without_logprobs(draft.raw)
+            sent = draft.without_logprobs()
         if not request.stream:
             return Served(headers, sent)
 

@@ -1,6 +1,7 @@
 """The gateway on a socket."""
 
 import asyncio
+import gc
 
 from bpac.errors import MissingExtra
 from bpac.gateway.app import Gateway
@@ -11,6 +12,10 @@ try:
     import uvicorn
 except ImportError as error:
     raise MissingExtra("uvicorn", "gateway") from error
+
+
+# When to search: after so many more objects made than deleted, and the older ones every tenth time.
+RUBBISH = (20_000, 10, 10)
 
 
 def new_server(config: Config) -> uvicorn.Server:
@@ -35,6 +40,9 @@ def new_server(config: Config) -> uvicorn.Server:
 def serve(config: Config) -> bool:
     """Serve until told to stop by a signal; whether it came to a good end."""
     server = new_server(config)
+    # What was imported stays for ever and need not be searched for rubbish; and requests leave little of it.
+    gc.freeze()
+    gc.set_threshold(*RUBBISH)
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(server.serve())
     return server.started

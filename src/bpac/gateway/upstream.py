@@ -11,13 +11,14 @@ import orjson
 from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
 from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.model_settings import ModelSettings
-from bpac.gateway.pieces import Event
+from bpac.gateway.pieces import Event, Reader
 from bpac.models.fields import merged
 from bpac.models.retrying import LATER, Failed, Patience, begun, requested_wait
-from bpac.models.streams import Events
 
 try:
     import aiohttp
+    from multidict import CIMultiDict
+    from yarl import URL
 except ImportError as error:
     raise MissingExtra("aiohttp", "gateway") from error
 
@@ -62,8 +63,9 @@ class Upstream:
     def __init__(self, settings: ModelSettings, session: aiohttp.ClientSession) -> None:
         self.settings = settings
         self._session = session
-        self._url = f"{settings.base_url}/chat/completions"
-        self._headers = {"Content-Type": "application/json", **settings.headers}
+        # Made once in the form that the client wants them in, which otherwise it makes for every request.
+        self._url = URL(f"{settings.base_url}/chat/completions")
+        self._headers = CIMultiDict({"Content-Type": "application/json"} | dict(settings.headers))
         if settings.api_key:
             self._headers.setdefault("Authorization", f"Bearer {settings.api_key}")
         self._patience = Patience(settings.retries, settings.backoff)
@@ -75,9 +77,9 @@ class Upstream:
     def __str__(self) -> str:
         return f"{self.settings.model} at {self.settings.base_url}"
 
-    async def whole(self, body: Mapping[str, Any]) -> Completion:
-        """A whole answer, or ``PassedOn`` or ``Unavailable``."""
-        completion: Completion = await self._tried(partial(self._ask, self._request(body)))
+    async def whole(self, body: Mapping[str, Any], *, numbers_only: bool = False) -> Completion:
+        """A whole answer, of its tokens only the log-probabilities if they suffice; ``PassedOn`` or ``Unavailable``."""
+        completion: Completion = await self._tried(partial(self._ask, self._request(body), numbers_only))
         return completion
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[list[Event], None]:
@@ -104,7 +106,7 @@ class Upstream:
                 raise error.__cause__.reply from error
             raise
 
-    async def _ask(self, request: bytes) -> Completion:
+    async def _ask(self, request: bytes, numbers_only: bool) -> Completion:
         try:
             async with self._session.post(
                 self._url, data=request, headers=self._headers, timeout=self._whole_timeout, allow_redirects=False
@@ -112,12 +114,12 @@ class Upstream:
                 if response.status >= 300:
                     await self._refused(response)
                 data = await response.read()
-            return read_completion(data)
+            return read_completion(data, numbers_only=numbers_only)
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError, ValueError, RecursionError) as error:
             raise Failed(_described(error)) from error
 
     async def _events(self, request: bytes) -> AsyncGenerator[list[Event], None]:
-        reader, ended, finished = Events(), False, False
+        reader, ended, finished = Reader(), False, False
         try:
             async with self._session.post(
                 self._url, data=request, headers=self._headers, timeout=self._piece_timeout, allow_redirects=False
@@ -127,7 +129,7 @@ class Upstream:
                 async for data in response.content.iter_any():
                     events = []
                     for text in reader.feed(data):
-                        if text.strip() == "[DONE]":
+                        if text.strip() == b"[DONE]":
                             ended = True
                             break
                         events.append(Event.read(text))

@@ -34,7 +34,7 @@ class MeanTokenProbability:
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
         """The uncertainty of the draft."""
-        return _within(1.0 - _mean([math.exp(logprob) for logprob in token_logprobs(draft)]))
+        return _within(1.0 - _mean(list(map(math.exp, token_logprobs(draft)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,10 @@ def token_logprobs(draft: Answer) -> list[float]:
         raise NoLogprobs(
             f"log-probabilities of {len(draft.tokens)} tokens out of {draft.completion_tokens}: too few to score"
         )
+    logprobs = [token.logprob for token in draft.tokens]
+    # Nearly always they are as they should be, and then they are not looked at one by one. A NaN differs from itself.
+    if max(logprobs) <= 0.0 and (total := sum(logprobs)) == total:
+        return logprobs
     return [usable(token.logprob, token.text) for token in draft.tokens]
 
 
