@@ -91,6 +91,8 @@ def split_reasoning(content: str) -> tuple[str, str]:
     >>> split_reasoning("<think>6 · 7 is")          # cut off before any answer
     ('6 · 7 is', '')
     """
+    if "think" not in content:
+        return "", content
     if found := _THOUGHT.match(content):
         return found["thought"].strip(), content[found.end() :]
     if found := _UNFINISHED.match(content):

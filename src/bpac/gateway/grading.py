@@ -74,6 +74,8 @@ def same_final(draft: str, expert: str) -> bool:
     >>> same_final("So it is \\boxed{42}.", "The answer is 42."), same_final("41", "42")
     (True, False)
     """
+    if draft == expert:
+        return True
     ours, theirs = (Reply.read(text).marked() for text in (draft, expert))
     if not ours and not theirs:
         return same_text(draft, expert)

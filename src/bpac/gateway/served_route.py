@@ -71,9 +71,10 @@ class ServedRoute:
 
         # From here on the round counts, whatever becomes of this request: its audit is a task of its own.
         channel = self._audited(keeper, decision, request, drafted)
-        await self._durable(keeper)
         if channel is None or decision.serve_draft:
+            await self._durable(keeper)
             return self._draft_served(request, keeper, decision, draft)
+        # Nothing of the expert's comes before the decision is durable: its audit waits for that.
         try:
             return self._expert_served(request, keeper, decision, await channel.get(), channel)
         except ModelError:

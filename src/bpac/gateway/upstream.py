@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from bpac import __version__
 from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
 from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.model_settings import ModelSettings
@@ -22,6 +23,13 @@ try:
 except ImportError as error:
     raise MissingExtra("aiohttp", "gateway") from error
 
+# All of them, because the client makes anew for every request what it has to add.
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    "Accept-Encoding": "gzip, deflate",
+    "User-Agent": f"bpac/{__version__}",
+}
 # Longer than any error a server writes in earnest.
 LONGEST_ERROR = 2**20
 # Seconds that a server may take to end a stream after saying that it has ended.
@@ -65,7 +73,7 @@ class Upstream:
         self._session = session
         # Made once in the form that the client wants them in, which otherwise it makes for every request.
         self._url = URL(f"{settings.base_url}/chat/completions")
-        self._headers = CIMultiDict({"Content-Type": "application/json"} | dict(settings.headers))
+        self._headers = CIMultiDict(HEADERS | dict(settings.headers))
         if settings.api_key:
             self._headers.setdefault("Authorization", f"Bearer {settings.api_key}")
         self._patience = Patience(settings.retries, settings.backoff)
