@@ -1,145 +1,179 @@
-"""What the gateway adds to a request: direct calls, a bare pass-through and the gateway on the same upstream."""
+"""What the gateway adds to a request: direct calls, bare pass-throughs, the gateway and LiteLLM's proxy in one run."""
 
 import argparse
-import asyncio
 import json
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import aiohttp
-import psutil  # type: ignore[import-untyped]
+from tqdm import tqdm
 
-PATH = "/v1/chat/completions"
-CONFIG = """
-[gateway]
-listen = "127.0.0.1:{port}"
-store = "sqlite:///{directory}/bpac.db"
-[models.m]
-base_url = "http://127.0.0.1:{upstream}/v1"
-model = "m"
-[routes.m]
-draft = "m"
-expert = "m"
-epsilon = 0.2
-policy = "{policy}"
-{score}
-"""
+from benchmarks.load import send
+from benchmarks.peers import litellm
+from benchmarks.processes import Server, free_port, gateway, scripted
+
+DIRECT, BARE, TWICE, KEPT, CALLED, PEER = (
+    "upstream", "pass-through", "pass-through-twice", "gateway, drafts kept", "gateway, experts called", "LiteLLM",
+)  # fmt: skip
+AT_ONCE = (1, 16, 64)
+# Shares of the work that each server gets in turn, so that what else the machine does falls on all of them.
+TURNS = 6
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What requests to one server cost.
+
+    Parameters
+    ----------
+    server: which.
+    stream: whether answers came in pieces.
+    at_once: requests in flight.
+    milliseconds: to the last byte, in the median.
+    per_second: requests answered.
+    cpu: microseconds of the server's processor time a request.
+    megabytes: of memory held.
+    """
+
+    server: str
+    stream: bool
+    at_once: int
+    milliseconds: float
+    per_second: float
+    cpu: float
+    megabytes: float
 
 
-@contextmanager
-def running(arguments: list[str], port: int) -> Iterator[psutil.Process]:
-    process = subprocess.Popen([sys.executable, *arguments])
-    try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1).close()
-                break
-            except urllib.error.HTTPError:
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield psutil.Process(process.pid)
-    finally:
-        process.terminate()
-        process.wait()
+def compare(servers: Sequence[Server], requests: int, *, stream: bool, at_once: int) -> Iterator[Cost]:
+    """Ask every server in turn, several times."""
+    times: dict[str, list[float]] = {server.name: [] for server in servers}
+    rates: dict[str, list[float]] = {server.name: [] for server in servers}
+    cpus: dict[str, list[float]] = {server.name: [] for server in servers}
+    for turn in range(TURNS + 1):
+        for server in servers:
+            # LiteLLM is so much slower that as many requests would take an hour.
+            share = max(at_once, requests // TURNS // (40 if server.name == PEER else 4 if at_once == 1 else 1), 8)
+            before = server.cpu()
+            load = send(server.port, share, at_once, stream=stream, key=server.key)
+            if turn:  # the first turn warms up
+                times[server.name] += load.times
+                rates[server.name].append(share / load.seconds)
+                cpus[server.name].append(1e6 * (server.cpu() - before) / share)
+    for server in servers:
+        yield Cost(
+            server.name, stream, at_once,
+            1000.0 * statistics.median(times[server.name]), statistics.median(rates[server.name]),
+            statistics.median(cpus[server.name]), server.megabytes(),
+        )  # fmt: skip
 
 
-async def load(port: int, requests: int, at_once: int, stream: bool) -> tuple[float, list[float]]:
-    """Seconds in all, and of each request."""
-    body = json.dumps({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "x" * 200}]})
-    times: list[float] = []
-    left = iter(range(requests))
+def compared(requests: int, home: Path | None) -> list[Cost]:
+    """All servers on one upstream, whole and streamed."""
+    costs: list[Cost] = []
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        directory = Path(name)
+        upstream = stack.enter_context(scripted(DIRECT, free_port()))
+        base = f"http://127.0.0.1:{upstream.port}/v1"
+        servers = [upstream]
+        servers += [
+            stack.enter_context(scripted(bare, free_port(), f"{base}/chat/completions")) for bare in (BARE, TWICE)
+        ]
+        servers.append(stack.enter_context(gateway(KEPT, base, directory, "never")))
+        servers.append(stack.enter_context(gateway(CALLED, base, directory, "always")))
+        if home is not None:
+            servers.append(stack.enter_context(litellm(base, home, directory)))
+        places = [(stream, at_once) for stream in (False, True) for at_once in AT_ONCE]
+        for stream, at_once in tqdm(places, desc="servers compared", file=sys.stderr):
+            costs += compare(servers, requests // (4 if stream else 1), stream=stream, at_once=at_once)
+    return costs
 
-    async def ask(session: aiohttp.ClientSession) -> None:
-        for _ in left:
-            started = time.perf_counter()
-            async with session.post(f"http://127.0.0.1:{port}{PATH}", data=body) as response:
-                await response.read()
-                if response.status != 200:
-                    raise RuntimeError(f"status {response.status}")
-            times.append(time.perf_counter() - started)
 
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        started = time.perf_counter()
-        await asyncio.gather(*(ask(session) for _ in range(at_once)))
-        return time.perf_counter() - started, times
+def many_in_flight(at_once: int = 512, seconds: float = 0.5, each: int = 8) -> dict[str, float]:
+    """Milliseconds in the median with many requests in flight on a slow upstream, direct and through the gateway."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        upstream = stack.enter_context(scripted(DIRECT, free_port(), UPSTREAM_DELAY=str(seconds)))
+        base = f"http://127.0.0.1:{upstream.port}/v1"
+        ours = stack.enter_context(gateway(KEPT, base, Path(name), "never"))
+        medians = {}
+        for server in (upstream, ours):
+            send(server.port, at_once, at_once, stream=False, over=seconds)
+            load = send(server.port, each * at_once, at_once, stream=False, over=seconds)
+            medians[server.name] = 1000.0 * statistics.median(load.times)
+    return {"direct": medians[DIRECT], "gateway": medians[KEPT], "added": medians[KEPT] - medians[DIRECT]}
 
 
-def measure(place: tuple[str, int, psutil.Process], requests: int, at_once: int, stream: bool) -> dict[str, Any]:
-    name, port, process = place
-    asyncio.run(load(port, max(50, at_once), at_once, stream))
-    before = process.cpu_times()
-    seconds, times = asyncio.run(load(port, requests, at_once, stream))
-    after = process.cpu_times()
-    cpu = (after.user + after.system - before.user - before.system) / requests
-    return {
-        "server": name,
-        "at_once": at_once,
-        "stream": stream,
-        "median_ms": round(1000 * statistics.median(times), 3),
-        "per_second": round(requests / seconds, 1),
-        "cpu_us": round(1e6 * cpu),
-        "megabytes": round(process.memory_info().rss / 2**20, 1),
-    }
+def memory(requests: int, parts: int = 10) -> list[float]:
+    """Megabytes held by the gateway at the start and after each part of so many requests, half of them streamed."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        upstream = stack.enter_context(scripted(DIRECT, free_port()))
+        ours = stack.enter_context(gateway(KEPT, f"http://127.0.0.1:{upstream.port}/v1", Path(name), "portfolio"))
+        send(ours.port, 1000, 64, stream=False)
+        held = [ours.megabytes()]
+        for part in tqdm(range(parts), desc="memory", file=sys.stderr):
+            send(ours.port, requests // parts, 64, stream=bool(part % 2))
+            held.append(ours.megabytes())
+    return held
+
+
+def goals(costs: Sequence[Cost], flight: dict[str, float], held: Sequence[float]) -> Iterator[tuple[str, float, float]]:
+    """What is asked of the gateway: what, how much there is, and how much there may be."""
+    found = {(cost.server, cost.stream, cost.at_once): cost for cost in costs}
+    for stream in (False, True):
+        for at_once in AT_ONCE:
+            kind = f"{'streamed' if stream else 'whole'}, {at_once} at once"
+            direct, bare, twice, kept, called = (
+                found[name, stream, at_once] for name in (DIRECT, BARE, TWICE, KEPT, CALLED)
+            )
+            yield f"processor time of a kept draft over a pass-through ({kind})", kept.cpu / bare.cpu, 2.0
+            yield (
+                f"processor time of an expert's round over two calls passed through ({kind})",
+                called.cpu / twice.cpu,
+                2.0,
+            )
+            if (peer := found.get((PEER, stream, at_once))) is not None:
+                added = kept.milliseconds - direct.milliseconds
+                share = added / (peer.milliseconds - direct.milliseconds)
+                yield f"added median latency over LiteLLM's ({kind})", share, 0.1
+                yield (
+                    f"LiteLLM's requests a second over the gateway's ({kind})",
+                    peer.per_second / kept.per_second,
+                    0.05,
+                )
+    yield "milliseconds added with 512 in flight on a 500 ms upstream", flight["added"], 25.0
+    yield "megabytes held", max(held), 120.0
+    yield "memory at the end over memory after the first tenth", held[-1] / held[1], 1.1
 
 
 def main() -> None:
+    """Measure, and say what was asked for and what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=1500)
-    parser.add_argument("--at-once", type=int, nargs="+", default=[1, 16, 64])
-    parser.add_argument("--streams", choices=("whole", "streamed", "both"), default="both")
+    parser.add_argument("--requests", type=int, default=6000, help="to each server, whole answers (6000)")
+    parser.add_argument("--memory-requests", type=int, default=200_000, help="while memory is watched (200000)")
+    parser.add_argument("--litellm", type=Path, metavar="DIR", help="an environment for LiteLLM, made if need be")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all figures")
     options = parser.parse_args()
-    kinds = {"whole": [False], "streamed": [True], "both": [False, True]}[options.streams]
-    upstream_port, bare_port = free_port(), free_port()
-    servers = "benchmarks.gateway_servers"
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        running(["-m", servers, "upstream", str(upstream_port)], upstream_port) as up,
-    ):
-        places: list[tuple[str, int, psutil.Process]] = [("direct", upstream_port, up)]
-        url = f"http://127.0.0.1:{upstream_port}{PATH}"
-        with running(["-m", servers, "pass-through", str(bare_port), url], bare_port) as bare:
-            places.append(("pass-through", bare_port, bare))
-            _compare(places, options, kinds)
-        for name, policy, score in (
-            ("gateway, drafts kept", "never", ""),
-            ("gateway, experts called", "always", ""),
-            ("gateway, 16 tokens", "never", 'score = { name = "perplexity", first_tokens = 16 }'),
-        ):
-            port, home = free_port(), Path(directory) / name
-            home.mkdir()
-            config = home / "gateway.toml"
-            config.write_text(
-                CONFIG.format(port=port, directory=home, upstream=upstream_port, policy=policy, score=score)
-            )
-            with running(
-                ["-m", "tests.gateway.serving", "serve", str(config), "--log-level", "warning"], port
-            ) as gateway:
-                _compare([(name, port, gateway)], options, kinds)
-
-
-def _compare(places: list[tuple[str, int, psutil.Process]], options: argparse.Namespace, kinds: list[bool]) -> None:
-    for place in places:
-        for stream in kinds:
-            for at_once in options.at_once:
-                requests = max(200, options.requests // 3) if at_once == 1 else options.requests
-                print(json.dumps(measure(place, requests, at_once, stream)), flush=True)
+    flight = many_in_flight()
+    costs = compared(options.requests, options.litellm)
+    held = memory(options.memory_requests)
+    for cost in costs:
+        kind = "streamed" if cost.stream else "whole"
+        print(
+            f"{cost.server:24} {kind:8} {cost.at_once:3} at once {cost.milliseconds:9.2f} ms {cost.per_second:8.0f} /s "
+            f"{cost.cpu:8.0f} µs of processor {cost.megabytes:7.1f} MB"
+        )
+    print("memory in MB:", " ".join(f"{size:.1f}" for size in held))
+    missed = 0
+    for what, value, most in goals(costs, flight, held):
+        missed += value > most
+        print(f"{'met   ' if value <= most else 'MISSED'} {value:8.3g} of at most {most:<6g} {what}")
+    if options.json:
+        figures = {"costs": [asdict(cost) for cost in costs], "in_flight": flight, "memory": held}
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+    print(f"{missed} goals missed")
 
 
 if __name__ == "__main__":

@@ -88,10 +88,18 @@ async def upstream(scope: Message, receive: Receive, send: Send) -> None:
 
 
 class PassThrough:
-    """A proxy that hands bytes on, and nothing else."""
+    """A proxy that hands bytes on, and nothing else.
 
-    def __init__(self, url: str) -> None:
+    Parameters
+    ----------
+    url: where to.
+    twice: whether it first asks for a draft with log-probabilities and throws it away: what cannot be saved where an
+        expert is asked after a draft.
+    """
+
+    def __init__(self, url: str, *, twice: bool = False) -> None:
         self._url = url
+        self._twice = twice
         self._session: aiohttp.ClientSession | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -102,6 +110,10 @@ class PassThrough:
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         data = await _read(receive)
+        if self._twice and data:
+            asked = json.loads(data) | {"stream": False, "logprobs": True}
+            async with self._session.post(self._url, data=json.dumps(asked)) as response:
+                await response.read()
         async with self._session.post(self._url, data=data) as response:
             headers = [(b"content-type", response.headers["Content-Type"].encode())]
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
@@ -114,9 +126,10 @@ class PassThrough:
 
 
 def main() -> None:
-    """Serve one of them: ``upstream PORT`` or ``pass-through PORT URL``."""
-    app: Any = upstream if sys.argv[1] == "upstream" else PassThrough(sys.argv[3])
-    uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False)
+    """Serve one of them: ``upstream PORT``, ``pass-through PORT URL`` or ``pass-through-twice PORT URL``."""
+    kind, port, *url = sys.argv[1:]
+    app: Any = upstream if kind == "upstream" else PassThrough(url[0], twice=kind.endswith("twice"))
+    uvicorn.run(app, port=int(port), log_level="warning", access_log=False)
 
 
 if __name__ == "__main__":

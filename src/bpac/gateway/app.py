@@ -40,7 +40,8 @@ class Gateway:
         """Answer what one scope brings."""
         if scope["type"] == "http" and scope["path"] == CHAT:
             if scope["method"] == "POST":
-                await self._chat(scope, receive, send)
+                with self.service.traces.request(scope["headers"]):
+                    await self._chat(scope, receive, send)
             else:
                 await _fail(send, failure_of(BadRequest("chat completions are asked for by POST", 405)))
         else:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +11,9 @@ from bpac.errors import AnswerError, ModelError, Unavailable
 from bpac.gateway.channel import Channel
 from bpac.gateway.grading import Grader, graded
 from bpac.gateway.keeper import DRAFT_FAILED, EXPERT_FAILED, Keeper
-from bpac.gateway.metrics import Metrics
 from bpac.gateway.pieces import Transcript
 from bpac.gateway.requests import ChatRequest
+from bpac.gateway.stages import Stages
 from bpac.gateway.upstream import Upstream
 from bpac.routing.decision import Decision
 
@@ -52,12 +51,12 @@ class Auditor:
     ----------
     expert: the model.
     grader: tells the loss; none if that comes from outside.
-    metrics: where durations go.
+    stages: of its route.
     """
 
     expert: Upstream
     grader: Grader | None
-    metrics: Metrics
+    stages: Stages
 
     async def audit(self, round_: Round, drafted: Drafted) -> None:
         """Fetch the expert's answer and grade the draft by it; however this ends, the round is accounted for."""
@@ -73,9 +72,8 @@ class Auditor:
         if self.grader is None:
             keeper.remember(decision, note, {"draft": draft.text, "expert": expert.text})
             return
-        started = time.perf_counter()
-        grade = await graded(self.grader, round_.request.question, draft, expert)
-        self.metrics.time("grading", keeper.route.name, time.perf_counter() - started)
+        with self.stages("grading"):
+            grade = await graded(self.grader, round_.request.question, draft, expert)
         if grade.tokens:
             note["judge_tokens"] = grade.tokens
         keeper.resolve(decision, grade.loss, note)
@@ -83,7 +81,8 @@ class Auditor:
     async def answer(self, request: ChatRequest, channel: Channel) -> None:
         """Fetch the expert's answer for a caller whose draft has no score; nobody grades it."""
         try:
-            await self._fetched(request, channel, stream=request.stream)
+            with self.stages("expert"):
+                await self._fetched(request, channel, stream=request.stream)
         except asyncio.CancelledError:
             channel.end(Unavailable("the caller has left"))
             raise
@@ -97,11 +96,11 @@ class Auditor:
         keeper, channel = round_.keeper, round_.channel
         try:
             # Not even the expert may know of a round that a crash would forget.
-            await keeper.store.durable()
-            started = time.perf_counter()
+            with self.stages("journal"):
+                await keeper.store.durable()
             stream = round_.request.stream and not round_.decision.serve_draft
-            expert = await self._fetched(round_.request, channel, stream=stream)
-            self.metrics.time("expert", keeper.route.name, time.perf_counter() - started)
+            with self.stages("expert"):
+                expert = await self._fetched(round_.request, channel, stream=stream)
         except ModelError as error:
             keeper.forfeit(round_.decision, EXPERT_FAILED, draft_served=round_.draft_instead and not channel.begun)
             channel.end(error)

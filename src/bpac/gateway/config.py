@@ -29,6 +29,7 @@ class Config:
     max_depth: how deep its JSON may nest.
     drain: seconds that requests under way may take when the gateway is stopped.
     snapshot_every: entries of a journal between two snapshots.
+    traces: whether requests are traced for OpenTelemetry.
     models, routes: by name.
     """
 
@@ -43,6 +44,7 @@ class Config:
     max_depth: int = 64
     drain: float = 30.0
     snapshot_every: int = 10_000
+    traces: bool = False
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "Config":
@@ -81,6 +83,7 @@ class Config:
             max_depth=whole(gateway.take("max_depth", int, 64), "gateway.max_depth", 1, 500),
             drain=positive(gateway.take("drain", float, 30.0), "gateway.drain"),
             snapshot_every=whole(gateway.take("snapshot_every", int, 10_000), "gateway.snapshot_every", 1),
+            traces=gateway.take("traces", bool, False),
         )
         gateway.end()
         whole_file.end()

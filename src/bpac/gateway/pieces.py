@@ -49,6 +49,8 @@ class Reader:
     def feed(self, data: bytes) -> list[bytes]:
         """The text of every event that is complete now, or ``AnswerError`` if there will never be any."""
         if self._patient is None:
+            if not self._rest and data.count(b"\n") == 2 and data.startswith(b"data: ") and data.endswith(b"\n\n"):
+                return [data[6:-2].rstrip(b"\r")]  # one event by itself, as they come while a model writes
             found = self._rest + data if self._rest else data
             *blocks, rest = found.split(b"\n\n")
             if b"\r" not in data and all(block.startswith(b"data: ") and b"\n" not in block for block in blocks):

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
@@ -16,11 +15,11 @@ from bpac.gateway.audits import Auditor, Drafted, Round
 from bpac.gateway.channel import Channel
 from bpac.gateway.completions import Completion
 from bpac.gateway.keeper import EXPERT_FAILED, Keeper
-from bpac.gateway.metrics import Metrics
 from bpac.gateway.prefixes import Beginning, Spawn
 from bpac.gateway.requests import ChatRequest
 from bpac.gateway.route_settings import RouteSettings
 from bpac.gateway.served import Served, events_of, nothing
+from bpac.gateway.stages import Stages
 from bpac.gateway.upstream import Upstream
 from bpac.routing.decision import Decision
 
@@ -38,14 +37,14 @@ class ServedRoute:
     settings: of the route.
     draft: the model that writes drafts.
     auditor: the expert and the grader.
-    metrics: where durations go.
+    stages: its stages, timed and traced.
     spawn: starts a task that outlives its request.
     """
 
     settings: RouteSettings
     draft: Upstream
     auditor: Auditor
-    metrics: Metrics
+    stages: Stages
     spawn: Spawn
 
     async def answer(self, request: ChatRequest, keeper: Keeper) -> Served:
@@ -55,14 +54,12 @@ class ServedRoute:
         if request.stream and self.settings.first_tokens is not None:
             return await self._answer_from_beginning(request, keeper, self.settings.first_tokens)
         draft: Completion | None = None
-        started = time.perf_counter()
         try:
-            draft, samples = await self._drafted(request)
+            with self.stages("draft"):
+                draft, samples = await self._drafted(request)
             uncertainty = self._scored(draft.answer, samples)
         except (ModelError, NoScore) as error:
             return await self._unscored(request, keeper, _reason(error), draft)
-        finally:
-            self.metrics.time("draft", self.settings.name, time.perf_counter() - started)
         generated = draft.answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         decision = keeper.decide(uncertainty, {"draft_tokens": generated})
 
@@ -105,9 +102,8 @@ class ServedRoute:
             raise NoScore("the draft has no score") from error
 
     async def _durable(self, keeper: Keeper) -> None:
-        started = time.perf_counter()
-        await keeper.store.durable()
-        self.metrics.time("journal", self.settings.name, time.perf_counter() - started)
+        with self.stages("journal"):
+            await keeper.store.durable()
 
     def _audited(
         self, keeper: Keeper, decision: Decision, request: ChatRequest, drafted: Drafted, fallback: bool = True
@@ -181,17 +177,16 @@ class ServedRoute:
 
     async def _answer_from_beginning(self, request: ChatRequest, keeper: Keeper, count: int) -> Served:
         """Score the first tokens of the draft, and let it flow on from there if it is accepted."""
-        started = time.perf_counter()
         draft = Beginning(self.draft, request, self.settings.score.needs, self.spawn, keeper.savings)
         audited = False
         try:
             try:
-                uncertainty = self._scored(await draft.answer(count), [])
+                with self.stages("draft"):
+                    beginning = await draft.answer(count)
+                uncertainty = self._scored(beginning, [])
             except (ModelError, AnswerError) as error:
                 draft.cancel()
                 return await self._unscored(request, keeper, _reason(error), None)
-            finally:
-                self.metrics.time("draft", self.settings.name, time.perf_counter() - started)
             decision = keeper.decide(uncertainty, {})
             cancelled = self.settings.on_takeover == "cancel" and not decision.serve_draft
             channel = self._audited(keeper, decision, request, draft.whole, fallback=not cancelled)
@@ -221,8 +216,12 @@ class ServedRoute:
         return Served(headers, events=draft.events(), abandon=nothing if audited else draft.cancel)
 
     def _headers(self, keeper: Keeper, decision: Decision, answered_by: str) -> dict[str, str]:
-        self.metrics.count("bpac_answers_total", route=self.settings.name, answered_by=answered_by)
+        self.stages.metrics.count("bpac_answers_total", route=self.settings.name, answered_by=answered_by)
         name = keeper.id_of(decision.step)
+        self.stages.traces.describe(
+            route=self.settings.name, decision=name, answered_by=answered_by, uncertainty=decision.uncertainty,
+            threshold=decision.threshold, propensity=decision.propensity,
+        )  # fmt: skip
         if log.isEnabledFor(logging.DEBUG):
             log.debug("answered", extra={"decision": name, "route": self.settings.name, "answered_by": answered_by})
         return {

@@ -16,6 +16,8 @@ from bpac.gateway.metrics import Metrics, exposition
 from bpac.gateway.requests import BadRequest, ChatRequest
 from bpac.gateway.served import Served
 from bpac.gateway.served_route import ServedRoute
+from bpac.gateway.stages import Stages
+from bpac.gateway.tracing import NoTraces, OpenTelemetryTraces, Traces
 from bpac.gateway.upstream import Upstream, new_session
 from bpac.stores import Store, open_store
 
@@ -35,6 +37,7 @@ class Service:
 
     def __init__(self, config: Config, store: Store | None = None) -> None:
         self.config = config
+        self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
         self.store = store if store is not None else open_store(config.store)
         self._routes: dict[str, tuple[ServedRoute, Games]] = {}
@@ -57,10 +60,11 @@ class Service:
         """Fold the journals and open what is needed to answer."""
         started = time.perf_counter()
         self._session = new_session()
-        upstreams = {name: Upstream(model, self._session) for name, model in self.config.models.items()}
+        upstreams = {name: Upstream(model, self._session, self.traces) for name, model in self.config.models.items()}
         for name, settings in self.config.routes.items():
-            auditor = Auditor(upstreams[settings.expert.name], grader_of(settings), self.metrics)
-            route = ServedRoute(settings, upstreams[settings.draft.name], auditor, self.metrics, self._spawn)
+            stages = Stages(self.metrics, name, self.traces)
+            auditor = Auditor(upstreams[settings.expert.name], grader_of(settings), stages)
+            route = ServedRoute(settings, upstreams[settings.draft.name], auditor, stages, self._spawn)
             self._routes[name] = (route, Games(self.store, settings, self.config.snapshot_every))
         await self.store.durable()
         self._sweeper = asyncio.create_task(self._sweep())
@@ -87,6 +91,7 @@ class Service:
                     keeper.snapshot()
         await self._session.close()
         await asyncio.to_thread(self.store.close)
+        await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
 
     async def answer(self, request: ChatRequest, caller: Caller) -> Served:
@@ -131,6 +136,10 @@ class Service:
     def routes(self) -> list[str]:
         """The names that clients ask for."""
         return list(self._routes)
+
+    def keepers(self) -> list[Keeper]:
+        """The games that are played, by route."""
+        return [keeper for _, games in self._routes.values() for keeper in games]
 
     def status(self) -> dict[str, list[dict[str, Any]]]:
         """Where every game stands, by route, as JSON values."""

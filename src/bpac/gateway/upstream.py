@@ -13,6 +13,7 @@ from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
 from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.pieces import Event, Reader
+from bpac.gateway.tracing import NoTraces, Traces
 from bpac.models.fields import merged
 from bpac.models.retrying import LATER, Failed, Patience, begun, requested_wait
 
@@ -66,11 +67,13 @@ class Upstream:
     ----------
     settings: where it is and how it is asked.
     session: the connections, shared by all upstreams.
+    traces: what the server is told of the trace a request belongs to.
     """
 
-    def __init__(self, settings: ModelSettings, session: aiohttp.ClientSession) -> None:
+    def __init__(self, settings: ModelSettings, session: aiohttp.ClientSession, traces: Traces | None = None) -> None:
         self.settings = settings
         self._session = session
+        self._traces = traces or NoTraces()
         # Made once in the form that the client wants them in, which otherwise it makes for every request.
         self._url = URL(f"{settings.base_url}/chat/completions")
         self._headers = CIMultiDict(HEADERS | dict(settings.headers))
@@ -117,7 +120,11 @@ class Upstream:
     async def _ask(self, request: bytes, numbers_only: bool) -> Completion:
         try:
             async with self._session.post(
-                self._url, data=request, headers=self._headers, timeout=self._whole_timeout, allow_redirects=False
+                self._url,
+                data=request,
+                headers=self._sent_headers(),
+                timeout=self._whole_timeout,
+                allow_redirects=False,
             ) as response:
                 if response.status >= 300:
                     await self._refused(response)
@@ -130,7 +137,11 @@ class Upstream:
         reader, ended, finished = Reader(), False, False
         try:
             async with self._session.post(
-                self._url, data=request, headers=self._headers, timeout=self._piece_timeout, allow_redirects=False
+                self._url,
+                data=request,
+                headers=self._sent_headers(),
+                timeout=self._piece_timeout,
+                allow_redirects=False,
             ) as response:
                 if response.status >= 300:
                     await self._refused(response)
@@ -140,8 +151,9 @@ class Upstream:
                         if text.strip() == b"[DONE]":
                             ended = True
                             break
-                        events.append(Event.read(text))
-                    finished = finished or any(event.finishes for event in events)
+                        event = Event.read(text)
+                        events.append(event)
+                        finished = finished or event.finishes
                     if events:
                         yield events
                     if ended:
@@ -152,6 +164,14 @@ class Upstream:
         # Some servers leave out the mark of the end; then the model must have said why it stopped.
         if not finished:
             raise Failed("the stream was cut off")
+
+    def _sent_headers(self) -> "CIMultiDict[str]":
+        carried = self._traces.carried()
+        if not carried:
+            return self._headers
+        headers = self._headers.copy()
+        headers.update(carried)
+        return headers
 
     async def _refused(self, response: aiohttp.ClientResponse) -> None:
         status, said = response.status, await response.content.read(LONGEST_ERROR)

@@ -1,0 +1,117 @@
+"""Servers in processes of their own, which are measured from outside."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+
+SERVERS = "benchmarks.gateway_servers"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server.
+
+    Parameters
+    ----------
+    name: what it is.
+    port: where it listens.
+    process: it and its children cost what it costs.
+    key: what it wants to be shown.
+    """
+
+    name: str
+    port: int
+    process: psutil.Process
+    key: str = ""
+
+    def cpu(self) -> float:
+        """Seconds of processor time so far."""
+        every = [self.process, *self.process.children(recursive=True)]
+        return float(sum(times.user + times.system for times in (one.cpu_times() for one in every)))
+
+    def megabytes(self) -> float:
+        """Memory it holds now."""
+        every = [self.process, *self.process.children(recursive=True)]
+        return float(sum(one.memory_info().rss for one in every)) / 2**20
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def running(
+    name: str,
+    command: list[str],
+    port: int,
+    environment: Mapping[str, str] | None = None,
+    *,
+    key: str = "",
+    patience: float = 30.0,
+) -> Iterator[Server]:
+    """A server from the first answer it gives to the end of the block."""
+    process = subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdout=subprocess.DEVNULL)
+    try:
+        _wait_for(process, port, patience)
+        yield Server(name, port, psutil.Process(process.pid), key)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def scripted(name: str, port: int, *arguments: str, **environment: str) -> AbstractContextManager[Server]:
+    """One of the servers of this benchmark."""
+    return running(name, [sys.executable, "-m", SERVERS, name, str(port), *arguments], port, environment)
+
+
+GATEWAY = """
+[gateway]
+listen = "127.0.0.1:{port}"
+store = "sqlite:///{directory}/bpac.db"
+[models.m]
+base_url = "{upstream}"
+model = "m"
+[routes.m]
+draft = "m"
+expert = "m"
+epsilon = 0.2
+policy = "{policy}"
+"""
+
+
+def gateway(name: str, upstream: str, directory: Path, policy: str) -> AbstractContextManager[Server]:
+    """``bpac serve`` in front of an upstream, with its journal in a directory."""
+    home, port = directory / policy, free_port()
+    home.mkdir()
+    config = home / "gateway.toml"
+    config.write_text(GATEWAY.format(port=port, directory=home, upstream=upstream, policy=policy))
+    command = [str(Path(sys.executable).with_name("bpac")), "serve", str(config), "--log-level", "warning"]
+    return running(name, command, port)
+
+
+def _wait_for(process: "subprocess.Popen[bytes]", port: int, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args!r} ended with exit code {process.returncode}")
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()
+            return
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"{process.args!r} gave no answer in {patience:.0f} seconds")
