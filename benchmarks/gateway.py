@@ -7,11 +7,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from tqdm import tqdm
 
+from benchmarks.costs import Cost
+from benchmarks.gateway_figure import draw
 from benchmarks.load import send
 from benchmarks.peers import litellm
 from benchmarks.processes import Server, free_port, gateway, scripted
@@ -22,30 +24,6 @@ DIRECT, BARE, TWICE, KEPT, CALLED, PEER = (
 AT_ONCE = (1, 16, 64)
 # Shares of the work that each server gets in turn, so that what else the machine does falls on all of them.
 TURNS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What requests to one server cost.
-
-    Parameters
-    ----------
-    server: which.
-    stream: whether answers came in pieces.
-    at_once: requests in flight.
-    milliseconds: to the last byte, in the median.
-    per_second: requests answered.
-    cpu: microseconds of the server's processor time a request.
-    megabytes: of memory held.
-    """
-
-    server: str
-    stream: bool
-    at_once: int
-    milliseconds: float
-    per_second: float
-    cpu: float
-    megabytes: float
 
 
 def compare(servers: Sequence[Server], requests: int, *, stream: bool, at_once: int) -> Iterator[Cost]:
@@ -155,6 +133,7 @@ def main() -> None:
     parser.add_argument("--memory-requests", type=int, default=200_000, help="while memory is watched (200000)")
     parser.add_argument("--litellm", type=Path, metavar="DIR", help="an environment for LiteLLM, made if need be")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all figures")
+    parser.add_argument("--figure", type=Path, metavar="FILE", help="where to draw the costs (.png or .svg)")
     options = parser.parse_args()
     flight = many_in_flight()
     costs = compared(options.requests, options.litellm)
@@ -173,6 +152,8 @@ def main() -> None:
     if options.json:
         figures = {"costs": [asdict(cost) for cost in costs], "in_flight": flight, "memory": held}
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
+    if options.figure:
+        draw(costs, options.figure)
     print(f"{missed} goals missed")
 
 

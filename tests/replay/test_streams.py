@@ -10,10 +10,7 @@ from bpac.errors import InputError, TableError
 from bpac.replay.builtin import BENCHMARKS, builtin_table, open_table
 from bpac.replay.laws import PowerLaw
 from bpac.replay.records import Table, read_table, write_table
-from bpac.replay.replay import Replay
-from bpac.replay.start import Start
 from bpac.replay.streams import COLUMNS, head, joined, shuffled
-from bpac.routing.policies import named_policy
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.jsonl.gz", "t.parquet"])
@@ -92,23 +89,3 @@ def test_the_mixed_streams() -> None:
     assert len(builtin_table("magpie-and-bbh")) == 4379 + 100
     shift = builtin_table("mmlu-pro-then-bbh")
     assert shift.loss[:1500].mean() < shift.loss[1500:].mean()
-
-
-# The paper's figures at ε = 0.08: ER, ECP and TP, as (low, high), none where it gives none.
-PAPER = {
-    "mmlu-pro-like": ((0.03, 0.03), (0.47, 0.47), (0.77, 0.78)),
-    "math-like": ((0.03, 0.03), None, (0.68, 0.68)),
-    "magpie-like": ((0.055, 0.055), (0.19, 0.23), (0.58, 0.62)),
-}
-
-
-@pytest.mark.promise
-@pytest.mark.parametrize("name", list(PAPER))
-def test_the_papers_policy_gives_about_the_papers_figures(name: str) -> None:
-    """Over 30 shuffles, each figure lies within two standard deviations of the paper's."""
-    runs = Replay(builtin_table(name), Start(named_policy("paper"), 0.08, 0.1), runs=30).all(workers=1)
-    for index, expected in enumerate(PAPER[name]):
-        if expected is not None:
-            figures = [(run.empirical_risk, run.expert_call_rate, run.token_ratio)[index] or 0.0 for run in runs]
-            low, high = expected
-            assert low - 2.0 * np.std(figures) <= np.mean(figures) <= high + 2.0 * np.std(figures)
