@@ -6,8 +6,8 @@ READY := $(VENV)/ready
 
 .PHONY: demo test lint bench clean
 
-demo: $(READY)  ## replay a built-in stream and show its picture
-	$(BIN)/bpac demo
+demo: $(READY)  ## a gateway at work; ONCE=1 ends by itself, SCRIPTED=1 takes a scripted pair of models
+	$(BIN)/bpac demo $(if $(ONCE),--once) $(if $(SCRIPTED),--scripted)
 
 test: lint  ## run every test
 	TQDM_DISABLE=1 $(BIN)/pytest -m "not promise" -n auto --dist worksteal --durations=10 --cov --cov-report=term
@@ -19,8 +19,9 @@ lint: $(READY)  ## check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## print what a round costs, beside a plain transcription of Algorithm 1
+bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.cost
+	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
 
 # Debian keeps venv in a package of its own; install it where that is possible.
 $(READY): pyproject.toml
@@ -33,4 +34,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

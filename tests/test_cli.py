@@ -191,13 +191,11 @@ def test_a_bad_table_exits_with_2(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 
 def test_figures_are_written(capsys: pytest.CaptureFixture[str], table: Path, tmp_path: Path) -> None:
-    """Pictures of a replay, of the demo and of the stall, and the numbers behind the last."""
+    """Pictures of a replay and of the stall, and the numbers behind the last."""
     assert main(["replay", str(table), "--figure", str(tmp_path / "replay.svg")]) == 0
-    assert main(["demo", "--figure", str(tmp_path / "demo.png")]) == 0
     assert main(["reproduce", "stall", "--out", str(tmp_path / "report")]) == 0
     assert "portfolio" in capsys.readouterr().out
     assert "<svg" in (tmp_path / "replay.svg").read_text(encoding="utf-8")
-    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     written = {path.name for path in (tmp_path / "report").iterdir()}
     assert written == {"stall.csv", "stall.png", "stall.svg", "report.html"}
 

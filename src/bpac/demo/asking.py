@@ -1,0 +1,111 @@
+"""Asking by the official client. The only module that imports openai (extra ``demo``)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bpac.answer import Answer
+from bpac.benchmarks.benchmark import Question
+from bpac.collecting.answers_file import Role
+from bpac.collecting.workers import in_parallel
+from bpac.errors import MissingExtra, Unavailable
+
+try:
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
+    from openai.types.chat import ChatCompletion
+except ImportError as error:
+    raise MissingExtra("openai", "demo") from error
+
+AT_ONCE = 16
+# Seconds: longer than the gateway waits for both models, one after the other. Its own words say better what failed.
+TIMEOUT = 75.0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a caller got.
+
+    Parameters
+    ----------
+    question: what was asked.
+    step: the round it was.
+    by: whose answer it is.
+    answer: what was answered.
+    """
+
+    question: Question
+    step: int
+    by: Role
+    answer: Answer
+
+
+@asynccontextmanager
+async def client_of(base_url: str) -> AsyncIterator[AsyncOpenAI]:
+    """The official client of a server on this machine, whatever proxy or key the environment names."""
+    web = DefaultAsyncHttpxClient(trust_env=False)
+    async with AsyncOpenAI(base_url=base_url, api_key="none needed", timeout=TIMEOUT, http_client=web) as client:
+        yield client
+
+
+async def ask_route(client: AsyncOpenAI, route: str, question: Question) -> Served:
+    """What a gateway serves."""
+    try:
+        raw = await client.chat.completions.with_raw_response.create(
+            model=route, messages=[{"role": "user", "content": question.prompt}]
+        )
+    except OpenAIError as error:
+        raise Unavailable(_words(error)) from error
+    step = int(raw.headers["x-bpac-decision"].split("-")[2])
+    by: Role = "draft" if raw.headers["x-bpac-answered-by"] == "draft" else "expert"
+    return Served(question, step, by, _answer(raw.parse()))
+
+
+async def ask_model(client: AsyncOpenAI, model: str, body: Mapping[str, Any], question: Question) -> Answer:
+    """What a model says when it is asked without a gateway."""
+    try:
+        completion = await client.chat.completions.create(
+            model=model, messages=[{"role": "user", "content": question.prompt}], extra_body=dict(body)
+        )
+    except OpenAIError as error:
+        raise Unavailable(_words(error)) from error
+    return _answer(completion)
+
+
+async def ask_all(
+    client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[Served], None]
+) -> None:
+    """Ask a route all questions, some at a time.
+
+    Parameters
+    ----------
+    client: of the gateway.
+    route: what is asked as ``model``.
+    questions: in their order.
+    take: is given what was served, as it comes.
+    """
+    waiting = iter(questions)
+
+    async def work() -> None:
+        for question in waiting:
+            take(await ask_route(client, route, question))
+
+    await in_parallel(AT_ONCE, work)
+
+
+async def ask_slowly(
+    client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[Served], None], pause: float
+) -> None:
+    """The same one after the other, with a pause of so many seconds after each."""
+    for question in questions:
+        take(await ask_route(client, route, question))
+        await asyncio.sleep(pause)
+
+
+def _answer(completion: ChatCompletion) -> Answer:
+    return Answer.from_openai(completion.model_dump())
+
+
+def _words(error: OpenAIError) -> str:
+    return f"{error} {error.__cause__ or ''}".strip()

@@ -1,0 +1,103 @@
+"""Demos in processes of their own."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from bpac.cli import main
+from tests.gateway.configured import get_json, wait_for
+
+PROGRAM = Path(sys.executable).with_name("bpac")
+
+
+def free_port() -> int:
+    """A port that nobody uses: demos that look for the usual one at the same time would both find it free."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """What a command prints on standard output, and nothing else there."""
+    capsys.readouterr()
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def status_of(directory: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What ``bpac status`` says of the one game of a demo."""
+    (game,) = json_of(said(capsys, "status", directory / "gateway.toml", "--json"))["games"]
+    assert isinstance(game, dict)
+    return game
+
+
+class RunningDemo:
+    """``bpac demo`` with a scripted pair and more questions than it will ever ask, once it has answered a few.
+
+    Parameters
+    ----------
+    directory: where its files go.
+    more: further arguments.
+    """
+
+    def __init__(self, directory: Path, *more: str) -> None:
+        port = free_port()
+        arguments = [
+            "demo",
+            "--scripted",
+            "--questions",
+            "1000000",
+            "--json",
+            "--dir",
+            directory,
+            "--port",
+            port,
+            *more,
+        ]
+        self._process = subprocess.Popen(
+            [PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self._status = f"http://127.0.0.1:{port}/v1/status"
+        wait_for(self._has_answered, 60.0)
+        self.family = psutil.Process(self._process.pid).children(recursive=True)
+
+    def _has_answered(self) -> bool:
+        assert self._process.poll() is None, self._process.communicate()
+        try:
+            (game,) = get_json(self._status)["routes"]["demo"]
+        except OSError:
+            return False
+        return bool(game["steps"] >= 20)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for its end: exit code, standard output and standard error. None of its processes is left."""
+        said, complained = self._process.communicate(timeout=60.0)
+        assert self.family
+        wait_for(lambda: not any(map(_lives, self.family)), 30.0)
+        return self._process.returncode, said, complained
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        # Orphans may wait to be buried where nobody buries them.
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def json_of(text: str) -> dict[str, Any]:
+    """The one JSON object that a command printed."""
+    (line,) = text.splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
