@@ -6,19 +6,20 @@ import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bpac import __version__
 from bpac.collect_cli import add_commands
+from bpac.demo.commands import add_command as add_demo_command
 from bpac.errors import BpacError, InputError
 from bpac.gateway.commands import add_commands as add_gateway_commands
 from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.campaign import Engine
 from bpac.replay.delays import Delay
-from bpac.replay.demo import run_demo
 from bpac.replay.figures import draw_replays, save
+from bpac.replay.html import write_page
 from bpac.replay.laws import LAWS, largest_safe, named_law
 from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay, oracle_expert_call_rate, oracle_policy
@@ -73,6 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     replay.add_argument("--trace", type=Path, metavar="FILE", help="write the first run step by step, as CSV")
     replay.add_argument("--figure", type=Path, metavar="FILE", help="draw the first run (.png or .svg)")
+    replay.add_argument("--html", type=Path, metavar="FILE", help="write the first run as a page, like the dashboard's")
     replay.set_defaults(run=_replay)
 
     validate = commands.add_parser("validate", help="check the promise by simulation")
@@ -99,11 +101,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_commands(commands)
     add_gateway_commands(commands)
-
-    demo = commands.add_parser("demo", help="replay a made-up stream and draw it")
-    demo.add_argument("--figure", type=Path, default=Path("report/demo.png"), metavar="FILE", help="report/demo.png")
-    demo.add_argument("--json", action="store_true", help="one JSON object on standard output")
-    demo.set_defaults(run=_demo)
+    add_demo_command(commands)
     return parser
 
 
@@ -130,14 +128,17 @@ def _replay(options: argparse.Namespace) -> int:
     if options.expert_preferred_only:
         table = table.only("expert_preferred")
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else _named_policy(options)
+    start = _start(options, policy)
     replay = Replay(
         table=table,
-        router=_start(options, policy),
+        router=start,
         runs=options.runs if options.runs is not None else (1 if options.order == "given" else REPLAY_RUNS),
         seed=options.seed,
         order=options.order,
         delay=Delay.parse(options.delay),
     )
+    if options.html:
+        write_page(replay, start, options.html, name=Path(options.table).name, score=options.score)
     if options.trace or options.figure:
         ordered, path = replay.one(0, trace=True)
         if options.trace:
@@ -258,20 +259,6 @@ def _reproduce(options: argparse.Namespace) -> int:
     engine = Engine(options.workers, options.dask)
     for path in reproduce(names, options.runs, options.out, tables=named, graded=graded, engine=engine):
         print(path)
-    return 0
-
-
-def _demo(options: argparse.Namespace) -> int:
-    results = run_demo(options.figure)
-    if options.json:
-        print(json.dumps({"figure": str(options.figure)} | {name: asdict(run) for name, run in results.items()}))
-        return 0
-    print("policy       expert calls   loss served   tokens against always asking the expert")
-    for name, run in results.items():
-        tokens = "" if run.token_ratio is None else f"{run.token_ratio:10.1%}"
-        print(f"{name:10}   {run.expert_call_rate:11.1%}   {run.empirical_risk:11.2%}   {tokens}")
-    print("The oracle knows every loss in advance; its risk is the limit, in expectation.")
-    print(f"picture: {options.figure}")
     return 0
 
 

@@ -10,6 +10,7 @@
         - ``AlreadyResolved``: the round has its outcome already
     - ``JournalError``: entries that no router can have written
         - ``TornLine``: the last line was cut off while it was being written
+    - ``CheckFailed``: a policy does not do what every policy must (``bpac.routing.checks``)
     - ``SnapshotError``: a snapshot that is damaged or differs from the journal
     - ``AnswerError``: what a model answered cannot be used
         - ``NoScore``: a draft lacks what its score is computed from
@@ -17,10 +18,11 @@
         - ``NoVerdict``: a judge did not say a usable mark
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it said no, and would again: a status 4xx
+            - ``PassedOn`` (``bpac.gateway.upstream``): the gateway's caller hears it in the server's own words
         - ``Unavailable``: it failed, even after retries
-    - ``StoreError`` (``bpac.stores``): a store cannot be used, or failed and takes nothing more
+    - ``StoreError``: a store cannot be used, or failed and takes nothing more
         - ``StoreInUse``: another gateway writes to it
-    - ``BadRequest`` (``bpac.gateway``): a request that cannot be answered
+    - ``BadRequest`` (``bpac.gateway.requests``): a request that the gateway cannot answer
     - ``MissingExtra``: an optional dependency is not installed
 
 Whoever raises one of these has changed nothing before.
@@ -71,6 +73,10 @@ class SnapshotError(BpacError):
     """A snapshot is damaged or does not agree with the journal."""
 
 
+class CheckFailed(BpacError):
+    """A policy does not do what every policy must."""
+
+
 class AnswerError(BpacError):
     """What a model answered cannot be used."""
 
@@ -107,6 +113,14 @@ class Refused(ModelError):
 
 class Unavailable(ModelError):
     """The server failed or did not answer in time, even after retries."""
+
+
+class StoreError(BpacError):
+    """A store cannot be used, or failed and takes nothing more."""
+
+
+class StoreInUse(StoreError):
+    """Another gateway writes to this store."""
 
 
 class MissingExtra(BpacError, ImportError):

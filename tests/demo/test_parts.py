@@ -18,11 +18,10 @@ from bpac.demo.pair import Model, Pair, started_pair
 from bpac.demo.place import ROUTE, USUAL_PORT, Place, chosen_port
 from bpac.demo.truth import Truth, truth_of
 from bpac.demo.words import standing
-from bpac.errors import BpacError, InputError
+from bpac.errors import BpacError, InputError, StoreInUse
 from bpac.gateway.config import load_config
 from bpac.routing.router import Router
 from bpac.stores.ownership import Ownership
-from bpac.stores.store import StoreInUse
 
 PAIR = Pair("two", {"draft": Model("http://a", "small"), "expert": Model("http://b", 'a "large" one', {"n": 1})}, ())
 

@@ -1,7 +1,9 @@
 """A gateway in a process of its own, which can be killed."""
 
 import argparse
+import importlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -12,6 +14,9 @@ from typing import Any
 
 from bpac.gateway.commands import add_commands
 from tests.gateway.configured import get_json, settings, wait_for
+
+COMMAND = [sys.executable, "-m", "tests.gateway.serving"]
+FORK = "fork"
 
 
 class Process:
@@ -36,18 +41,8 @@ class Process:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.gateway.serving", "serve", str(self.config), "--log-level", "warning"],
-            stderr=self._log,
-        )
+        self.process = subprocess.Popen([*COMMAND, *self._arguments], stderr=self._log)
         wait_for(self._ready, 30.0)
-
-    def _ready(self) -> bool:
-        assert self.process.poll() is None, "it did not start: see log.jsonl"
-        try:
-            return bool(get_json(f"{self.url}/readyz"))
-        except (urllib.error.URLError, ConnectionError):
-            return False
 
     def end(self, how: signal.Signals) -> int:
         """End it by a signal; its exit code."""
@@ -57,6 +52,74 @@ class Process:
     def close(self) -> None:
         """Let go of its log."""
         self._log.close()
+
+    @property
+    def _arguments(self) -> list[str]:
+        return ["serve", str(self.config), "--log-level", "warning"]
+
+    def _ready(self) -> bool:
+        assert self.process.poll() is None, "it did not start: see log.jsonl"
+        try:
+            return bool(get_json(f"{self.url}/readyz"))
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+
+class ManyLives(Process):
+    """The same, for many lives: a parent that has imported everything forks each of them, in no time.
+
+    Nothing of a life is known to the next but what is in the store: the parent never served.
+    """
+
+    def __init__(self, directory: Path, base_url: str, **route: Any) -> None:
+        super().__init__(directory, base_url, **route)
+        self.process = subprocess.Popen(
+            [*COMMAND, FORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
+        )
+        self._living: int | None = None
+
+    def start(self) -> None:
+        """Start a life, and wait until it answers."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(self._arguments).encode() + b"\n")
+        self.process.stdin.flush()
+        self._living = self._told()
+        wait_for(self._ready, 30.0)
+
+    def end(self, how: signal.Signals) -> int:
+        """End it by a signal; its exit code."""
+        assert self._living is not None
+        os.kill(self._living, how)
+        self._living = None
+        return self._told()
+
+    def close(self) -> None:
+        """End what is still there, the parent too."""
+        if self._living is not None:
+            os.kill(self._living, signal.SIGKILL)
+        self.process.communicate(timeout=30.0)
+        super().close()
+
+    def _told(self) -> int:
+        assert self.process.stdout is not None
+        return int(self.process.stdout.readline())
+
+
+def fork_lives() -> int:
+    """Run the commands that come in, each in a process forked for it; say its number, and then its exit code."""
+    importlib.import_module("bpac.gateway.server")
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(main(json.loads(line)))
+        _tell(pid)
+        _tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    return 0
+
+
+def _tell(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
 
 
 def to_toml(data: dict[str, Any], path: str = "") -> str:
@@ -77,4 +140,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fork_lives() if sys.argv[1:] == [FORK] else main())

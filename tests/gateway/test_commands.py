@@ -9,6 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.errors import InputError
 from bpac.replay.records import read_table
+from bpac.routing.journal import read_journal
+from bpac.routing.router import Router
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import settings
 from tests.gateway.law import KnownPair, Question
@@ -61,6 +63,19 @@ def test_an_export_is_audited(place: Path, capsys: pytest.CaptureFixture[str]) -
     assert report["threshold"] == status["threshold"]
     assert report["certificate"]["upper"] == status["certificate"]["upper"]
     assert "all as recorded" in said(capsys, "audit", str(journal))
+
+
+def test_an_export_is_a_journal_for_the_library(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the claims in it: the router that it rebuilds stands where the gateway said it stood."""
+    journal = place / "for_library.jsonl"
+    said(capsys, "export", str(place / "gateway.toml"), "--out", str(journal))
+    assert '"entry":"claim"' in journal.read_text()
+    with journal.open(encoding="utf-8") as file:
+        router = Router.rebuild(read_journal(file))
+    status = json.loads((place / "status.json").read_text())
+    folded = json.loads(json.dumps(router.summary()))
+    assert {name: status[name] for name in folded} == folded
+    assert folded["steps"] == ROUNDS
 
 
 def _edited(lines: list[str], kind: str, number: int, **changes: Any) -> list[str]:

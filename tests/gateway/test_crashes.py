@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count, takewhile
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from bpac.stores import open_store
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import get_json
 from tests.gateway.law import KnownPair, Question, Seen, crowd
-from tests.gateway.serving import Process
+from tests.gateway.serving import ManyLives, Process
 
-KILLS = int(os.environ.get("BPAC_KILLS", "10"))
+KILLS = int(os.environ.get("BPAC_KILLS", "50"))
 
 
 def test_killed_at_random_moments(tmp_path: Path) -> None:
@@ -28,22 +29,23 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     rng = random.Random(11)
     seen: list[Seen] = []
     numbers = count()
-    with ScriptedServer(KnownPair(delay=0.002, delay_of_loss=0.05)) as models:
-        gateway = Process(tmp_path, models.base_url)
+    with (
+        ScriptedServer(KnownPair(delay=0.002, delay_of_loss=0.05)) as models,
+        closing(ManyLives(tmp_path, models.base_url)) as gateway,
+    ):
         for _ in range(KILLS):
             gateway.start()
             _check_restarted(gateway)
             stop = threading.Event()
             load = threading.Thread(target=_ask_until, args=(stop, gateway.url, numbers, seen))
             load.start()
-            threading.Event().wait(rng.uniform(0.05, 0.6))
+            threading.Event().wait(rng.uniform(0.02, 0.4))
             assert gateway.end(signal.SIGKILL) == -signal.SIGKILL
             stop.set()
             load.join()
         gateway.start()
         _check_restarted(gateway)
         assert gateway.end(signal.SIGTERM) in (0, -signal.SIGTERM)
-        gateway.close()
     entries, secret = _journal(gateway)
     decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
     assert list(decided) == list(range(1, len(decided) + 1))

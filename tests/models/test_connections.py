@@ -118,6 +118,67 @@ def test_a_client_can_be_opened_again() -> None:
         asyncio.run(client.close())
 
 
+def test_one_connection_serves_many_questions() -> None:
+    """Whole answers and streams that were read to their end leave the connection for the next question."""
+
+    async def ask(client: ModelClient) -> list[str]:
+        asked = [streamed, completed, streamed, streamed, completed]
+        return [(await one(client)).text for one in asked]
+
+    texts, server = asking(Reply("4 2"), ask)
+    assert texts == ["4 2"] * 5
+    assert len(server.requests) == 5
+    assert server.accepted == 1
+
+
+def test_a_server_that_does_not_end_its_stream_holds_nobody_up() -> None:
+    """Its connection is given up shortly after the mark of the end; the answer is whole, and the client goes on."""
+    piece = b'data: {"choices": [{"delta": {"content": "42"}, "finish_reason": "stop"}]}\n\n'
+    open_ended = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n"
+
+    async def run() -> list[str]:
+        asked, given_up = 0, asyncio.Semaphore(0)
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal asked
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(int(line.split()[1]) for line in head.splitlines() if line.startswith(b"Content-Length"))
+            await reader.readexactly(length)
+            asked += 1
+            data = piece + b"data: [DONE]\n\n"
+            writer.write(open_ended % (len(data), data))
+            await reader.read()  # until the client hangs up
+            writer.close()
+            await writer.wait_closed()
+            given_up.release()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+            async with ModelClient(url, "m", timeout=600.0) as client, asyncio.timeout(20.0):
+                texts = [(await streamed(client)).text for _ in range(2)]
+                for _ in range(2):
+                    await given_up.acquire()
+        assert asked == 2
+        return texts
+
+    assert asyncio.run(run()) == ["42", "42"]
+
+
+@BOTH
+def test_cookies_are_not_kept(ask: Callable[[ModelClient], Awaitable[Answer]]) -> None:
+    """What a server hands out with one answer does not come back with the next question."""
+
+    async def run(base_url: str) -> None:
+        async with ModelClient(base_url, "m") as client:
+            for _ in range(3):
+                await ask(client)
+
+    with ScriptedServer(Reply(headers={"Set-Cookie": "session=of-somebody-else; Path=/"})) as server:
+        # By a name: from an address alone no cookie would be taken anyway.
+        asyncio.run(run(server.base_url.replace("127.0.0.1", "localhost")))
+        assert [request.headers.get("cookie") for request in server.requests] == [None] * 3
+
+
 def test_many_questions_at_once() -> None:
     """Two hundred calls share a client, and each gets its own answer."""
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -83,6 +84,31 @@ def test_a_piece_that_does_not_fit(delta: dict[str, Any]) -> None:
     """Parts of the wrong kind are an ``AnswerError``."""
     with pytest.raises(AnswerError, match="not a piece"):
         Gathering().add(Piece({"choices": [{"delta": delta}]}))
+
+
+class Watched(list[Any]):
+    """A list that counts how often all of it is read."""
+
+    readings = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.readings += 1
+        return super().__iter__()
+
+
+def test_pieces_are_added_in_place() -> None:
+    """What has come is not copied for every piece that comes; what was handed out does not grow behind one's back."""
+    gathering, watched = Gathering(), Watched()
+    gathering._logprobs = watched
+    token = {"token": "4", "logprob": -0.1}
+    for _ in range(100):
+        gathering.add(Piece({"choices": [{"delta": {"content": "4"}, "logprobs": {"content": [token]}}]}))
+    assert watched.readings == 0
+    assert len(watched) == 100
+    handed_out = gathering.body()["choices"][0]["logprobs"]["content"]
+    gathering.add(Piece({"choices": [{"delta": {}, "logprobs": {"content": [token]}}]}))
+    assert len(handed_out) == 100
+    assert len(gathering.answer().tokens or ()) == 101
 
 
 def test_only_the_first_choice_counts() -> None:

@@ -7,7 +7,16 @@ import pytest
 from bpac import Decision, Router
 from bpac.errors import JournalError, TornLine
 from bpac.routing.exploration import Constant
-from bpac.routing.journal import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json, read_journal
+from bpac.routing.journal import (
+    Entry,
+    Labelled,
+    Opened,
+    Resolved,
+    claim_from_json,
+    entry_from_json,
+    entry_to_json,
+    read_journal,
+)
 from bpac.routing.policies import Fixed, Portfolio
 from bpac.routing.settings import Settings
 
@@ -205,6 +214,20 @@ def test_a_last_line_that_was_cut_off_may_be_dropped() -> None:
         list(read_journal([*whole, torn]))
     assert list(read_journal([*whole, torn], torn="drop")) == ENTRIES[:-1]
     assert list(read_journal(lines)) == ENTRIES
+
+
+def test_claims_of_an_export_are_passed_over() -> None:
+    """They may stand anywhere, and lines keep their numbers; what only looks like one is still refused."""
+    lines = [entry_to_json(entry) + "\n" for entry in ENTRIES]
+    claim = '{"entry":"claim","entries":3,"threshold":0.5}\n'
+    assert claim_from_json(claim) == {"entries": 3, "threshold": 0.5}
+    assert list(read_journal([claim, *lines[:3], claim, claim, *lines[3:], claim])) == ENTRIES
+    with pytest.raises(TornLine, match="line 2 is cut off"):
+        list(read_journal([lines[0], claim[:-9]]))
+    for false in ('{"entry":["claim"]}\n', '["claim"]\n', '{"entry":"claim"\n', '{"entry":"claims"}\n'):
+        assert claim_from_json(false) is None
+        with pytest.raises(JournalError, match="line 3 is"):
+            list(read_journal([lines[0], claim, false]))
 
 
 def test_a_line_cut_off_in_the_middle_is_never_dropped() -> None:

@@ -11,8 +11,9 @@ from bpac.betting.levels import EvenLevels, ListedLevels
 from bpac.betting.payoff import Terms
 from bpac.betting.portfolio import PortfolioWealth
 from bpac.betting.thresholds import PriorThreshold
+from bpac.errors import CheckFailed
 from bpac.routing import settings
-from bpac.routing.checks import CHECKS, CheckFailed, check_bad_input, check_order, check_rebuild, check_refund
+from bpac.routing.checks import CHECKS, check_bad_input, check_order, check_rebuild, check_refund
 from bpac.routing.exploration import Constant, Exploration
 from bpac.routing.games import FixedThreshold, Game
 from bpac.routing.learnt_rates import GainDriven

@@ -91,7 +91,7 @@ class _Upper(_Mixture):
         count = math.log(len(logs))
         start = min((log_bar + count - log) / rate for rate, log in zip(self._rates, logs, strict=True))
         # Newton's method on a convex function comes from above and never goes below the root.
-        return _newton(start, self._rates, logs, log_bar)
+        return mixture_root(start, self._rates, logs, log_bar)
 
 
 class _Lower(_Mixture):
@@ -112,7 +112,7 @@ class _Lower(_Mixture):
         count = math.log(len(logs))
         start = max((log - log_bar - count) / rate for rate, log in zip(self._rates, logs, strict=True))
         # … and here from below.
-        return max(0.0, _newton(start, [-rate for rate in self._rates], logs, log_bar))
+        return max(0.0, mixture_root(start, [-rate for rate in self._rates], logs, log_bar))
 
 
 class ServedLoss:
@@ -211,7 +211,7 @@ class ServedLoss:
         self._solved_upper = self._solved_lower = None
 
 
-def _newton(start: float, slopes: Sequence[float], logs: Sequence[float], log_bar: float) -> float:
+def mixture_root(start: float, slopes: Sequence[float], logs: Sequence[float], log_bar: float) -> float:
     """Solve ``log mean exp(slope · x + log) = log_bar`` from a point on the convex side of the root."""
     x, step = start, math.inf
     # Written so that the loop ends on NaN, too.

@@ -43,7 +43,8 @@ class Gateway:
                 with self.service.traces.request(scope["headers"]):
                     await self._chat(scope, receive, send)
             else:
-                await _fail(send, failure_of(BadRequest("chat completions are asked for by POST", 405)))
+                failure = failure_of(BadRequest("chat completions are asked for by POST", 405))
+                await _fail(send, failure._replace(headers=failure.headers | {"allow": "POST"}))
         else:
             await self._pages(scope, receive, send)
 
@@ -148,9 +149,8 @@ async def _fail(send: Send, failure: Failure) -> None:
 async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive, most: int) -> bytes:
     """The body of a request, or ``BadRequest`` if it is larger than allowed or breaks off."""
     announced = next((value for name, value in headers if name == b"content-length"), b"0")
-    too_large = BadRequest(f"the body is larger than {most} bytes", 413, code="too_large")
     if announced.isdigit() and int(announced[:20]) > most:
-        raise too_large
+        raise _too_large(most)
     parts: list[bytes] = []
     size = 0
     while True:
@@ -160,7 +160,12 @@ async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive, mo
         part = message.get("body", b"")
         size += len(part)
         if size > most:
-            raise too_large
+            raise _too_large(most)
         parts.append(part)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(most: int) -> BadRequest:
+    # Made where it is raised: kept in a variable it would keep alive, by its traceback, all that was read.
+    return BadRequest(f"the body is larger than {most} bytes", 413, code="too_large")

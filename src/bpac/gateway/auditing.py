@@ -1,13 +1,12 @@
 """Audits: every threshold and certificate, computed again from an exported journal and nothing else."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bpac.errors import JournalError
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, entry_from_json
+from bpac.routing.journal import Entry, claim_from_json, entry_from_json
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
 
@@ -63,7 +62,7 @@ def audit_journal(lines: Iterable[str]) -> Audit:
     route: Route | None = None
     for number, line in enumerate(lines, start=1):
         try:
-            claim = _claim(line)
+            claim = claim_from_json(line)
             if route is None:
                 route = opened(entry_from_json(line, number))
             elif claim is not None:
@@ -82,17 +81,6 @@ def audit_journal(lines: Iterable[str]) -> Audit:
     audit.threshold = route.game.threshold
     audit.owed, audit.forfeits = len(route.owed), dict(route.forfeits)
     return audit
-
-
-def _claim(line: str) -> dict[str, Any] | None:
-    # Entries have their own reader, which also says what is wrong with them.
-    if '"claim"' not in line:
-        return None
-    try:
-        data = json.loads(line)
-    except ValueError:
-        return None
-    return data if isinstance(data, dict) and data.get("entry") == "claim" else None
 
 
 def _check_entry(audit: Audit, route: Route, entry: Entry, number: int) -> None:

@@ -4,7 +4,7 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -15,8 +15,7 @@ from bpac.gateway.auditing import Audit, audit_journal
 from bpac.gateway.config import Config, load_config
 from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
 from bpac.gateway.logs import log_as_json
-from bpac.gateway.savings import Savings
-from bpac.routing.journal import Entry
+from bpac.gateway.savings import Prices, Savings
 from bpac.routing.router import Router
 from bpac.stores import open_store
 from bpac.stores.store import Game, Store
@@ -69,7 +68,7 @@ def _serve(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     config = load_config(options.config)
     with _opened(config) as store:
-        games = [_standing(store, game) for game in _current(store)]
+        games = [_standing(store, game, config) for game in _current(store)]
     if options.json:
         _say(json.dumps({"games": games}))
         return FINE
@@ -79,10 +78,32 @@ def _status(options: argparse.Namespace) -> int:
         _say(
             f"{name}: {game['steps']} rounds, threshold {game['threshold']:.4g}, "
             f"expert calls {'–' if rate is None else f'{rate:.1%}'}, open {game['owed']}, "
-            f"served loss ≤ {certificate['average_upper']:.2%} with {certificate['confidence']:.0%} confidence, "
-            f"tokens saved {game['savings']['tokens_saved']:.0f}"
+            f"served loss ≤ {certificate['average_upper']:.2%} with {certificate['confidence']:.0%} confidence"
         )
+        _say(_savings_text(game["savings"]))
     return FINE
+
+
+def _savings_text(savings: Mapping[str, Any]) -> str:
+    """What was saved, in two lines at most."""
+    lines = []
+    for what, digits in (("tokens", 0), ("money", 2)):
+        estimate = savings.get(f"{what}_saved")
+        if estimate is None:
+            continue
+        least, most = (savings[f"{what}_saved_at_{bound}"] for bound in ("least", "most"))
+        if most is None:
+            above = ""
+        elif savings["longest_answer_assumed"] is None:
+            above = f", at most {most:,.{digits}f}"
+        else:
+            assumed = savings["longest_answer_assumed"]
+            above = f", at most {most:,.{digits}f} if no answer is longer than {assumed:,.0f} tokens"
+        lines.append(
+            f"  {what} saved: at least {least:,.{digits}f} with {savings['confidence']:.0%} confidence, "
+            f"estimated {estimate:,.{digits}f}{above}"
+        )
+    return "\n".join(lines)
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -136,17 +157,12 @@ def _audit_text(audit: Audit) -> str:
     return "\n".join(lines)
 
 
-def _standing(store: Store, game: Game) -> dict[str, Any]:
-    savings = Savings()
-
-    def entries() -> Iterator[Entry]:
-        for entry, note in store.entries(game):
-            savings.add(note)
-            yield entry
-
-    router = Router.rebuild(entries())
+def _standing(store: Store, game: Game, config: Config) -> dict[str, Any]:
+    router = Router.rebuild(entry for entry, _ in store.entries(game))
+    route = config.routes.get(game.route)
+    prices = None if route is None else Prices.of(route)
     numbers = {"route": game.route, "segment": game.segment, "game": game.number}
-    return numbers | router.summary() | {"savings": savings.report()}
+    return numbers | router.summary() | {"savings": Savings.kept(store, game).report(prices)}
 
 
 def _current(store: Store) -> list[Game]:

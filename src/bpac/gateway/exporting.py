@@ -7,7 +7,7 @@ from typing import Any
 
 from bpac.errors import InputError
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Resolved, entry_to_json
+from bpac.routing.journal import CLAIM, Resolved, entry_to_json
 from bpac.stores.store import Game, Store
 
 
@@ -40,7 +40,7 @@ def journal_lines(store: Store, game: Game) -> Iterator[str]:
         yield entry_to_json(entry)
         while claims and claims[0].entries <= number:
             claim = claims.pop(0)
-            yield json.dumps({"entry": "claim", "entries": claim.entries, **claim.values}, separators=(",", ":"))
+            yield json.dumps({"entry": CLAIM, "entries": claim.entries, **claim.values}, separators=(",", ":"))
 
 
 def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -> Iterator[dict[str, Any]]:

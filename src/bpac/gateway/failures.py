@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from bpac.errors import ModelError
+from bpac.errors import ModelError, StoreError
 from bpac.gateway.requests import BadRequest
 from bpac.gateway.upstream import PassedOn
-from bpac.stores.store import StoreError
 
 log = logging.getLogger("bpac.gateway")
 

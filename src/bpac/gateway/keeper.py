@@ -5,13 +5,14 @@ import hmac
 import itertools
 import logging
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from bpac.errors import AlreadyResolved, InputError, ObservationError, SnapshotError
+from bpac.dashboard.history import History
+from bpac.errors import AlreadyResolved, InputError, ObservationError
+from bpac.gateway.folding import folded, tokens_of
 from bpac.gateway.route_settings import RouteSettings
-from bpac.gateway.savings import Savings
+from bpac.gateway.savings import Prices, Savings
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry
 from bpac.routing.router import Router
@@ -46,6 +47,7 @@ class Keeper:
         self.route = route
         self.segment = segment
         self.savings = Savings()
+        self.history = History()
         self._note: dict[str, Any] = {}
         self._snapshot_every = snapshot_every
         self._since_snapshot = 0
@@ -59,12 +61,15 @@ class Keeper:
         games = [game for game in store.games() if (game.route, game.segment) == (route.name, segment)]
         if games and games[-1].terms == terms and next(store.entries(games[-1]), None) is not None:
             self.game = games[-1]
-            self.router = self._restored()
+            kept = folded(store, self.game, self._append)
+            self.router, self.savings, self.history = kept.router, kept.savings, kept.history
+            self._since_snapshot = kept.since_snapshot
         else:
             if games and games[-1].terms != terms:
                 log.warning("terms changed: a new game begins", extra={"route": route.name})
             self.game = store.open_game(route.name, segment, terms)
             self.router = route.new_router(alpha, self._append)
+        self._tokens = tokens_of(self.savings)
         # Graders died with the process that asked them. Feedback from outside may still come.
         for decision in self.router.owed:
             if route.loss["name"] == "external":
@@ -74,9 +79,10 @@ class Keeper:
 
     def decide(self, uncertainty: float, note: dict[str, Any]) -> Decision:
         """Decide, and journal the decision; it must be durable before anything is served on it."""
-        self._note = {"at": round(time.time(), 3), **note}
+        at = round(time.time(), 3)
+        self._note = {"at": at, **note}
         decision = self.router.decide(uncertainty)
-        self.savings.add(note)
+        self.history.decided(decision, at, self.router, self._tokens)
         if decision.call_expert:
             self._wait_for(decision)
         return decision
@@ -92,14 +98,15 @@ class Keeper:
             else:
                 try:
                     self.router.observe(decision, loss)
+                    self.history.resolved(decision, loss)
                 except InputError:  # NaN, say: a grader that says such a thing has not said anything
                     self.router.forfeit(decision, cause)
         except AlreadyResolved:
             # The deadline was first, or other rounds crowded it out; its tokens were generated all the same.
             log.info("outcome too late", extra={"decision": self.id_of(decision.step)})
             self._note = {}
+            self.savings.judged(note.get("judge_tokens", 0))
             return
-        self.savings.add(note)
         self._snapshot_if_due()
 
     def feedback(self, step: int, loss: float) -> None:
@@ -110,10 +117,10 @@ class Keeper:
         note = self._remembered.get(step, {}) | {"propensity": decision.propensity}
         self._note = {"at": round(time.time(), 3), **note}
         self.router.observe(decision, loss)
+        self.history.resolved(decision, loss)
         self._remembered.pop(step, None)
         self._answers.pop(step, None)
         self._open.pop(step, None)
-        self.savings.add(note)
         self._snapshot_if_due()
 
     def remember(self, decision: Decision, note: dict[str, Any], answers: dict[str, str]) -> None:
@@ -141,7 +148,6 @@ class Keeper:
             self.router.forfeit(decision, cause, draft_served=draft_served)
         except AlreadyResolved:
             return
-        self.savings.add(noted)
         self._snapshot_if_due()
 
     def sweep(self, now: float) -> None:
@@ -156,25 +162,26 @@ class Keeper:
 
     def snapshot(self) -> None:
         """Keep the state, so that a later start need not read the whole journal."""
-        if self._since_snapshot:
+        if self._since_snapshot or self.savings.late:
             self._since_snapshot = 0
             router = self.router.snapshot()
             claim = Claim(router["entries"], claimed(self.router))
-            self.store.save_snapshot(self.game, {"router": router, "savings": asdict(self.savings)}, claim)
+            kept = {"router": router, "savings": asdict(self.savings), "history": self.history.state()}
+            self.store.save_snapshot(self.game, kept, claim)
 
     def summary(self) -> dict[str, Any]:
         """Where the game stands, as JSON values."""
-        route = self.route
-        prices = (route.draft.price, route.expert.price, (route.judge.price if route.judge else 0.0) or 0.0)
         return {
             "segment": self.segment,
             "game": self.game.number,
             **self.router.summary(),
-            "savings": self.savings.report(*prices),
+            "savings": self.savings.report(Prices.of(self.route)),
         }
 
     def _append(self, entry: Entry) -> None:
-        self.store.append(self.game, entry, self._note)
+        note = self.savings.noted(self._note)
+        self.store.append(self.game, entry, note)
+        self.savings.add(entry, note)
         self._since_snapshot += 1
         self._note = {}
 
@@ -189,24 +196,6 @@ class Keeper:
     def _snapshot_if_due(self) -> None:
         if self._since_snapshot >= self._snapshot_every:
             self.snapshot()
-
-    def _restored(self) -> Router:
-        snapshot = self.store.snapshot(self.game)
-        if snapshot is not None:
-            try:
-                self.savings = Savings(**snapshot["savings"])
-                rest = self._entries(snapshot["router"]["entries"])
-                return Router.rebuild(rest, snapshot=snapshot["router"], journal=self._append)
-            except (SnapshotError, KeyError, TypeError) as error:
-                log.warning("snapshot unusable: reading the whole journal", extra={"error": str(error)})
-        self.savings = Savings()
-        return Router.rebuild(self._entries(0), journal=self._append)
-
-    def _entries(self, after: int) -> Iterator[Entry]:
-        for kept in self.store.entries(self.game, after):
-            self.savings.add(kept.note)
-            self._since_snapshot += 1
-            yield kept.entry
 
 
 def claimed(router: Router) -> dict[str, Any]:

@@ -6,8 +6,7 @@ import sys
 import time
 import traceback
 
-from bpac.errors import JournalError, SnapshotError
-from bpac.stores.store import StoreError
+from bpac.errors import JournalError, SnapshotError, StoreError
 
 # What every record has; the rest was given with the message.
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}

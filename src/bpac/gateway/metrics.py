@@ -36,6 +36,10 @@ class Metrics:
         cells[bisect_left(BOUNDS, seconds)] += 1
         cells[-1] += seconds
 
+    def times(self, route: str) -> dict[str, list[float]]:
+        """By stage of a route: how many took at most each bound, and no less than the one before; last, all seconds."""
+        return {labels[1][1]: list(cells) for (_, labels), cells in self._times.items() if labels[0][1] == route}
+
     def lines(self) -> Iterator[str]:
         """All of it, line by line."""
         named = ""
@@ -74,6 +78,11 @@ def route_lines(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tupl
             ("bpac_expert_tokens_total", "counter"): savings["expert_tokens"],
             ("bpac_judge_tokens_total", "counter"): savings["judge_tokens"],
             ("bpac_tokens_saved", "gauge"): savings["tokens_saved"],
+            ("bpac_tokens_saved_at_least", "gauge"): savings["tokens_saved_at_least"],
+            ("bpac_tokens_saved_at_most", "gauge"): savings["tokens_saved_at_most"],
+            ("bpac_money_saved", "gauge"): savings.get("money_saved"),
+            ("bpac_money_saved_at_least", "gauge"): savings.get("money_saved_at_least"),
+            ("bpac_money_saved_at_most", "gauge"): savings.get("money_saved_at_most"),
         }
         for (name, kind), value in values.items():
             if value is not None:

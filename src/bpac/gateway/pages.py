@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import orjson
 
 from bpac.errors import MissingExtra
+from bpac.gateway.dashboard import Dashboard
 from bpac.gateway.failures import error_body, failure_of
 from bpac.gateway.openapi import document
 from bpac.gateway.requests import BadRequest, parse_object
@@ -73,7 +74,7 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
         return PlainTextResponse(service.measurements(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def described(_: Request) -> Response:
-        return _json(document(service.routes()))
+        return _json(document(service.routes(), keys=bool(service.config.api_keys)))
 
     async def healthy(_: Request) -> Response:
         return _json({"status": "ok"})
@@ -99,6 +100,7 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
             Route("/openapi.json", described),
             Route("/healthz", healthy),
             Route("/readyz", ready),
+            *Dashboard(service, key_of).routes(),
         ],
         exception_handlers={HTTPException: _wrong_page, Exception: _failed, BadRequest: _failed},
         lifespan=life,

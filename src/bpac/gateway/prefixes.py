@@ -28,8 +28,7 @@ class Beginning:
     request: what the caller asked for.
     needs: what its score needs.
     spawn: starts the task.
-    savings: told how many tokens it came to. They are known only after the decision is journalled, so a crash may
-        forget them; a snapshot keeps them.
+    savings: told how many tokens it came to, which is known only after the decision is journalled.
     """
 
     def __init__(self, upstream: Upstream, request: ChatRequest, needs: Needs, spawn: Spawn, savings: Savings) -> None:
@@ -85,19 +84,18 @@ class Beginning:
     def _sent(self, part: Event) -> bytes:
         if self._request.logprobs:
             return event(shown(part.body(), self._request))
-        return b"data: " + without_logprobs(part.data.encode()) + b"\n\n"
+        return part._replace(data=without_logprobs(part.data)).sent
 
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()
+        answer: Answer | None = None
         try:
             async for events in self._upstream.stream(body):
                 for part in events:
                     transcript.add(part)
                 self._channel.put(events)
             answer = transcript.answer()
-            self._savings.add({"draft_tokens": answer.completion_tokens})
             self._channel.end()
-            return answer
         except AnswerError:
             self._channel.end(Unavailable(f"{self._upstream} sent what is no answer"))
         except ModelError as error:
@@ -105,4 +103,7 @@ class Beginning:
         except asyncio.CancelledError:
             self._channel.end(Unavailable("the draft was given up"))
             raise
-        return None
+        finally:
+            # Also of a draft that was cut off: what there is of it was paid for.
+            self._savings.drafted(answer.completion_tokens if answer else len(transcript.tokens or ()))
+        return answer

@@ -169,6 +169,8 @@ def _whole(body: Mapping[str, Any], key: str, least: int, most: int, default: in
     value = body.get(key)
     if value is None:
         return default
+    if type(value) is float and value.is_integer():  # to JSON 1.0 is a whole number
+        value = int(value)
     if type(value) is not int or not least <= value <= most:
         raise BadRequest(f"{key} must be a whole number from {least} to {most}", param=key, code="invalid_value")
     return value

@@ -2,66 +2,153 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
-# Of a standard normal variable, two-sided 95 %.
-_WIDTH = 1.959964
+from bpac.betting.unseen import RATES, UnseenSum
+from bpac.errors import SnapshotError
+from bpac.gateway.route_settings import RouteSettings
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Entry
+from bpac.stores.store import Game, Store
+
+# What came too late for the note of its own entry.
+LATE_DRAFTS, LATE_JUDGES = "late_draft_tokens", "late_judge_tokens"
+# Each of the two bounds fails at some time with at most this probability.
+ALPHA = 0.05
+
+
+class Prices(NamedTuple):
+    """Prices of a million generated tokens; none if not known. A route without a judge pays none."""
+
+    draft: float | None
+    expert: float | None
+    judge: float | None
+
+    @classmethod
+    def of(cls, route: RouteSettings) -> "Prices":
+        """The prices that a route was configured with."""
+        return cls(route.draft.price, route.expert.price, route.judge.price if route.judge else 0.0)
 
 
 @dataclass(slots=True)
 class Savings:
-    """Running sums over the notes of a journal.
+    """Running sums over a journal and its notes.
 
-    What the expert would have written where it was not asked is never seen. It is estimated from the rounds in which
-    it was asked, each weighted by one over the probability of asking; the interval is that of such an estimate.
+    What was spent is known. What the expert would have generated where it was not asked is never seen, and bounded from
+    the rounds in which a coin said to ask it: see ``UnseenSum``. Where it was asked it was paid for with the router as
+    without, whatever it generated; so what was saved is what it was spared, less drafts and judges.
 
     Parameters
     ----------
     draft_tokens, expert_tokens, judge_tokens: generated, and so paid for.
-    always_tokens: estimate of what always asking the expert would have generated.
-    variance: of that estimate.
+    unseen: what the expert would have generated where a coin spared it.
+    late: tokens that were not known yet when their entry was written, by the names under which the next entry will
+        note them. So a crash forgets only what was generated since the last entry.
 
+    >>> from bpac.routing.journal import Resolved
     >>> savings = Savings()
-    >>> savings.add({"draft_tokens": 10})
-    >>> savings.add({"expert_tokens": 400, "propensity": 0.5})
-    >>> savings.report()["tokens_saved"]
-    390.0
+    >>> decision = Decision(1, 0.1, 0.3, propensity=0.5, least_propensity=0.5, call_expert=True, serve_draft=False)
+    >>> savings.add(decision, {"draft_tokens": 10})
+    >>> savings.add(Resolved(1, 0.0), {"expert_tokens": 400, "propensity": 0.5})
+    >>> savings.report()["always_tokens"], savings.report()["tokens_saved"]
+    (800.0, 390.0)
     """
 
     draft_tokens: int = 0
     expert_tokens: int = 0
     judge_tokens: int = 0
-    always_tokens: float = 0.0
-    variance: float = 0.0
+    unseen: UnseenSum = field(default_factory=UnseenSum)
+    late: dict[str, int] = field(default_factory=dict)
 
-    def add(self, note: Mapping[str, Any]) -> None:
-        """Take in the note of an entry."""
-        self.draft_tokens += note.get("draft_tokens", 0)
-        self.judge_tokens += note.get("judge_tokens", 0)
+    def noted(self, note: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The note of an entry that is about to be written, with what came late."""
+        return {**note, **self.late} if self.late else note
+
+    def add(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Take in an entry of the journal and its note."""
+        # The note has all that was late before it.
+        self.late = {}
+        self.draft_tokens += note.get("draft_tokens", 0) + note.get(LATE_DRAFTS, 0)
+        self.judge_tokens += note.get("judge_tokens", 0) + note.get(LATE_JUDGES, 0)
+        if isinstance(entry, Decision):
+            self.unseen.flip(entry.propensity, looks=entry.call_expert)
+            return
         generated = note.get("expert_tokens", 0)
+        # Without a count the value stays unknown: nothing from below, the most there can be from above.
         if generated:
-            propensity = note["propensity"]
             self.expert_tokens += generated
-            self.always_tokens += generated / propensity
-            self.variance += generated**2 * (1.0 - propensity) / propensity**2
+            self.unseen.see(note["propensity"], generated)
 
-    def report(self, draft: float | None = None, expert: float | None = None, judge: float = 0.0) -> dict[str, Any]:
+    def drafted(self, tokens: int) -> None:
+        """A draft came to its end, or was cut off, after its decision."""
+        self._came_late(LATE_DRAFTS, tokens)
+
+    def judged(self, tokens: int) -> None:
+        """A judge's mark came too late to be an outcome; it was paid for all the same."""
+        self._came_late(LATE_JUDGES, tokens)
+
+    def report(self, prices: Prices | None = None) -> dict[str, Any]:
         """What was saved, as JSON values.
 
         Parameters
         ----------
-        draft, expert, judge: prices of a million generated tokens.
+        prices: none if money does not matter.
         """
-        spread = _WIDTH * math.sqrt(self.variance)
-        saved = self.always_tokens - self.draft_tokens - self.expert_tokens - self.judge_tokens
-        report = asdict(self) | {"tokens_saved": saved, "tokens_saved_95": [saved - spread, saved + spread]}
-        del report["variance"]
-        if draft is not None and expert is not None:
-            spent = draft * self.draft_tokens + expert * self.expert_tokens + judge * self.judge_tokens
-            money = (expert * self.always_tokens - spent) / 1e6
-            report |= {
-                "money_saved": money,
-                "money_saved_95": [money - expert * spread / 1e6, money + expert * spread / 1e6],
-            }
+        spared = (self.unseen.estimate, self.unseen.at_least(ALPHA), self.unseen.at_most(ALPHA))
+        drafts = self.draft_tokens + self.late.get(LATE_DRAFTS, 0)
+        judges = self.judge_tokens + self.late.get(LATE_JUDGES, 0)
+        assumed = self.unseen.ceiling
+        report = {
+            "draft_tokens": drafts,
+            "expert_tokens": self.expert_tokens,
+            "judge_tokens": judges,
+            "always_tokens": self.expert_tokens + spared[0],
+            **_named("tokens_saved", [value - drafts - judges for value in spared]),
+            "longest_answer_assumed": assumed if math.isfinite(assumed) else None,
+            "confidence": 1.0 - ALPHA,
+        }
+        if prices and prices.draft is not None and prices.expert is not None and prices.judge is not None:
+            spent = prices.draft * drafts + prices.judge * judges
+            report |= _named("money_saved", [(prices.expert * value - spent) / 1e6 for value in spared])
         return report
+
+    @classmethod
+    def from_json(cls, state: Any) -> "Savings":
+        """Those of a snapshot, or ``SnapshotError`` if other sums were kept when it was made."""
+        if not isinstance(state, dict) or state.keys() != _names(cls):
+            raise SnapshotError("the sums of the savings are others now")
+        inner = state["unseen"]
+        if not isinstance(inner, dict) or inner.keys() != _names(UnseenSum):
+            raise SnapshotError("the bounds of the savings are others now")
+        unseen = UnseenSum(**inner)
+        if not len(unseen.below) == len(unseen.above) == len(RATES):
+            raise SnapshotError("the bounds of the savings have other rates now")
+        return cls(**{**state, "unseen": unseen})
+
+    @classmethod
+    def kept(cls, store: Store, game: Game) -> "Savings":
+        """Those of a game: of its latest snapshot, and what the journal has had since."""
+        snapshot = store.snapshot(game)
+        savings, after = cls(), 0
+        if snapshot is not None:
+            try:
+                savings, after = cls.from_json(snapshot["savings"]), snapshot["router"]["entries"]
+            except (SnapshotError, KeyError, TypeError):
+                savings, after = cls(), 0  # the journal has all of it, but for what was late after its last entry
+        for entry, note in store.entries(game, after):
+            savings.add(entry, note)
+        return savings
+
+    def _came_late(self, name: str, tokens: int) -> None:
+        if tokens:
+            self.late[name] = self.late.get(name, 0) + tokens
+
+
+def _named(name: str, values: list[float]) -> dict[str, float | None]:
+    estimate, least, most = values
+    return {name: estimate, f"{name}_at_least": least, f"{name}_at_most": most if math.isfinite(most) else None}
+
+
+def _names(kind: type) -> set[str]:
+    return {one.name for one in fields(kind)}

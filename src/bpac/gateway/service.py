@@ -39,6 +39,8 @@ class Service:
         self.config = config
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
+        # Before anything is opened: what a grader lacks, its operator hears of at once.
+        self._graders = {name: grader_of(route) for name, route in config.routes.items()}
         self.store = store if store is not None else open_store(config.store)
         self._routes: dict[str, tuple[ServedRoute, Games]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -63,7 +65,7 @@ class Service:
         upstreams = {name: Upstream(model, self._session, self.traces) for name, model in self.config.models.items()}
         for name, settings in self.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
-            auditor = Auditor(upstreams[settings.expert.name], grader_of(settings), stages)
+            auditor = Auditor(upstreams[settings.expert.name], self._graders[name], stages)
             route = ServedRoute(settings, upstreams[settings.draft.name], auditor, stages, self._spawn)
             self._routes[name] = (route, Games(self.store, settings, self.config.snapshot_every))
         await self.store.durable()

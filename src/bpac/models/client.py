@@ -1,8 +1,9 @@
 """A client of any server that speaks the OpenAI protocol."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -21,6 +22,9 @@ except ImportError as error:
     raise MissingExtra("aiohttp", "models") from error
 
 Messages = Sequence[Mapping[str, Any]]
+
+# Seconds that a server may take to end a stream after saying that it has ended.
+CLOSING = 0.1
 
 
 @dataclass(eq=False, slots=True)
@@ -133,6 +137,7 @@ class ModelClient:
                 async for data in response.content.iter_any():
                     for event in events.feed(data):
                         if event.strip() == "[DONE]":
+                            await _read_out(response)
                             return
                         piece = Piece.parse(event)
                         finished = finished or piece.finish_reason is not None
@@ -147,8 +152,11 @@ class ModelClient:
         self, request: Mapping[str, Any], timeout: aiohttp.ClientTimeout
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         if self._session is None:
-            # Without a limit of its own: waiting for a free connection would count as the server's silence.
-            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=self.headers)
+            # Without a limit of its own: waiting for a free connection would count as the server's silence. And
+            # without cookies: what a server hands out with one answer must have no part in the next.
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar(), headers=self.headers
+            )
         url = f"{self.base_url}/chat/completions"
         # A redirected POST may arrive as a GET, and the key at another server.
         return self._session.post(url, json=request, timeout=timeout, allow_redirects=False)
@@ -163,6 +171,13 @@ class ModelClient:
         if status < 400:
             said = f"status {status}: it is at {response.headers.get('Location')}; correct base_url"
         raise Refused(f"{self} refused: {said}", status)
+
+
+async def _read_out(response: aiohttp.ClientResponse) -> None:
+    """Read what follows the mark of the end, so that the connection can be used again; few servers keep it waiting."""
+    with suppress(TimeoutError, aiohttp.ClientError):
+        async with asyncio.timeout(CLOSING):
+            await response.content.read()
 
 
 def _message(text: str) -> str:

@@ -119,7 +119,9 @@ class Gathering:
                     self._message[name] = part if name == "role" else self._message.get(name, "") + part
             listed = (piece.choice.get("logprobs") or {}).get("content")
             if listed is not None:
-                self._logprobs = [*(self._logprobs or ()), *listed]
+                # In place: a copy at each piece would cost the square of their number.
+                self._logprobs = [] if self._logprobs is None else self._logprobs
+                self._logprobs.extend(listed)
             for call in piece.delta.get("tool_calls") or ():
                 self._add_call(call)
         except (TypeError, AttributeError) as error:
@@ -133,7 +135,7 @@ class Gathering:
             message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
         choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
         if self._logprobs is not None:
-            choice["logprobs"] = {"content": self._logprobs}
+            choice["logprobs"] = {"content": list(self._logprobs)}
         return {**self._head, "object": "chat.completion", "choices": [choice]}
 
     def answer(self) -> Answer:

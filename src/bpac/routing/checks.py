@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from bpac.errors import BpacError, InputError
+from bpac.errors import CheckFailed, InputError
 from bpac.routing.journal import Entry, Resolved, entry_from_json, entry_to_json
 from bpac.routing.policies import Policy
 from bpac.routing.router import Router
 from bpac.routing.snapshot import verify_snapshot
 
 STEPS = 600
-
-
-class CheckFailed(BpacError):
-    """A policy does not do what every policy must."""
 
 
 def check_rebuild(policy: Policy) -> None:

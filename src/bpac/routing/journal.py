@@ -2,6 +2,9 @@
 
 Entries, one a line: ``opened`` (the settings) first, then ``labelled`` rows of a warm start, then
 ``decided`` and ``resolved`` as they happen. A resolved entry without a loss is a forfeit.
+
+In a journal that was exported there may be lines of one more kind, ``claim``: what a gateway said of itself at that
+moment, for auditors to check. They are no entries, because nothing follows from them.
 """
 
 import json
@@ -45,6 +48,8 @@ class Resolved(NamedTuple):
 Entry = Opened | Labelled | Decision | Resolved
 KINDS: dict[str, type[Any]] = {"opened": Opened, "labelled": Labelled, "decided": Decision, "resolved": Resolved}
 NAMES = {kind: name for name, kind in KINDS.items()}
+# The kind of a line that is no entry.
+CLAIM = "claim"
 
 # Kept, because ``json.dumps`` makes a new one for every call that is told how to write.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -114,8 +119,28 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
     return entry
 
 
+def claim_from_json(line: str) -> dict[str, Any] | None:
+    """What is claimed on a line of an exported journal; none if the line is an entry, or should be one.
+
+    >>> claim_from_json('{"entry":"claim","entries":7,"threshold":0.25}')
+    {'entries': 7, 'threshold': 0.25}
+    >>> claim_from_json('{"entry":"resolved","step":3,"loss":0.5}')
+    """
+    # Entries have their own reader, which also says what is wrong with them.
+    if f'"{CLAIM}"' not in line:
+        return None
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(data, dict) or data.get("entry") != CLAIM:
+        return None
+    del data["entry"]
+    return data
+
+
 def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse") -> Iterator[Entry]:
-    """The entries of a journal, in order.
+    """The entries of a journal, in order; claims between them are passed over.
 
     Parameters
     ----------
@@ -128,10 +153,10 @@ def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse
     for number, line in enumerate(lines, start=1):
         if cut_off:
             raise JournalError(f"line {number - 1} is cut off, and is not the last: restore it from a copy")
-        if line.endswith("\n"):
-            yield entry_from_json(line, number)
-        else:
+        if not line.endswith("\n"):
             cut_off = line
+        elif claim_from_json(line) is None:
+            yield entry_from_json(line, number)
     if cut_off and torn == "refuse":
         raise TornLine(
             f"line {number} is cut off: {cut_off[:60]!r}. Nothing was served on it, "

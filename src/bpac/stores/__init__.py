@@ -2,12 +2,23 @@
 
 from urllib.parse import parse_qsl, urlsplit
 
-from bpac.errors import SettingsError
+from bpac.errors import SettingsError, StoreError, StoreInUse
 from bpac.stores.memory import MemoryStore
 from bpac.stores.sqlite import SqliteStore
-from bpac.stores.store import Claim, Game, Kept, Store, StoreError, StoreInUse
+from bpac.stores.store import Claim, Game, Kept, KeptRound, Store
 
-__all__ = ["Claim", "Game", "Kept", "MemoryStore", "SqliteStore", "Store", "StoreError", "StoreInUse", "open_store"]
+__all__ = [
+    "Claim",
+    "Game",
+    "Kept",
+    "KeptRound",
+    "MemoryStore",
+    "SqliteStore",
+    "Store",
+    "StoreError",
+    "StoreInUse",
+    "open_store",
+]
 
 
 def open_store(address: str, *, read_only: bool = False) -> Store:

@@ -5,9 +5,10 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bpac.errors import StoreError
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry
-from bpac.stores.store import Claim, Game, Kept, StoreError
+from bpac.routing.journal import Entry, Resolved
+from bpac.stores.store import Claim, Game, Kept, KeptRound
 
 
 class MemoryStore:
@@ -19,7 +20,8 @@ class MemoryStore:
         self.secret = secrets.token_bytes(16)
         self._games: list[Game] = []
         self._journals: dict[int, list[Kept]] = {}
-        self._decided: dict[int, list[Decision]] = {}
+        self._decided: dict[int, list[Kept]] = {}
+        self._outcomes: dict[int, dict[int, Kept]] = {}
         self._snapshots: dict[int, str] = {}
         self._claims: dict[int, list[Claim]] = {}
 
@@ -32,15 +34,19 @@ class MemoryStore:
         game = Game(len(self._games) + 1, route, segment, terms)
         self._games.append(game)
         self._journals[game.number], self._decided[game.number], self._claims[game.number] = [], [], []
+        self._outcomes[game.number] = {}
         return game
 
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append to a journal, without waiting."""
         if self.failure is not None:
             raise self.failure
-        self._journals[game.number].append(Kept(entry, dict(note)))
+        kept = Kept(entry, dict(note))
+        self._journals[game.number].append(kept)
         if isinstance(entry, Decision):
-            self._decided[game.number].append(entry)
+            self._decided[game.number].append(kept)
+        elif isinstance(entry, Resolved):
+            self._outcomes[game.number][entry.step] = kept
 
     async def durable(self) -> None:
         """Nothing to wait for."""
@@ -51,8 +57,17 @@ class MemoryStore:
 
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step."""
-        decided = self._decided[game.number]
-        return decided[step - 1] if 1 <= step <= len(decided) else None
+        found = self.rounds(game, step + 1, 1) if step >= 1 else []
+        decision = found[0].decided.entry if found else None
+        return decision if isinstance(decision, Decision) and decision.step == step else None
+
+    def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[KeptRound]:
+        """The latest rounds, newest first."""
+        decided, outcomes = self._decided[game.number], self._outcomes[game.number]
+        end = len(decided) if before is None else min(max(before - 1, 0), len(decided))
+        start = max(end - limit, 0)
+        found = zip(range(start + 1, end + 1), decided[start:end], strict=True)
+        return [KeptRound(kept, outcomes.get(step)) for step, kept in found][::-1]
 
     def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
         """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it."""

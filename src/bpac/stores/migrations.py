@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from bpac.stores.store import StoreError
+from bpac.errors import StoreError
 
 # "bpac", so that a file of some other program is not taken for an empty store.
 APPLICATION = 0x62706163
@@ -25,6 +25,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE claims (
         game INTEGER NOT NULL, entries INTEGER NOT NULL, claim TEXT NOT NULL, PRIMARY KEY (game, entries)
     ) WITHOUT ROWID;
+    """,
+    """
+    -- To find what came of a round without reading on to the end of the journal.
+    CREATE INDEX resolved ON entries (game, json_extract(entry, '$.step')) WHERE step IS NULL;
     """,
 )
 

@@ -3,8 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from bpac.errors import MissingExtra
-from bpac.stores.store import StoreError, StoreInUse
+from bpac.errors import MissingExtra, StoreError, StoreInUse
 
 try:
     import fcntl

@@ -10,12 +10,14 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
+from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, entry_from_json
 from bpac.stores.migrations import check, migrate
 from bpac.stores.ownership import Ownership
+from bpac.stores.rounds import latest_rounds
 from bpac.stores.statements import APPEND, CLAIM, MOST_ROWS, OPEN, SNAPSHOT, Work, statements
-from bpac.stores.store import Claim, Game, Kept, StoreError
+from bpac.stores.store import Claim, Game, Kept, KeptRound
 
 
 class SqliteStore:
@@ -75,8 +77,9 @@ class SqliteStore:
         self.secret: bytes = self._connection.execute("SELECT value FROM secrets").fetchone()[0]
         rows = self._connection.execute("SELECT number, route, segment, terms FROM games ORDER BY number")
         self._games = [Game(*row) for row in rows]
-        counts = self._connection.execute("SELECT game, max(number) FROM entries GROUP BY game")
-        self._counts: dict[int, int] = dict.fromkeys((game.number for game in self._games), 0) | dict(counts)
+        # One look into the index for each game: grouping would read every entry there is.
+        last = "SELECT number, (SELECT max(number) FROM entries WHERE game = games.number) FROM games"
+        self._counts: dict[int, int] = {game: count or 0 for game, count in self._connection.execute(last)}
         # Work for the writer, and between it the futures of those who wait until what came before is kept.
         self._queue: SimpleQueue[Work | asyncio.Future[None] | None] = SimpleQueue()
         self._appended = 0
@@ -127,6 +130,10 @@ class SqliteStore:
             found = entry_from_json(entry)
             return found if isinstance(found, Decision) else None
         return None
+
+    def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[KeptRound]:
+        """The latest durable rounds, newest first."""
+        return latest_rounds(self._all, game, before, limit)
 
     def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
         """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it."""

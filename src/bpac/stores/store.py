@@ -4,17 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from bpac.errors import BpacError
+from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry
-
-
-class StoreError(BpacError):
-    """A store cannot be used, or failed and takes nothing more."""
-
-
-class StoreInUse(StoreError):
-    """Another gateway writes to this store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +38,19 @@ class Kept(NamedTuple):
 
     entry: Entry
     note: Mapping[str, Any]
+
+
+class KeptRound(NamedTuple):
+    """A round of a journal.
+
+    Parameters
+    ----------
+    decided: the decision.
+    outcome: the latest entry about what came of it; none if there is none.
+    """
+
+    decided: Kept
+    outcome: Kept | None
 
 
 class Claim(NamedTuple):
@@ -94,6 +99,16 @@ class Store(Protocol):
 
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step, if it is durable."""
+
+    def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[KeptRound]:
+        """The latest durable rounds, newest first, without reading the journal from its beginning.
+
+        Parameters
+        ----------
+        game: which journal.
+        before: only rounds with a step below this.
+        limit: how many at most.
+        """
 
     def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
         """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it."""

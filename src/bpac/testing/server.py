@@ -23,6 +23,9 @@ class ScriptedServer:
     ----------
     script: the reply to each request, or the one reply to all of them.
 
+    What it saw is in ``requests``; ``accepted`` says on how many connections they came, and ``hang_ups`` how many
+    callers did not wait for their reply.
+
     >>> import urllib.request
     >>> with ScriptedServer(Reply("42")) as server:
     ...     ask = urllib.request.Request(f"{server.base_url}/chat/completions", b'{"messages": []}')
@@ -34,6 +37,7 @@ class ScriptedServer:
     def __init__(self, script: Script | Reply) -> None:
         self.script: Script = (lambda _: script) if isinstance(script, Reply) else script
         self.requests: list[Request] = []
+        self.accepted = 0
         self.hang_ups = 0
         self.errors: list[Exception] = []
         self.closing = threading.Event()
@@ -83,6 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         with self.scripted.lock:
+            self.scripted.accepted += 1
             self.scripted.connections.add(self.connection)
             if self.scripted.closing.is_set():
                 self.connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,126 @@
+"""Traffic and weighted losses by uncertainty: what a histogram shows and what an estimate is made of."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpac.betting.levels import RelativeLevels
+from bpac.routing.decision import Decision
+
+# Relative steps, because real confidences crowd near 0. Every 32nd part of [0, 1] is a level too.
+LEVELS = RelativeLevels(bits=6, octaves=20)
+# Weights are kept in whole multiples of this, so that what is taken out leaves no trace and no order matters.
+UNIT = 1 << 20
+# An audit stands for so many rounds at most, which keeps all sums within 64 bits.
+MOST_WEIGHT = 1e4
+
+Counts = NDArray[np.int64]
+Sums = NDArray[np.float64]
+
+
+class Bins:
+    """Counts of rounds, and sums of weights of audits, for each level of uncertainty.
+
+    Rounds are counted for ever. Weights belong to the current epoch, like the wealth, and so does the count of rounds
+    beside them. An audit weighs one over the probability it was made with; what it is not known to have spared counts
+    as lost.
+
+    >>> bins = Bins()
+    >>> audit = Decision(1, 0.1, 0.5, propensity=0.25, least_propensity=0.25, call_expert=True, serve_draft=False)
+    >>> bins.decided([audit])
+    >>> float(bins.losses()[0].sum())
+    4.0
+    >>> bins.resolved([(audit, 0.5)])
+    >>> float(bins.losses()[0].sum())
+    2.0
+    """
+
+    __slots__ = ("_earlier", "_spared", "_spared_squares", "_squares", "_weights", "called", "kept")
+
+    def __init__(self) -> None:
+        self.kept, self.called, self._earlier = _zeros(), _zeros(), _zeros()
+        self._forget()
+
+    def _forget(self) -> None:
+        # Sums over audits: of weights (1/π), of their squares, and of both as far as they are known not to be lost.
+        self._weights, self._squares, self._spared, self._spared_squares = _zeros(), _zeros(), _zeros(), _zeros()
+
+    def decided(self, decisions: Sequence[Decision]) -> None:
+        """Count rounds of this epoch; the loss of an audit is 1 until more is known."""
+        columns = tuple(zip(*decisions, strict=True))
+        codes, called = LEVELS.codes(columns[1]), np.array(columns[5])
+        np.add.at(self.kept, codes[~called], 1)
+        audits = codes[called]
+        np.add.at(self.called, audits, 1)
+        weights = _weights(columns[3])[called]
+        np.add.at(self._weights, audits, _units(weights))
+        np.add.at(self._squares, audits, _units(weights**2))
+
+    def resolved(self, outcomes: Sequence[tuple[Decision, float]]) -> None:
+        """Replace the losses of audits of this epoch by the truth."""
+        codes = LEVELS.codes([decision.uncertainty for decision, _ in outcomes])
+        weights = _weights([decision.propensity for decision, _ in outcomes])
+        losses = np.array([loss for _, loss in outcomes])
+        np.add.at(self._spared, codes, _units((1.0 - losses) * weights))
+        np.add.at(self._spared_squares, codes, _units((1.0 - losses**2) * weights**2))
+
+    def start_epoch(self) -> None:
+        """Forget the weights: they were of other traffic."""
+        self._earlier = self.kept + self.called
+        self._forget()
+
+    def traffic(self) -> Counts:
+        """Rounds of this epoch, by level."""
+        return self.kept + self.called - self._earlier
+
+    def losses(self) -> tuple[Sums, Sums]:
+        """Sums of the weighted losses of this epoch, and of their squares, by level."""
+        return (self._weights - self._spared) / UNIT, (self._squares - self._spared_squares) / UNIT
+
+    def audits(self) -> tuple[Sums, Sums]:
+        """Sums of the weights of this epoch's audits, and of their squares, by level."""
+        return self._weights / UNIT, self._squares / UNIT
+
+    def histogram(self) -> dict[str, Any]:
+        """All rounds, as JSON values: in even bins, or in finer ones near 0 where most of the scores crowd there."""
+        total = self.kept + self.called
+        even = [LEVELS.code(part / 32) for part in range(33)]
+        halves = [0, *range(1, LEVELS.top + 1, 16)]  # of octaves
+        codes = halves if 2 * total[: even[1]].sum() > total.sum() else even
+        last = len(codes) - 2  # a score of exactly 1 lies in the last bin
+        bins = np.minimum(np.searchsorted(codes, np.arange(LEVELS.top + 1), side="right") - 1, last)
+        kept, called = _zeros(last + 1), _zeros(last + 1)
+        np.add.at(kept, bins, self.kept)
+        np.add.at(called, bins, self.called)
+        return {"edges": [LEVELS.value(code) for code in codes], "kept": kept.tolist(), "called": called.tolist()}
+
+    def state(self) -> list[list[int]]:
+        """The levels at which there is anything, as JSON values."""
+        table = np.column_stack((np.arange(LEVELS.top + 1), *self._columns()))
+        rows: list[list[int]] = table[table[:, 1:].any(axis=1)].tolist()
+        return rows
+
+    def load(self, rows: Sequence[Sequence[int]]) -> None:
+        """Take over what ``state`` returned."""
+        for code, *row in rows:
+            for column, value in zip(self._columns(), row, strict=True):
+                column[code] = value
+
+    def _columns(self) -> tuple[Counts, ...]:
+        weights = self._weights, self._squares, self._spared, self._spared_squares
+        return self.kept, self.called, self._earlier, *weights
+
+
+def _zeros(count: int = LEVELS.top + 1) -> Counts:
+    return np.zeros(count, dtype=np.int64)
+
+
+def _weights(propensities: Sequence[float]) -> Sums:
+    # A kept draft of a policy that never looks has propensity 0; it is no audit, and its weight is not used.
+    return np.minimum(1.0 / np.maximum(propensities, 1.0 / MOST_WEIGHT), MOST_WEIGHT)
+
+
+def _units(values: Sums) -> Counts:
+    return np.rint(values * UNIT).astype(np.int64)

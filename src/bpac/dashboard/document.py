@@ -1,0 +1,110 @@
+"""The document: all that a dashboard shows of a set of games, as JSON values. It is the only thing the page reads."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bpac.dashboard.clean_rounds import clean_rounds_needed
+from bpac.dashboard.history import History
+from bpac.dashboard.verdict import verdict
+from bpac.dashboard.wealth import wealth_curve
+from bpac.dashboard.what_if import what_if
+from bpac.routing.policies import POLICIES, Policy
+from bpac.routing.router import Router
+
+VERSION = 1
+# Events of a game that is told in short.
+FEW_EVENTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a game is about, as far as its router does not know it.
+
+    Parameters
+    ----------
+    route, segment: its names; the segment is empty where a route is not divided.
+    game: its number.
+    score, loss: names of what measures the uncertainty of a draft, and of what grades it.
+    savings: tokens (and money) spent and saved: ``draft_tokens``, ``expert_tokens``, ``judge_tokens``,
+        ``always_tokens``, ``tokens_saved`` and what else is known; none if nobody counted.
+    latency: how long each stage of a request took.
+    """
+
+    route: str
+    segment: str = ""
+    game: int = 1
+    score: str | None = None
+    loss: str | None = None
+    savings: Mapping[str, Any] | None = None
+    latency: Sequence[Mapping[str, Any]] = ()
+
+
+def game_document(subject: Subject, router: Router, history: History, *, short: bool = False) -> dict[str, Any]:
+    """All that is shown of a game.
+
+    Parameters
+    ----------
+    subject: what it is about.
+    router: of the game.
+    history: of the game, fed with every entry that the router has seen.
+    short: leave out what charts need.
+
+    >>> game = game_document(Subject("homework"), Router(epsilon=0.05, seed=1), History())
+    >>> game["verdict"]["level"], game["clean_rounds_needed"]
+    ('warming', 75)
+    """
+    summary, settings = router.summary(), router.settings
+    summary.pop("policy")
+    needed = clean_rounds_needed(router)
+    alarm = settings.policy.alarm
+    document: dict[str, Any] = {
+        "game": subject.game,
+        "route": subject.route,
+        "segment": subject.segment,
+        "policy": policy_name(settings.policy),
+        "memory": getattr(settings.policy, "memory", None),
+        "explore": settings.explore,
+        "score": subject.score,
+        "loss": subject.loss,
+        **summary,
+        "alarm": {
+            "level": summary["alarm"], "limit": alarm.reset_at, "careful": alarm.careful_at, "scale": "plain"
+        } if alarm else None,
+        "savings": None if subject.savings is None else dict(subject.savings),
+        "verdict": verdict(router, history, needed)._asdict(),
+        "clean_rounds_needed": needed,
+        "events": history.events()[-FEW_EVENTS if short else 0 :],
+        "latency": [dict(stage) for stage in subject.latency],
+        "series": None, "wealth": None, "uncertainty": None, "what_if": None,
+    }  # fmt: skip
+    if not short:
+        document |= {
+            "series": history.series(router, subject.savings),
+            "wealth": wealth_curve(router),
+            "uncertainty": history.uncertainty(),
+            "what_if": what_if(router, history),
+        }
+    return document
+
+
+def whole_document(games: Iterable[Mapping[str, Any]], *, title: str, live: bool, generated: float) -> dict[str, Any]:
+    """The document.
+
+    Parameters
+    ----------
+    games: what ``game_document`` returned.
+    title: of the page.
+    live: whether it comes from a running gateway, which can be asked for more.
+    generated: when, in seconds since 1970.
+    """
+    return {"version": VERSION, "live": live, "generated": generated, "title": title, "games": list(games)}
+
+
+def policy_name(policy: Policy) -> str:
+    """The name by which a policy is chosen.
+
+    >>> policy_name(POLICIES["never"]), policy_name(POLICIES["paper-prior"])
+    ('never', 'paper-prior')
+    """
+    return next((name for name, ready in POLICIES.items() if ready == policy), type(policy).__name__.lower())

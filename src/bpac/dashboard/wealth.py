@@ -1,0 +1,90 @@
+"""Wealth over thresholds: how near each threshold is to being certified."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from bpac.betting.levels import Levels
+from bpac.betting.payoff import LOG_UNIT
+from bpac.betting.thresholds import PriorThreshold
+from bpac.routing.policies import Paper, Portfolio
+from bpac.routing.router import Router
+from bpac.routing.settings import Settings
+
+
+def wealth_curve(router: Router) -> dict[str, Any] | None:
+    """Log-wealth at thresholds from 0 to 1, and what certifies one, as JSON values; none where no threshold has one.
+
+    It is what ``Router.log_wealth`` says, for all of them at the price of one.
+
+    >>> curve = wealth_curve(Router(epsilon=0.05, alpha=0.1))
+    >>> curve["log_wealth"][0], round(math.exp(curve["goal"]))
+    (0.0, 10)
+    """
+    policy = router.settings.policy
+    if not isinstance(policy, Portfolio | Paper) or policy.score_names:
+        return None
+    levels: Any = policy.levels if isinstance(policy, Portfolio) else policy.grid
+    thresholds = _shown(levels, router.threshold)
+    state = router.snapshot()["state"]
+    if isinstance(policy, Portfolio):
+        logs = _portfolio_logs(state["game"], levels, thresholds)
+    else:
+        kept = state["game"]["wealth"]
+        everywhere = np.log(kept["mantissa"]) + np.array(kept["exponent"]) * np.log(2.0)
+        logs = [float(everywhere[levels.code(threshold)]) for threshold in thresholds]
+    return {"threshold": thresholds, "log_wealth": logs, "goal": log_bar(router.settings, router.epoch)}
+
+
+def log_bar(settings: Settings, epoch: int, share: float = 1.0) -> float:
+    """The log-wealth that certifies a threshold in an epoch.
+
+    Parameters
+    ----------
+    settings: of the router.
+    epoch: its number.
+    share: of α, where several scores share it.
+    """
+    alpha = settings.alpha * share
+    if settings.alpha_epochs == "all":
+        alpha *= 6.0 / (math.pi * epoch) ** 2
+    policy = settings.policy
+    if isinstance(policy, Portfolio) and policy.assume == "any" and policy.levels is not None:
+        return math.log(policy.levels.top / alpha)
+    if isinstance(policy, Paper) and isinstance(policy.rule, PriorThreshold):
+        # Where thresholds have bars of their own, the lowest of them is the one to show.
+        return float(policy.rule.log_bars(policy.grid.count, alpha).min())
+    return -math.log(alpha)
+
+
+def log_mean(logs: Sequence[int]) -> float:
+    """``log(mean(exp(logs)))``, of logarithms in log units."""
+    most = max(logs)
+    return most / LOG_UNIT + math.log(sum(math.exp((log - most) / LOG_UNIT) for log in logs) / len(logs))
+
+
+def _shown(levels: Levels, threshold: float) -> list[float]:
+    """Thresholds worth showing: evenly, and by octaves near 0; the one in force, and the next above it."""
+    code = levels.code(threshold)
+    near = {levels.value(1), threshold, levels.value(min(code + 1, levels.top))}
+    wanted = {part / 100 for part in range(1, 101)} | {2.0 ** (-half / 2) for half in range(14, 40)} | near
+    return sorted(value for value in wanted if value >= levels.value(1))
+
+
+def _portfolio_logs(state: Mapping[str, Any], levels: Levels, thresholds: Sequence[float]) -> list[float]:
+    codes = [row[0] for row in state["losses"]]
+    # Sums over the losses below each booked level, one list for each gambler. As Python's whole numbers: levels that
+    # are dead may add up to more than 64 bits.
+    columns = list(zip(*state["losses"], strict=True))[1:] or [()] * len(state["common"])
+    below = [list(accumulate(column, initial=common)) for column, common in zip(columns, state["common"], strict=True)]
+    logs = []
+    for threshold in thresholds:
+        code = levels.code(threshold)
+        # A threshold between two levels sees the losses booked at the lower one.
+        count = bisect_left(codes, code + (threshold > levels.value(code)))
+        logs.append(log_mean([sums[count] for sums in below]))
+    return logs

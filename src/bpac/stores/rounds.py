@@ -1,0 +1,42 @@
+"""The latest rounds of a SQLite journal, read backwards along its indexes."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from bpac.routing.journal import entry_from_json
+from bpac.stores.store import Game, Kept, KeptRound
+
+Read = Callable[[str, tuple[Any, ...]], list[Any]]
+
+# The largest whole number that SQLite knows.
+MOST = (1 << 63) - 1
+DECIDED = "SELECT step, entry, note FROM entries WHERE game = ? AND step < ? ORDER BY step DESC LIMIT ?"
+# Between two steps; of a round that has several outcomes the latest comes last.
+RESOLVED = """
+    SELECT json_extract(entry, '$.step'), entry, note FROM entries
+    WHERE game = ? AND step IS NULL AND json_extract(entry, '$.step') BETWEEN ? AND ?
+    ORDER BY json_extract(entry, '$.step'), number
+"""
+
+
+def latest_rounds(read: Read, game: Game, before: int | None, limit: int) -> list[KeptRound]:
+    """The latest rounds, newest first.
+
+    Parameters
+    ----------
+    read: answers a query.
+    game: which journal.
+    before: only rounds with a step below this.
+    limit: how many at most.
+    """
+    decided = read(DECIDED, (game.number, MOST if before is None else min(before, MOST), limit))
+    if not decided:
+        return []
+    resolved = read(RESOLVED, (game.number, decided[-1][0], decided[0][0]))
+    outcomes = {step: _kept(entry, note) for step, entry, note in resolved}
+    return [KeptRound(_kept(entry, note), outcomes.get(step)) for step, entry, note in decided]
+
+
+def _kept(entry: str, note: str) -> Kept:
+    return Kept(entry_from_json(entry), json.loads(note))

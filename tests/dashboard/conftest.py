@@ -1,0 +1,18 @@
+"""One browser for all tests of a process: starting one takes longer than most of them."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.dashboard.browser import running_browser
+
+# A busy machine is no failure.
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real browser."""
+    with running_browser() as running:
+        yield running

@@ -1,0 +1,118 @@
+"""The document: complete, equal to what the router says, and small enough."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
+from bpac.dashboard.history import MOST_EVENTS, MOST_POINTS, History
+from bpac.dashboard.wealth import wealth_curve
+from bpac.gateway.dashboard import MOST_FULL, MOST_GAMES
+from bpac.replay.laws import PowerLaw
+from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
+from bpac.routing.router import Router
+from tests.dashboard.played import played
+
+LAW = PowerLaw(most=0.5, power=1.0, crowding=3.0)
+ALL: dict[str, Policy] = {
+    **POLICIES,
+    "revocable": Portfolio(memory="revocable"),
+    "any": Portfolio(assume="any"),
+}
+# What the page reads (the contract of the two); more may come.
+FIELDS = {
+    "game", "route", "segment", "policy", "memory", "explore", "score", "loss", "epsilon", "alpha", "steps",
+    "expert_calls", "expert_call_rate", "threshold", "epoch", "owed", "forfeits", "alarm", "certificate", "savings",
+    "verdict", "clean_rounds_needed", "series", "events", "wealth", "uncertainty", "latency", "what_if",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_policy_has_a_document(name: str) -> None:
+    """It is JSON, has every field, and its numbers are those of the router."""
+    router, history = played(LAW, 700, policy=ALL[name])
+    decision = router.decide(1.0)
+    history.decided(decision, 0.0, router)
+    document = game_document(Subject("homework", "de", 3, "entropy", "judge"), router, history)
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert document.keys() >= FIELDS
+    summary = router.summary()
+    same = ["steps", "threshold", "expert_calls", "expert_call_rate", "owed", "forfeits", "epoch", "certificate"]
+    assert {key: document[key] for key in same} == {key: summary[key] for key in same}
+    assert (document["alarm"] or {}).get("level") == summary["alarm"]
+    assert (document["route"], document["segment"], document["game"]) == ("homework", "de", 3)
+    assert document["series"]["expert_calls"][-1] == summary["expert_calls"]
+    assert sum(document["uncertainty"]["called"]) == summary["expert_calls"]
+    assert (document["wealth"] is None) == (name not in ("portfolio", "revocable", "any", "paper", "paper-prior"))
+    assert document["verdict"]["level"] in ("safe", "warming", "watch", "broken")
+
+
+@pytest.mark.parametrize("name", ["portfolio", "revocable", "any", "paper"])
+@pytest.mark.parametrize("rounds", [0, 5, 1500])
+def test_the_curve_is_the_wealth(name: str, rounds: int) -> None:
+    """At each threshold what the router says, and the bar is where a threshold is certified."""
+    router, _ = played(LAW, rounds, policy=ALL[name])
+    curve = wealth_curve(router)
+    assert curve is not None
+    thresholds, logs = curve["threshold"], curve["log_wealth"]
+    assert thresholds == sorted(set(thresholds))
+    assert len(thresholds) <= 200
+    assert logs == pytest.approx([router.log_wealth(threshold) for threshold in thresholds], abs=1e-12)
+    if name == "revocable" and router.threshold:
+        # This memory follows the wealth: up to the threshold it is certified, just above it is not.
+        assert all(log >= curve["goal"] for at, log in zip(thresholds, logs, strict=True) if at <= router.threshold)
+        assert next(log for at, log in zip(thresholds, logs, strict=True) if at > router.threshold) < curve["goal"]
+
+
+def test_a_level_that_is_dead_does_not_overflow() -> None:
+    """Losses without end add up to more than 64 bits hold; the curve stays right."""
+    router = Router(0.05, 0.1, policy=Portfolio(memory="latched"), seed=1)
+    wealth: Any = router._route.game
+    for level in range(1, 9):
+        wealth._table.add(level, [-(1 << 61)] * 4)
+    curve = wealth_curve(router)
+    assert curve is not None
+    assert curve["log_wealth"][-1] == router.log_wealth(1.0) < -1e6
+
+
+def test_a_short_document_leaves_the_charts_out() -> None:
+    """And nothing else."""
+    router, history = played(LAW, 700)
+    subject = Subject("homework")
+    long, short = game_document(subject, router, history), game_document(subject, router, history, short=True)
+    charts = {"series", "wealth", "uncertainty", "what_if"}
+    assert all(short[name] is None for name in charts)
+    assert {key: value for key, value in short.items() if key not in charts | {"events"}} == {
+        key: value for key, value in long.items() if key not in charts | {"events"}
+    }
+
+
+def test_with_the_most_games_it_stays_below_two_megabytes() -> None:
+    """Twenty-four games in full and the rest in short, each as large as a game can be."""
+    router, history = Router(0.1, 0.1, memory="revocable", seed=1), History()
+    for step in range(1, 8 * MOST_POINTS - 9):
+        decision = router.decide(1.0)
+        router.observe(decision, 0.0)
+        # As unhandy as numbers and texts can be.
+        odd = decision._replace(uncertainty=(step * 0.618034) % 1.0, threshold=0.123456789 * (step // 3 % 2))
+        history.decided(odd, 1.7e9 + step / 7, router, lambda step=step: (step * 12345, step * 67890.1234))  # type: ignore[misc]
+    names = {f"a rather long cause number {number}": 10**6 + number for number in range(8)}
+    savings = {f"{kind}_tokens": 123456789.12345 for kind in ("draft", "expert", "judge", "always")} | names
+    stage = dict.fromkeys(("count", "mean", "p50", "p90", "p99"), 0.12345678901234567)
+    latency = [{"stage": name, **stage} for name in ("draft", "journal", "expert", "grading")]
+    subject = Subject("r" * 60, "s" * 200, savings=savings, latency=latency)
+    full = game_document(subject, router, history)
+    assert len(full["series"]["step"]) > MOST_POINTS - 5
+    assert len(full["events"]) == MOST_EVENTS
+    short = game_document(subject, router, history, short=True)
+    games = [full] * MOST_FULL + [short] * (MOST_GAMES - MOST_FULL)
+    document = whole_document(games, title="bpac gateway", live=True, generated=1.7e9)
+    assert len(json.dumps(document, separators=(",", ":")).encode()) < 2_000_000
+
+
+def test_names_of_policies() -> None:
+    """As they are configured; a policy that was put together by hand goes by its kind."""
+    assert {policy_name(policy) for policy in POLICIES.values()} == POLICIES.keys()
+    assert policy_name(named_policy("portfolio", "latched")) == "portfolio"
+    assert policy_name(Fixed(0.3, 0.1)) == "fixed"

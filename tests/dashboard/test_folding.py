@@ -1,0 +1,135 @@
+"""Live, from the journal, or from a snapshot and the rest of it: always the same history."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bpac.gateway.config import Config
+from bpac.gateway.keeper import Keeper
+from bpac.gateway.route_settings import RouteSettings
+from bpac.routing.coins import SeededCoins
+from bpac.routing.decision import Decision
+from bpac.routing.router import Router
+from bpac.stores import MemoryStore, Store
+from tests.gateway import configured
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "alarmed": {},
+    "revocable, in the shadow": {"memory": "revocable", "explore": "shadow"},
+    "any": {"assume": "any"},
+    "budget": {"policy": "budget"},
+    "paper": {"policy": "paper"},
+    "never": {"policy": "never"},
+}
+
+
+def route(**options: Any) -> RouteSettings:
+    """A route whose outcomes come from outside, and so survive a restart."""
+    data = configured.settings("http://127.0.0.1:1/v1", loss="external", max_owed=30, **{"epsilon": 0.2, **options})
+    return Config.read(data).routes["homework"]
+
+
+def play(keeper: Keeper, seed: int, rounds: int, *, hard: float) -> None:
+    """Rounds with outcomes that come at once, late, never or twice; the harder, the more are lost."""
+    dice = random.Random(seed)
+    waiting: list[Decision] = []
+    for _ in range(rounds):
+        decision = keeper.decide(dice.choice((0.0, dice.random(), 1.0)), {"draft_tokens": dice.randint(1, 30)})
+        if decision.call_expert:
+            waiting.append(decision)
+        while waiting and dice.random() < 0.6:
+            due = waiting.pop(dice.randrange(len(waiting)))
+            note = {"expert_tokens": dice.randint(1, 300)}
+            fate = dice.random()
+            loss = float(dice.random() < hard) * dice.choice((1.0, 0.7))
+            if fate < 0.03:
+                keeper.forfeit(due, "expert failed", draft_served=dice.random() < 0.5)
+            elif fate < 0.06:
+                keeper.resolve(due, float("nan"), note)
+            else:
+                keeper.resolve(due, loss, note)
+            if fate < 0.02:
+                keeper.resolve(due, loss, note)  # given up, and known after all
+
+
+def state(keeper: Keeper) -> Any:
+    """All that a dashboard rests on, as a snapshot would keep it."""
+    return json.loads(json.dumps([keeper.history.state(), keeper.router.snapshot()]))
+
+
+def started(store: Store, settings_: RouteSettings) -> Keeper:
+    """A keeper that starts on what there is."""
+    keeper = Keeper(store, settings_, "", settings_.alpha, snapshot_every=10**9)
+    keeper.router._coins = SeededCoins(11)  # a gateway's own coins are never the same
+    return keeper
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32),
+    name=st.sampled_from(sorted(POLICIES)),
+    rounds=st.tuples(st.integers(0, 700), st.integers(0, 700)),
+    hard=st.tuples(st.sampled_from((0.0, 0.1, 1.0)), st.sampled_from((0.0, 0.1, 1.0))),
+)
+def test_the_same_history_three_ways(seed: int, name: str, rounds: tuple[int, int], hard: tuple[float, float]) -> None:
+    """A game that goes on, one that was stopped in the middle, and one that is read from its first entry on."""
+    store, settings_ = MemoryStore(), route(**POLICIES[name])
+    live = started(store, settings_)
+    play(live, seed, rounds[0], hard=hard[0])
+    live.snapshot()
+    play(live, seed + 1, rounds[1], hard=hard[1])
+    from_snapshot = started(store, settings_)
+    assert state(from_snapshot) == state(live)
+    store.save_snapshot(live.game, {}, store.claims(live.game)[-1])
+    whole = started(store, settings_)
+    assert state(whole) == state(live)
+    assert whole.history.step == live.router.step
+    assert whole.history.expert_calls == live.router.summary()["expert_calls"]
+    # And it is the router that the journal alone gives, whatever a history asks it on the way.
+    alone = Router.rebuild(kept.entry for kept in store.entries(live.game))
+    assert alone.snapshot() == live.router.snapshot()
+    # All go on alike.
+    for keeper in (from_snapshot, whole):
+        assert keeper.history.series(keeper.router, keeper.summary()["savings"]) == live.history.series(
+            live.router, live.summary()["savings"]
+        )
+
+
+def test_epochs_are_among_them() -> None:
+    """The streams above ring the alarm; otherwise they would not be worth much."""
+    keeper = started(MemoryStore(), route())
+    play(keeper, 1, 400, hard=0.0)
+    play(keeper, 2, 700, hard=1.0)
+    assert keeper.router.epoch > 1
+    assert "epoch" in [event["kind"] for event in keeper.history.events()]
+
+
+@pytest.mark.parametrize("damage", ["no history", "another step", "no points", "nonsense"])
+def test_snapshots_that_have_no_history(damage: str) -> None:
+    """Those of an earlier version, and damaged ones: the journal is read once, and nothing is lost."""
+    store, settings_ = MemoryStore(), route()
+    live = started(store, settings_)
+    play(live, 7, 800, hard=0.1)
+    live.snapshot()
+    snapshot = store.snapshot(live.game)
+    assert snapshot is not None
+    if damage == "no history":
+        del snapshot["history"]
+    elif damage == "another step":
+        snapshot["history"]["step"] -= 1
+    elif damage == "no points":
+        del snapshot["history"]["points"]
+    else:
+        snapshot["history"]["bins"] = [["x"]]
+    store.save_snapshot(live.game, snapshot, store.claims(live.game)[-1])
+    again = started(store, settings_)
+    assert state(again) == state(live)
+    # The next start need not do that again.
+    again.snapshot()
+    kept = store.snapshot(live.game)
+    assert kept is not None
+    assert kept["history"] == json.loads(json.dumps(live.history.state()))

@@ -1,0 +1,312 @@
+"""The dashboard's addresses on a running gateway: true numbers, recent decisions, and no way in without a key."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bpac.dashboard.document import Subject, game_document
+from bpac.gateway.exporting import journal_lines
+from bpac.gateway.folding import folded
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Resolved, entry_from_json
+from bpac.routing.router import Router
+from bpac.stores import Store, open_store
+from bpac.testing import Reply, Request, ScriptedServer
+from tests.gateway.configured import settings
+from tests.gateway.law import KnownPair, Question, Seen, crowd
+from tests.gateway.raw import Got, post
+from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
+from tests.gateway.serving import main, to_toml
+
+ROUNDS = 400
+SAME = ("epsilon", "alpha", "steps", "threshold", "expert_calls", "expert_call_rate", "owed", "forfeits", "epoch")
+
+
+def get(gateway: RunningGateway, path: str, **headers: str) -> Got:
+    """A page under the dashboard."""
+    return post(gateway.url, b"", f"/dashboard{path}", headers=headers, method="GET")
+
+
+def scripted(request: Request) -> Reply:
+    """The known pair; the expert has no answer now and then."""
+    if request.body["model"] == "expert" and int(request.question) % 31 == 5:
+        return Reply("out of order", status=500)
+    return KnownPair()(request)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningGateway, dict[str, Any], Path]]:
+    """A gateway with real traffic behind it, its configuration and where that lies."""
+    directory = tmp_path_factory.mktemp("dashboard")
+    with ScriptedServer(scripted) as models:
+        options = {"store": f"sqlite:///{directory / 'bpac.db'}", "snapshot_every": 150}
+        price = {"price": 2.0}
+        data = settings(models.base_url, gateway=options, model=price, epsilon=0.3, on_expert_failure="draft")
+        (directory / "gateway.toml").write_text(to_toml(data))
+        with RunningGateway(data) as gateway:
+            seen: list[Seen] = []
+            assert asyncio.run(crowd(gateway.url, map(Question, range(ROUNDS)), 8, seen)) == 0
+            gateway.idle()
+            yield gateway, data, directory
+
+
+def the_game(gateway: RunningGateway) -> dict[str, Any]:
+    """The document of the one game."""
+    (game,) = get(gateway, "/data").json["games"]
+    assert isinstance(game, dict)
+    return game
+
+
+def journal(store: Store) -> list[Any]:
+    """The exported journal, without what the gateway claimed in between."""
+    (game,) = store.games()
+    lines = [line for line in journal_lines(store, game) if '"entry":"claim"' not in line]
+    return [entry_from_json(line) for line in lines]
+
+
+def test_the_numbers_are_those_of_the_exported_journal(
+    place: tuple[RunningGateway, dict[str, Any], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Folded by the library, folded with its history, and as ``bpac status`` prints them."""
+    gateway, _, directory = place
+    shown = the_game(gateway)
+    store = open_store(f"sqlite:///{directory / 'bpac.db'}", read_only=True)
+    router = Router.rebuild(journal(store))
+    summary = json.loads(json.dumps(router.summary()))
+    assert {name: shown[name] for name in SAME} == {name: summary[name] for name in SAME}
+    assert shown["certificate"] == summary["certificate"]
+    assert shown["alarm"]["level"] == summary["alarm"]
+    assert (shown["steps"], shown["owed"]) == (ROUNDS, 0)
+    assert shown["forfeits"] == {"expert failed": summary["forfeits"]["expert failed"]}
+    # Everything else that is drawn, from the first entry of the journal on, snapshot or not.
+    (game,) = store.games()
+    again = folded(store, game, lambda entry: None)
+    subject = Subject(
+        "homework", score="mean_token_probability", loss="answer", savings=shown["savings"], latency=shown["latency"]
+    )
+    assert json.loads(json.dumps(game_document(subject, again.router, again.history))) == shown
+    store.close()
+    assert main(["status", str(directory / "gateway.toml"), "--json"]) == 0
+    (printed,) = json.loads(capsys.readouterr().out)["games"]
+    assert {name: printed[name] for name in SAME} == {name: shown[name] for name in SAME}
+    assert printed["savings"] == shown["savings"]
+    assert printed["savings"]["money_saved"] is not None
+
+
+# Where each number of the document is in /metrics.
+METRICS = {
+    "bpac_rounds_total": "steps",
+    "bpac_expert_calls_total": "expert_calls",
+    "bpac_threshold": "threshold",
+    "bpac_open_rounds": "owed",
+    "bpac_epoch": "epoch",
+    "bpac_alarm": "alarm.level",
+    "bpac_certificate_average_upper": "certificate.average_upper",
+    "bpac_certificate_upper": "certificate.upper",
+    "bpac_certificate_lower": "certificate.lower",
+    "bpac_draft_tokens_total": "savings.draft_tokens",
+    "bpac_expert_tokens_total": "savings.expert_tokens",
+    "bpac_judge_tokens_total": "savings.judge_tokens",
+    "bpac_tokens_saved": "savings.tokens_saved",
+    "bpac_tokens_saved_at_least": "savings.tokens_saved_at_least",
+    "bpac_tokens_saved_at_most": "savings.tokens_saved_at_most",
+    "bpac_money_saved": "savings.money_saved",
+    "bpac_money_saved_at_least": "savings.money_saved_at_least",
+    "bpac_money_saved_at_most": "savings.money_saved_at_most",
+}
+
+
+def test_the_numbers_are_those_of_the_metrics(place: tuple[RunningGateway, dict[str, Any], Path]) -> None:
+    """Every measurement of a game is in its document, and durations come from the same histograms."""
+    gateway, _, _ = place
+    shown = the_game(gateway)
+    page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
+    samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+    told = {sample.name: sample.value for sample in samples if sample.labels == {"route": "homework", "segment": ""}}
+    assert told.keys() == METRICS.keys()
+    for name, path in METRICS.items():
+        value = shown
+        for part in path.split("."):
+            value = value[part]
+        assert told[name] == pytest.approx(value, rel=1e-11), name
+    forfeits = {one.labels["cause"]: one.value for one in samples if one.name == "bpac_forfeits_total"}
+    assert forfeits == shown["forfeits"]
+    for stage in shown["latency"]:
+        counted = {
+            one.name: one.value
+            for one in samples
+            if one.labels.get("stage") == stage["stage"] and "le" not in one.labels
+        }
+        assert counted["bpac_seconds_count"] == stage["count"]
+        assert counted["bpac_seconds_sum"] / stage["count"] == pytest.approx(stage["mean"], rel=1e-7)
+        assert stage["p50"] <= stage["p90"] <= stage["p99"]
+
+
+def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+    """Only what belongs to the process starts again: the durations."""
+    with ScriptedServer(KnownPair()) as models:
+        data = settings(models.base_url, gateway={"store": f"sqlite:///{tmp_path / 'bpac.db'}", "snapshot_every": 50})
+        with RunningGateway(data) as gateway:
+            for number in range(120):
+                post(gateway.url, Question(number).body)
+            gateway.idle()
+            before = the_game(gateway)
+        with RunningGateway(data) as gateway:
+            after = the_game(gateway)
+            assert after.pop("latency") == []
+            assert [stage["stage"] for stage in before.pop("latency")] == ["draft", "journal", "expert", "grading"]
+            assert after == before
+
+
+def test_nothing_is_read_from_the_beginning(
+    place: tuple[RunningGateway, dict[str, Any], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the document nor the list of decisions unrolls the journal."""
+    gateway, _, _ = place
+
+    def refused(*_: object) -> None:
+        raise AssertionError("the journal is being read from its beginning")
+
+    monkeypatch.setattr(gateway.service.store, "entries", refused)
+    assert get(gateway, "/data").status == 200
+    assert get(gateway, "/decisions?game=1").status == 200
+
+
+def pages(gateway: RunningGateway, query: str) -> Iterator[dict[str, Any]]:
+    """All decisions of a query, page by page."""
+    below = ""
+    while True:
+        found = get(gateway, f"/decisions?game=1{query}{below}").json
+        yield from found["decisions"]
+        if found["next"] is None:
+            return
+        below = f"&before={found['next']}"
+
+
+def test_recent_decisions(place: tuple[RunningGateway, dict[str, Any], Path]) -> None:
+    """Newest first, page by page without a gap; each is what the journal says, and its own page says the same."""
+    gateway, _, _ = place
+    entries = journal(gateway.service.store)
+    decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
+    resolved = {entry.step: entry for entry in entries if isinstance(entry, Resolved)}
+    found = list(pages(gateway, "&limit=37"))
+    assert [one["step"] for one in found] == list(range(ROUNDS, 0, -1))
+    for one in found:
+        decision, outcome = decided[one["step"]], resolved.get(one["step"])
+        for name in ("uncertainty", "threshold", "propensity", "call_expert", "epoch"):
+            assert one[name] == getattr(decision, name)
+        state = "kept" if not decision.call_expert else "forfeited" if outcome and outcome.loss is None else "resolved"
+        assert one["state"] == state
+        assert one["loss"] == (outcome.loss if outcome else None)
+        assert one["cause"] == ("expert failed" if state == "forfeited" else "")
+        assert one["answered_by"] == ("expert" if state == "resolved" else "draft")
+        assert one["draft_tokens"] == 1
+        assert one["expert_tokens"] == (1 if state == "resolved" else None)
+        assert (one["route"], one["segment"], one["texts"]) == ("homework", "", None)
+    for one in found[::50]:
+        assert get(gateway, f"/decisions/{one['id']}").json == one
+    assert {one["state"] for one in found} == {"kept", "resolved", "forfeited"}
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("&answered_by=draft", lambda one: one["answered_by"] == "draft"),
+        ("&answered_by=expert&min_uncertainty=0.5", lambda o: o["answered_by"] == "expert" and o["uncertainty"] >= 0.5),
+        ("&state=forfeited", lambda one: one["state"] == "forfeited"),
+        ("&state=open", lambda one: one["state"] == "open"),
+        ("&loss=some", lambda one: (one["loss"] or 0) > 0),
+        ("&loss=none&max_uncertainty=0.4", lambda one: one["loss"] == 0 and one["uncertainty"] <= 0.4),
+        ("&before=100", lambda one: one["step"] < 100),
+    ],
+)
+def test_filters(place: tuple[RunningGateway, dict[str, Any], Path], query: str, fits: Any) -> None:
+    """Exactly those that fit, all of them."""
+    gateway, _, _ = place
+    everything = list(pages(gateway, ""))
+    expected = [one for one in everything if fits(one)]
+    assert list(pages(gateway, f"{query}&limit=10" if "before" not in query else query)) == expected
+    assert bool(expected) == ("open" not in query)
+
+
+def test_a_search_reads_only_so_far(
+    place: tuple[RunningGateway, dict[str, Any], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter that fits nothing does not read a million rounds at once: it says where to go on."""
+    monkeypatch.setattr("bpac.gateway.decision_search.MOST_READ", 90)
+    monkeypatch.setattr("bpac.gateway.decision_search.PORTION", 40)
+    gateway, _, _ = place
+    found = get(gateway, "/decisions?game=1&state=resolved&min_uncertainty=1").json
+    assert found == {"decisions": [], "next": ROUNDS - 89}
+    assert len(list(pages(gateway, "&state=forfeited"))) == the_game(gateway)["forfeits"]["expert failed"]
+
+
+def test_open_rounds_and_texts() -> None:
+    """A round that waits for feedback is open, with both answers for those who are to compare them."""
+    with Running(pair(Reply("41"), Reply("42")), loss="external", max_owed=3) as (gateway, _):
+        names = []
+        for _ in range(4):
+            names.append(post(gateway.url, {"model": "homework", "messages": MESSAGES}).headers["x-bpac-decision"])
+            gateway.idle()
+        assert post(gateway.url, {"decision": names[3], "loss": 0.5}, "/v1/feedback").status == 200
+        told = [get(gateway, f"/decisions/{name}").json for name in names]
+        # The oldest was given up to make room, which no entry of the journal says.
+        assert [one["state"] for one in told] == ["forfeited", "open", "open", "resolved"]
+        assert told[0]["cause"] == "crowded out"
+        assert [one["texts"] for one in told[1:]] == [{"draft": "41", "expert": "42"}] * 2 + [None]
+        assert "counts as a loss of 1 until it does" in told[1]["why"]
+        assert told[3]["loss"] == 0.5
+        opened = get(gateway, "/decisions?game=1&state=open&limit=1").json
+        assert [one["step"] for one in opened["decisions"]] == [3]
+        rest = get(gateway, f"/decisions?game=1&state=open&before={opened['next']}").json
+        assert ([one["step"] for one in rest["decisions"]], rest["next"]) == ([2], None)
+        assert the_game(gateway)["owed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "param"),
+    [
+        ("/data?game=7", 404, "game"), ("/data?game=x", 422, "game"), ("/data?game=", 422, "game"),
+        ("/data?game=-1", 422, "game"), ("/data?game=%C2%B2", 422, "game"), (f"/data?game={'9' * 400}", 422, "game"),
+        ("/decisions", 422, "game"), ("/decisions?game=7", 404, "game"),
+        ("/decisions?game=1&limit=0", 422, "limit"), ("/decisions?game=1&limit=1000", 422, "limit"),
+        ("/decisions?game=1&limit=1.5", 422, "limit"), ("/decisions?game=1&before=0", 422, "before"),
+        ("/decisions?game=1&before=nan", 422, "before"), ("/decisions?game=1&state=lost", 422, "state"),
+        ("/decisions?game=1&answered_by=me", 422, "answered_by"), ("/decisions?game=1&loss=1", 422, "loss"),
+        ("/decisions?game=1&min_uncertainty=nan", 422, "min_uncertainty"),
+        ("/decisions?game=1&max_uncertainty=1.1", 422, "max_uncertainty"),
+        ("/decisions?game=1&max_uncertainty=much", 422, "max_uncertainty"),
+        ("/decisions/dec-1-1-0000000000000000", 404, "decision"), ("/decisions/%F0%9F%92%A5", 404, "decision"),
+        ("/decisions/..%2f..%2fetc", 404, None), ("/elsewhere", 404, None),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense(
+    place: tuple[RunningGateway, dict[str, Any], Path], path: str, status: int, param: str | None
+) -> None:
+    """A clear error in OpenAI's words, with the field that is wrong."""
+    got = get(place[0], path)
+    assert (got.status, got.json["error"]["param"]) == (status, param)
+
+
+def test_segments_are_games_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its own document; the busiest come in full, and all can be asked for by number."""
+    monkeypatch.setattr("bpac.gateway.dashboard.MOST_FULL", 1)
+    monkeypatch.setattr("bpac.gateway.dashboard.MOST_GAMES", 2)
+    with Running(pair(Reply("41"), Reply("42")), segment_by="user") as (gateway, _):
+        for user, count in (("anna", 1), ("ben", 3), ("carl", 2)):
+            for _ in range(count):
+                post(gateway.url, {"model": "homework", "messages": MESSAGES, "user": user})
+        gateway.idle()
+        document = get(gateway, "/data").json
+        assert [(game["segment"], game["steps"]) for game in document["games"]] == [("ben", 3), ("carl", 2)]
+        assert [game["series"] is None for game in document["games"]] == [False, True]
+        assert document["games_left_out"] == 1
+        (anna,) = get(gateway, "/data?game=1").json["games"]
+        assert (anna["segment"], anna["steps"], anna["series"]["step"]) == ("anna", 1, [1])
+        (one,) = get(gateway, "/decisions?game=1").json["decisions"]
+        assert one["segment"] == "anna"

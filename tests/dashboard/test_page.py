@@ -1,0 +1,143 @@
+import json
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from bpac.dashboard import page
+from bpac.dashboard.document import Subject, game_document, whole_document
+from bpac.dashboard.history import History
+from bpac.routing.router import Router
+
+HOSTILE = '</script><script>alert(1)</script><!-- "\u2028 &amp; <img src=x onerror=alert(1)>'
+
+
+class Parsed(HTMLParser):
+    """What a browser finds in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[str, list[str]] = {"script": [], "style": [], "title": []}
+        self._open = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember the element."""
+        self.elements.append((tag, dict(attrs)))
+        self._open = tag
+        if tag in self.inside:
+            self.inside[tag].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        """It is over."""
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        """Remember the text of what is not shown."""
+        if self._open in self.inside:
+            self.inside[self._open][-1] += data
+
+
+def hostile_document() -> dict[str, Any]:
+    """A document whose names were chosen by somebody who means harm."""
+    game = game_document(Subject(HOSTILE, HOSTILE), Router(epsilon=0.05, seed=1), History())
+    return whole_document([game], title=HOSTILE, live=False, generated=0.0)
+
+
+PAGES = {
+    "live": page.shell(sign_out=True),
+    "login": page.login(failed=True),
+    "replay": page.replay_page(hostile_document()),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_needs_nothing_else(name: str) -> None:
+    """No address in it leads anywhere else, and nothing is loaded: style and script stand in it."""
+    parsed = Parsed(PAGES[name])
+    for tag, attributes in parsed.elements:
+        assert "src" not in attributes, tag
+        assert tag != "link" or (attributes["href"] or "").startswith("data:")
+    code = "".join((*parsed.inside["style"], page.script(), page.asset(page.THEME)))
+    assert set(re.findall(r"https?://[^\s\"'`]+", code)) == {"http://www.w3.org/2000/svg"}
+    assert "@import" not in code
+    assert "url(" not in code.replace("url(#", "")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_only_what_was_written_runs(name: str) -> None:
+    """The policy names every script and the style by its hash, and nothing stands in attributes."""
+    parsed = Parsed(PAGES[name])
+    for tag, attributes in parsed.elements:
+        assert not [key for key in attributes if key.startswith("on") or key == "style"], tag
+    scripts = [
+        text
+        for text, (_, attributes) in zip(
+            parsed.inside["script"], [found for found in parsed.elements if found[0] == "script"], strict=True
+        )
+        if attributes.get("type") != "application/json"
+    ]
+    policy = page.CONTENT_SECURITY_POLICY
+    for text in (*scripts, *parsed.inside["style"]):
+        assert page._hash(text) in policy
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none';")
+    if name == "replay":
+        (own,) = [found for tag, found in parsed.elements if tag == "meta" and "http-equiv" in found]
+        assert all(page._hash(text) in (own["content"] or "") for text in (*scripts, *parsed.inside["style"]))
+        assert "connect-src" not in (own["content"] or "")
+
+
+def test_a_document_cannot_leave_its_place() -> None:
+    """Whatever its names are, the document stays inside its element and reads back the same."""
+    parsed = Parsed(PAGES["replay"])
+    kinds = [attributes.get("type") for tag, attributes in parsed.elements if tag == "script"]
+    assert kinds == [None, "application/json", "module"]
+    assert json.loads(parsed.inside["script"][1]) == json.loads(json.dumps(hostile_document()))
+    assert parsed.inside["title"] == [HOSTILE]
+
+
+def test_modules_fit_together() -> None:
+    """Each name is defined once, and each module imports just what it uses, from modules before it."""
+    kept = {entry.name for entry in (files("bpac.dashboard") / "assets").iterdir() if entry.name.endswith(".js")}
+    assert kept == {*page.MODULES, page.THEME}
+    defined: dict[str, str] = {}
+    exported: dict[str, set[str]] = {}
+    for module in page.MODULES:
+        text = page.asset(module)
+        for name in re.findall(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", text, flags=re.MULTILINE):
+            assert name not in defined, f"{name} is defined in {defined.get(name)} and {module}"
+            defined[name] = module
+        exported[module] = set(re.findall(r"^export \w+ (\w+)", text, flags=re.MULTILINE))
+        body = page._IMPORT.sub("", text)
+        assert "import " not in body
+        imported: set[str] = set()
+        for names, source in re.findall(r'^import \{ (.*) \} from "\./(.*)";$', text, flags=re.MULTILINE):
+            assert set(names.split(", ")) <= exported[source], f"{module} imports from {source} what it does not have"
+            imported |= set(names.split(", "))
+        for name in imported:
+            assert re.search(rf"\b{name}\b", body), f"{module} does not use {name}"
+        foreign = {name for found in exported.values() for name in found} - imported - set(defined_in(defined, module))
+        for name in foreign:
+            used = re.search(rf"(?<![.\w\"'`-]){name}\(", body)
+            assert not used, f"{module} uses {name} without importing it"
+    used_somewhere = page.script()
+    for name, module in defined.items():
+        assert len(re.findall(rf"\b{name}\b", used_somewhere)) > 1, f"{name} of {module} is never used"
+
+
+def defined_in(defined: dict[str, str], module: str) -> list[str]:
+    """The names that a module defines."""
+    return [name for name, place in defined.items() if place == module]
+
+
+def test_signing_in_and_out() -> None:
+    """Only who signed in is offered to sign out; a wrong key is told."""
+    assert re.search(r'action="/dashboard/logout" hidden', page.shell())
+    assert not re.search(r'action="/dashboard/logout" hidden', page.shell(sign_out=True))
+    assert re.search(r'role="alert" hidden', page.login(failed=False))
+    assert not re.search(r'role="alert" hidden', page.login(failed=True))

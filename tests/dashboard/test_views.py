@@ -1,0 +1,177 @@
+"""Who looks at the dashboard: with a keyboard, a screen reader, a phone, in the dark; and names that mean harm."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from bpac.dashboard.page import replay_page
+from bpac.gateway.keeper import Keeper
+from tests.dashboard.browser import DESKTOP, GROUNDS, PHONE, Visit
+from tests.dashboard.test_page import hostile_document
+from tests.dashboard.traffic import ask
+from tests.gateway.law import KnownPair, Question
+from tests.gateway.running import Running, RunningGateway
+
+HOSTILE = (
+    "<img src=x onerror=\"document.title='broken in'\">",
+    "</script><script>document.title='broken in'</script>",
+    "javascript:alert(1)",
+    "\u202eright to left",
+    "\u05e9\u05dc\u05d5\u05dd",
+    "x" * 190,
+)
+# More than come whole with the first answer, so that some have to be asked for.
+QUIET = tuple(f"tenant {number}" for number in range(26))
+SEGMENTS = (*HOSTILE, *QUIET)
+SIZES = {"desktop": DESKTOP, "phone": PHONE}
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[RunningGateway]:
+    """A gateway with many segments, some of which have names that mean harm."""
+    with Running(KnownPair(), epsilon=0.3, segment_by="metadata:tenant") as (running, _):
+        # Those with names that mean harm have two rounds, and the first of them many more.
+        asked = (*SEGMENTS, *HOSTILE, *[SEGMENTS[0]] * 60)
+        ask(running, range(len(asked)), asked)
+        yield running
+
+
+def keeper_of(gateway: RunningGateway, segment: str) -> Keeper:
+    """The keeper of a segment's game."""
+    return next(keeper for keeper in gateway.service.keepers() if keeper.segment == segment)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("view", ["overview", "game", "decision", "replay"])
+def test_everybody_can_use_it(browser: Browser, gateway: RunningGateway, tmp_path: Path, view: str, size: str) -> None:
+    """Axe finds nothing serious, controls have names, and nothing has to be pushed aside to be read."""
+    keeper = keeper_of(gateway, SEGMENTS[0])
+    addresses = {
+        "overview": f"{gateway.url}/dashboard",
+        "game": f"{gateway.url}/dashboard#game={keeper.game.number}",
+        "decision": f"{gateway.url}/dashboard#decision={keeper.id_of(3)}",
+        "replay": (tmp_path / "replay.html").as_uri(),
+    }
+    (tmp_path / "replay.html").write_text(replay_page(hostile_document()), encoding="utf-8")
+    shown = {"decision": ".recorded", "overview": "tr[data-game]"}.get(view, '[data-chart="threshold"] h3')
+    with Visit(browser, SIZES[size]) as visit:
+        visit.page.goto(addresses[view])
+        visit.page.locator(shown).first.wait_for()
+        visit.check_accessibility()
+
+
+def test_names_are_only_names(browser: Browser, gateway: RunningGateway) -> None:
+    """Whatever a client calls its segment is shown as text, and opens like any other."""
+    with Visit(browser) as visit:
+        visit.page.goto(f"{gateway.url}/dashboard")
+        rows = visit.page.locator("tr[data-game]")
+        expect(rows).to_have_count(len(SEGMENTS))
+        names = rows.locator(".segment-name").all_text_contents()
+        assert sorted(names) == sorted(name.replace("\u202e", "\\u{202e}") for name in SEGMENTS)
+        for name in HOSTILE[:4]:
+            shown = name.replace("\u202e", "\\u{202e}")
+            rows.get_by_text(shown).click()
+            expect(visit.page.locator("h1")).to_have_text(f"homework {shown}")
+            visit.page.get_by_role("link", name="All routes").click()
+            expect(rows).to_have_count(len(SEGMENTS))
+        assert visit.page.title() == "bpac gateway – bpac"
+        assert visit.page.locator("main img, main script").count() == 0
+
+
+def test_a_game_that_did_not_come_whole(browser: Browser, gateway: RunningGateway) -> None:
+    """Of many games only the busiest come with their charts; the others are asked for when they are looked at."""
+    with Visit(browser) as visit:
+        visit.page.goto(f"{gateway.url}/dashboard")
+        visit.page.get_by_role("searchbox", name="Route or segment").fill("TENANT 25")
+        expect(visit.page.locator("tr[data-game]")).to_have_count(1)
+        visit.page.get_by_role("link", name="tenant 25").click()
+        expect(visit.page.locator("h1")).to_have_text("homework tenant 25")
+        expect(visit.page.locator('[data-chart="threshold"] path[data-series]')).to_have_count(1)
+        expect(visit.page.locator("tr[data-decision]")).to_have_count(1)
+
+
+def test_by_keyboard_alone(browser: Browser, gateway: RunningGateway) -> None:
+    """From the top to a game, to a decision and back, with nothing but a few keys."""
+    with Visit(browser) as visit:
+        visit.page.goto(f"{gateway.url}/dashboard")
+        visit.page.locator("tr[data-game]").first.wait_for()
+        press = visit.page.keyboard.press
+        press("Tab")
+        expect(visit.page.get_by_role("link", name="Skip to the numbers")).to_be_focused()
+        press("Enter")
+        expect(visit.page.locator("main")).to_be_focused()
+        for _ in range(3):  # search, verdict, first game
+            press("Tab")
+        expect(visit.page.locator("tr[data-game] a").first).to_be_focused()
+        press("Enter")
+        expect(visit.page.locator("h1")).to_be_focused()
+        opened = visit.page.url
+        visit.page.locator("tr[data-decision] a").first.focus()
+        press("Enter")
+        expect(visit.page.locator("h1")).to_contain_text("Round")
+        press("Tab")
+        visit.page.get_by_role("link", name="Back to homework").focus()
+        press("Enter")
+        expect(visit.page.locator("tr[data-decision] a").first).to_be_visible()
+        assert visit.page.url == opened
+
+
+def test_a_theme_is_kept(browser: Browser, gateway: RunningGateway) -> None:
+    """Whoever chose a theme has it again after a reload, whatever the system prefers."""
+    with Visit(browser) as visit:
+        visit.page.goto(f"{gateway.url}/dashboard")
+        dark = visit.page.get_by_role("button", name="Dark")
+        dark.click()
+        expect(visit.page.locator("body")).to_have_css("background-color", GROUNDS["dark"])
+        visit.page.reload()
+        expect(visit.page.locator("body")).to_have_css("background-color", GROUNDS["dark"])
+        expect(dark).to_have_attribute("aria-pressed", "true")
+
+
+def test_what_is_read_stays_where_it_is(browser: Browser, gateway: RunningGateway) -> None:
+    """New numbers do not take the focus away, nor close what was opened."""
+    keeper = keeper_of(gateway, SEGMENTS[1])
+    with Visit(browser) as visit:
+        visit.page.goto(f"{gateway.url}/dashboard#game={keeper.game.number}")
+        visit.page.locator('[data-chart="rates"] summary').click()
+        link = visit.page.locator("tr[data-decision] a").last
+        link.focus()
+        before = link.text_content()
+        ask(gateway, range(100, 103), [keeper.segment] * 3)
+        expect(visit.page.locator("tr[data-decision] a").first).to_have_text(str(keeper.router.step))
+        assert visit.page.evaluate("document.activeElement.textContent") == before
+        expect(visit.page.locator('[data-chart="rates"] tbody tr')).to_have_count(keeper.router.step)
+        expect(visit.page.locator('[data-chart="rates"] table')).to_be_visible()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_signing_in(browser: Browser, size: str) -> None:
+    """Without a key a form, with a wrong one an error, with the right one the dashboard, until one signs out."""
+    key = "a key & more"
+    with (
+        Running(KnownPair(), gateway={"api_keys": [key]}) as (gateway, _),
+        Visit(browser, SIZES[size]) as visit,
+    ):
+        gateway.client(key).chat.completions.create(**Question(1).body)
+        gateway.idle()
+        visit.page.goto(f"{gateway.url}/dashboard")
+        visit.check_accessibility()
+        shown = visit.page.get_by_label("Key")
+        shown.fill("wrong")
+        shown.press("Enter")
+        expect(visit.page.get_by_role("alert")).to_have_text("This key is none of the gateway's.")
+        visit.check_accessibility()
+        assert all("401" in trouble for trouble in visit.forgive())
+        shown.fill(key)
+        visit.page.get_by_role("button", name="Sign in").click()
+        expect(visit.page.locator("h1")).to_have_text("homework ")
+        (cookie,) = visit.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/dashboard")
+        assert key not in cookie["value"]
+        assert visit.value("steps") == 1
+        visit.page.get_by_role("button", name="Sign out").click()
+        expect(visit.page.get_by_label("Key")).to_be_visible()
+        assert visit.context.cookies() == []
+        assert all("401" in trouble for trouble in visit.forgive())

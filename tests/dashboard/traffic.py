@@ -1,0 +1,56 @@
+"""Traffic for a gateway that is looked at, and what else can be known about it."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from bpac.gateway.exporting import journal_lines
+from bpac.routing.journal import entry_from_json
+from bpac.routing.router import Router
+from tests.gateway.law import Question
+from tests.gateway.raw import post
+from tests.gateway.running import RunningGateway
+
+AT_ONCE = 4
+
+
+def ask(gateway: RunningGateway, numbers: Iterable[int], tenants: Iterable[str] = repeat("")) -> None:
+    """Ask questions by the official client, and wait until all of them are graded.
+
+    Parameters
+    ----------
+    gateway: whom.
+    numbers: of the questions.
+    tenants: who asks each of them.
+    """
+
+    def one(number: int, tenant: str) -> None:
+        client.chat.completions.create(**Question(number).body, metadata={"tenant": tenant})
+
+    with gateway.client() as client, ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(one, numbers, tenants))
+    gateway.idle()
+
+
+def metrics(gateway: RunningGateway) -> dict[str, float]:
+    """What ``/metrics`` says, by name and labels."""
+    text = post(gateway.url, b"", "/metrics", method="GET").body.decode()
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = ",".join(
+                value for name, value in sorted(sample.labels.items()) if name not in ("route", "segment")
+            )
+            found[f"{sample.name.removeprefix('bpac_')}{labels and f'[{labels}]'}"] = sample.value
+    return found
+
+
+def folded(gateway: RunningGateway) -> tuple[Router, list[Any]]:
+    """The router that the exported journal comes to, and the journal's entries."""
+    (game,) = gateway.service.store.games()
+    lines = [line for line in journal_lines(gateway.service.store, game) if '"entry":"claim"' not in line]
+    entries = [entry_from_json(line) for line in lines]
+    return Router.rebuild(entries), entries

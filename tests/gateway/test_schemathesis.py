@@ -1,0 +1,92 @@
+"""The published document, put to the proof: whatever it allows or forbids, the gateway answers as it says."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import BaseSchema, Case, GenerationMode
+
+from bpac.gateway.openapi import document
+from bpac.testing import Reply
+from tests.gateway.raw import CHAT, post
+from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
+
+KEY = {"Authorization": "Bearer one"}
+ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
+PAGES = document(["homework"], keys=True)["paths"]
+OPERATIONS = [(path, method) for path, methods in PAGES.items() for method in methods]
+# Only where something is sent can something wrong be sent.
+PROOFS = [(*one, GenerationMode.POSITIVE) for one in OPERATIONS] + [
+    (path, method, GenerationMode.NEGATIVE)
+    for path, method in OPERATIONS
+    if {"requestBody", "parameters"} & PAGES[path][method].keys()
+]
+BOUNDED = settings(
+    max_examples=40, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[RunningGateway]:
+    """A gateway that wants a key; whatever is asked of it, it goes on answering."""
+    options = {"gateway": {"api_keys": ["one"]}, "loss": "external"}
+    with Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
+        yield running
+        assert post(running.url, ASK, headers=KEY).status == 200
+        running.idle()
+
+
+@pytest.fixture(scope="module")
+def schema(gateway: RunningGateway) -> BaseSchema:
+    """The document as it is published."""
+    return schemathesis.openapi.from_url(f"{gateway.url}/openapi.json")
+
+
+@pytest.mark.parametrize(("path", "method", "mode"), PROOFS)
+def test_the_gateway_is_as_described(schema: BaseSchema, path: str, method: str, mode: GenerationMode) -> None:
+    """Statuses, headers, bodies and errors are those of the document, and none is a failure of the gateway."""
+
+    @BOUNDED
+    @given(case=schema[path][method].as_strategy(generation_mode=mode))
+    def check(case: Case[Any]) -> None:
+        if mode is GenerationMode.POSITIVE and isinstance(case.body, dict) and path == CHAT:
+            case.body["model"] = "homework"  # any other is a page that is not there
+        case.call_and_validate(headers=KEY)
+
+    check()
+
+
+def test_a_round_from_question_to_loss_is_as_described(schema: BaseSchema) -> None:
+    """The good answers of every page, and what is said to a second loss or one that is none."""
+
+    def call(path: str, method: str, status: int, **sent: Any) -> Any:
+        case = schema[path][method].Case(**sent)
+        response = case.call_and_validate(headers=KEY)
+        assert response.status_code == status
+        return response
+
+    for stream in (False, True):
+        headers = call(CHAT, "POST", 200, body=ASK | {"stream": stream}, media_type="application/json").headers
+        decision = headers["x-bpac-decision"][0]
+        answers = call("/v1/decisions/{decision}", "GET", 200, path_parameters={"decision": decision}).json()
+        assert answers == {"draft": "41", "expert": "42"}
+        report = {"decision": decision, "loss": 0.5}
+        for status in (200, 409):
+            call("/v1/feedback", "POST", status, body=report, media_type="application/json")
+    (game,) = call("/v1/status", "GET", 200).json()["routes"]["homework"]
+    assert game["steps"] >= 2
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_who_shows_no_key_is_turned_away_where_the_document_says_so(
+    gateway: RunningGateway, path: str, method: str
+) -> None:
+    """Status 401 with the error's body on every page but those that tell whether the gateway lives."""
+    page = PAGES[path][method]
+    for wrong in ({}, {"Authorization": "Bearer two"}, {"Authorization": "one"}):
+        got = post(gateway.url, ASK, path, wrong, method.upper())
+        assert (got.status == 401) is ("401" in page["responses"])
+        assert (got.status == 200) is (page.get("security") == [])
+        assert got.status == 200 or set(got.json["error"]) == {"message", "type", "param", "code"}

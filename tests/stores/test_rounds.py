@@ -1,0 +1,105 @@
+"""The latest rounds, each with what came of it, without reading the journal from its beginning."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bpac.routing.decision import Decision
+from bpac.routing.journal import Entry, Resolved
+from bpac.stores import MemoryStore, SqliteStore, Store
+from bpac.stores.migrations import APPLICATION, MIGRATIONS
+from bpac.stores.rounds import DECIDED, RESOLVED
+from tests.stores.journals import play
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Each kind of store, empty."""
+    kept: Store = MemoryStore() if request.param == "memory" else SqliteStore(str(tmp_path / "bpac.db"))
+    yield kept
+    kept.close()
+
+
+def told(written: list[Entry]) -> list[tuple[Decision, Resolved | None]]:
+    """The rounds of a journal, newest first, each with its latest outcome."""
+    outcomes = {entry.step: entry for entry in written if isinstance(entry, Resolved)}
+    decided = [entry for entry in written if isinstance(entry, Decision)]
+    return [(decision, outcomes.get(decision.step)) for decision in reversed(decided)]
+
+
+def test_newest_first_with_their_outcomes(store: Store) -> None:
+    """Any page of them, from any step downwards; of two outcomes the later one counts; other games are others'."""
+    play(store, 40, "other")
+    game, written, _ = play(store, 100)
+    late: list[Entry] = [Resolved(97, None, "deadline"), Resolved(97, 0.5), Resolved(3, None, "expert failed")]
+    for number, entry in enumerate(late):
+        store.append(game, entry, {"at": 10.0 + number})
+    asyncio.run(store.durable())
+    expected = told(written + late)
+
+    def read(before: int | None, limit: int) -> list[tuple[Entry, Entry | None]]:
+        return [
+            (kept.decided.entry, kept.outcome.entry if kept.outcome else None)
+            for kept in store.rounds(game, before, limit)
+        ]
+
+    assert read(None, 1000) == expected
+    assert read(None, 7) == expected[:7]
+    assert read(98, 2) == expected[3:5]
+    assert read(4, 50) == expected[-3:]
+    assert read(2, 50) == expected[-1:]
+    for empty in (1, 0, -5):
+        assert read(empty, 50) == []
+    assert read(10**30, 3) == expected[:3]
+    (newest,) = store.rounds(game, 98, 1)
+    assert newest.decided.note == {"at": 1.5}
+    assert newest.outcome is not None
+    assert newest.outcome == (Resolved(97, 0.5), {"at": 11.0})
+
+
+def test_an_empty_game_has_none(store: Store) -> None:
+    """Nothing is decided yet."""
+    assert store.rounds(store.open_game("homework", "", "{}")) == []
+
+
+def test_indexes_are_used(tmp_path: Path) -> None:
+    """Neither the decisions nor their outcomes are searched for from the beginning, and nothing is sorted."""
+    store = SqliteStore(str(tmp_path / "bpac.db"))
+    play(store, 10)
+    asyncio.run(store.durable())
+    plans = [_plan(store, DECIDED, (1, 5, 5)), _plan(store, RESOLVED, (1, 1, 5))]
+    store.close()
+    assert plans[0].startswith("SEARCH entries USING INDEX decided (game=? AND step<?)")
+    assert plans[1].startswith("SEARCH entries USING INDEX resolved (game=? AND <expr>>? AND <expr><?)")
+    assert not any("SORT" in plan or "B-TREE" in plan for plan in plans)
+
+
+def _plan(store: SqliteStore, query: str, values: tuple[int, ...]) -> str:
+    return " ".join(row[3] for row in store._all(f"EXPLAIN QUERY PLAN {query}", values))
+
+
+def test_a_store_of_the_first_version(tmp_path: Path) -> None:
+    """It gets the index when a gateway opens it; who only reads it gets the same answers without."""
+    path = str(tmp_path / "bpac.db")
+    with sqlite3.connect(path) as old:
+        old.executescript(f"{MIGRATIONS[0]} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 1;")
+    old.close()
+    reader = SqliteStore.read_only(path)
+    assert reader.games() == []
+    reader.close()
+    store = SqliteStore(path)
+    game, written, _ = play(store, 30)
+    asyncio.run(store.durable())
+    found = [(kept.decided.entry, kept.outcome and kept.outcome.entry) for kept in store.rounds(game)]
+    assert found == told(written)
+    store.close()
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        raw.executescript("DROP INDEX resolved")
+    raw.close()
+    reader = SqliteStore.read_only(path)
+    assert [(kept.decided.entry, kept.outcome and kept.outcome.entry) for kept in reader.rounds(game)] == found
+    reader.close()
