@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+BROWSER := $(VENV)/browser
 
 .PHONY: demo test lint bench clean
 
 demo: $(READY)  ## a gateway at work; ONCE=1 ends by itself, SCRIPTED=1 takes a scripted pair of models
 	$(BIN)/bpac demo $(if $(ONCE),--once) $(if $(SCRIPTED),--scripted)
 
-test: lint  ## run every test
-	TQDM_DISABLE=1 $(BIN)/pytest -m "not promise" -n auto --dist worksteal --durations=10 --cov --cov-report=term
-	TQDM_DISABLE=1 $(BIN)/pytest -m promise -n auto --dist worksteal tests
+# One thread of linear algebra to a process: there are as many processes as processors.
+test: export OPENBLAS_NUM_THREADS := 1
+test: export TQDM_DISABLE := 1
+test: lint $(BROWSER)  ## run every test
+	$(BIN)/pytest -m "not promise" -n auto --dist worksteal --durations=10 --cov --cov-report=term
+	$(BIN)/pytest -m promise -n auto --dist worksteal tests
 
 lint: $(READY)  ## check style, types and the direction of imports
 	$(BIN)/ruff check .
@@ -32,6 +36,11 @@ $(READY): pyproject.toml
 	# llama.cpp wants OpenMP's library.
 	ldconfig -p | grep -q libgomp.so.1 || { apt-get update && apt-get install -y libgomp1; }
 	touch $(READY)
+
+# Debian's own: the tests of the dashboard look at it in a real browser.
+$(BROWSER): $(READY)
+	command -v chromium || { apt-get update && apt-get install -y chromium; }
+	touch $(BROWSER)
 
 clean:
 	rm -rf $(VENV) .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

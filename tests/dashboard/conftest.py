@@ -1,4 +1,4 @@
-"""One browser for all tests of a process: starting one takes longer than most of them."""
+"""One browser for all tests of a file: starting one takes longer than most of them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,8 @@ from tests.dashboard.browser import running_browser
 expect.set_options(timeout=20_000)
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while it runs, so does an event loop in this thread, and tests elsewhere start their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A real browser."""
     with running_browser() as running:

@@ -262,7 +262,7 @@ def test_open_rounds_and_texts() -> None:
         assert "counts as a loss of 1 until it does" in told[1]["why"]
         assert told[3]["loss"] == 0.5
         opened = get(gateway, "/decisions?game=1&state=open&limit=1").json
-        assert [one["step"] for one in opened["decisions"]] == [3]
+        assert [(one["step"], one["texts"]) for one in opened["decisions"]] == [(3, None)]
         rest = get(gateway, f"/decisions?game=1&state=open&before={opened['next']}").json
         assert ([one["step"] for one in rest["decisions"]], rest["next"]) == ([2], None)
         assert the_game(gateway)["owed"] == 2

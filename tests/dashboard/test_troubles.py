@@ -77,6 +77,19 @@ def test_ages_come_from_the_clock(browser: Browser) -> None:
         assert visit.forgive()
 
 
+def test_numbers_that_cannot_be_shown(browser: Browser) -> None:
+    """Should a gateway say what the page does not understand, it says so and goes on."""
+    with Running(KnownPair(), epsilon=0.3) as (gateway, _), Visit(browser) as visit:
+        visit.page.route("**/dashboard/data*", lambda route: route.fulfill(json={"games": [{"game": 1}]}))
+        visit.page.goto(f"{gateway.url}/dashboard")
+        expect(visit.page.get_by_role("alert")).to_contain_text("this page cannot show what the gateway says")
+        assert visit.forgive()
+        visit.page.unroute("**/dashboard/data*")
+        visit.page.get_by_role("button", name="Try now").click()
+        expect(visit.page.locator("#trouble")).to_be_hidden()
+        expect(visit.page.locator("h1")).to_have_text("homework ")
+
+
 def test_a_pass_that_ended(browser: Browser) -> None:
     """Who is signed out while looking is told so and keeps the last numbers."""
     with Running(KnownPair(), gateway={"api_keys": ["key"]}) as (gateway, _), Visit(browser) as visit:

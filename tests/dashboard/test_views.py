@@ -76,7 +76,7 @@ def test_names_are_only_names(browser: Browser, gateway: RunningGateway) -> None
             expect(visit.page.locator("h1")).to_have_text(f"homework {shown}")
             visit.page.get_by_role("link", name="All routes").click()
             expect(rows).to_have_count(len(SEGMENTS))
-        assert visit.page.title() == "bpac gateway – bpac"
+        assert visit.page.title() == "bpac gateway"
         assert visit.page.locator("main img, main script").count() == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 from bpac.betting.bounds import binomial_cdf
 from bpac.dashboard.bins import Bins
 from bpac.dashboard.history import History
-from bpac.dashboard.what_if import estimate, what_if
+from bpac.dashboard.what_if import estimates, what_if
 from bpac.replay.laws import Law, LevelLaw, PowerLaw, largest_safe
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
@@ -35,9 +35,8 @@ def misses(law: Law, *, weighted: bool = True, **options: Any) -> Counter[float]
     for seed in range(GAMES):
         router, history = played(law, 1200, seed=seed, epsilon=0.08, weighted=weighted, **options)
         terms, floor = router.settings.terms, router.settings.exploration.floor
-        for limit in LIMITS:
+        for limit, told in zip(LIMITS, estimates(router.settings, history.bins, LIMITS), strict=True):
             true = 1.0 - (1.0 - floor) * accepted(law, largest_safe(law, limit / terms.kept_share))
-            told = estimate(router.settings, history.bins, limit)
             assert told["low"] <= told["expert_call_rate"] <= told["high"]
             missed[limit] += not told["low"] <= true <= told["high"]
     return missed
@@ -105,9 +104,9 @@ def test_a_loss_that_is_not_known_counts() -> None:
     bins = Bins()
     bins.decided(audits)
     bins.decided([decision._replace(uncertainty=0.75) for decision in audits])
-    before = estimate(settings, bins, 0.5)
+    (before,) = estimates(settings, bins, [0.5])
     bins.resolved([(decision, 0.0) for decision in audits])
-    after = estimate(settings, bins, 0.5)
+    (after,) = estimates(settings, bins, [0.5])
     assert before["expert_call_rate"] == 1.0
     # Audits made with a chance of a half stand for two rounds each: what lies above is still all lost.
     assert after["expert_call_rate"] == pytest.approx(1.0 - 0.95 * 0.5)

@@ -36,7 +36,9 @@ MODULES = (
     "feed.js",
     "main.js",
 )
-THEME, STYLE = "theme.js", "style.css"
+# In this order too: what a smaller window changes comes last.
+STYLES = ("colours.css", "frame.css", "verdict.css", "charts.css", "lists.css", "narrow.css")
+THEME = "theme.js"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
 
@@ -89,8 +91,14 @@ def script() -> str:
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", asset(name))) for name in MODULES)
 
 
+@cache
+def style() -> str:
+    """All styles as one."""
+    return "\n".join(asset(name) for name in STYLES)
+
+
 def _page(name: str, **parts: str) -> str:
-    return Template(asset(name)).substitute(style=asset(STYLE), theme=asset(THEME), script=script(), **parts)
+    return Template(asset(name)).substitute(style=style(), theme=asset(THEME), script=script(), **parts)
 
 
 def _escaped(text: str) -> str:
@@ -98,7 +106,7 @@ def _escaped(text: str) -> str:
 
 
 def _policy(more: str) -> str:
-    scripts, styles = f"{_hash(asset(THEME))} {_hash(script())}", _hash(asset(STYLE))
+    scripts, styles = f"{_hash(asset(THEME))} {_hash(script())}", _hash(style())
     return f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; base-uri 'none'{more}"
 
 

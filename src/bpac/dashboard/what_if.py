@@ -12,7 +12,7 @@ large numbers, and on traffic that stays as it was in this epoch. Outcomes that 
 learns, a router calls the expert more often than this.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,43 +36,45 @@ def what_if(router: Router, history: History) -> list[dict[str, float]]:
     history: of the game.
     """
     settings = router.settings
-    limits = [settings.epsilon * multiple for multiple in MULTIPLES]
-    return [estimate(settings, history.bins, limit) for limit in limits if limit < 1.0 and _known(settings, history)]
-
-
-def _known(settings: Settings, history: History) -> bool:
     # Without coins nothing is seen of drafts that are kept; with several scores a bin is of one now, of another then.
-    return bool(history.step and settings.exploration.floor and not settings.policy.score_names)
+    if not history.step or not settings.exploration.floor or settings.policy.score_names:
+        return []
+    limits = [settings.epsilon * multiple for multiple in MULTIPLES]
+    return estimates(settings, history.bins, [limit for limit in limits if limit < 1.0])
 
 
-def estimate(settings: Settings, bins: Bins, epsilon: float) -> dict[str, Any]:
-    """The expert call rate at another limit, with an approximate 95 % interval.
+def estimates(settings: Settings, bins: Bins, limits: Sequence[float]) -> list[dict[str, float]]:
+    """The expert call rate at other limits, each with an approximate 95 % interval.
 
     Parameters
     ----------
     settings: of the router.
     bins: traffic and weighted losses.
-    epsilon: the other limit.
+    limits: the other limits (ε).
     """
     below, deviation = _traffic(bins)
     risk, lower, upper = _risks(settings, bins)
-    last = len(below) - 1
-    floor = settings.exploration.floor
-    # Index i is the threshold below which bins 0 … i−1 lie. The risk rises with it, and so does its estimate; of the
-    # bounds the outer crossings count, so that each end can only be wrong if the bound at one fixed threshold is.
-    best = int(np.searchsorted(risk, epsilon, side="right")) - 1
-    least = int(np.argmax(upper > epsilon)) - 1 if (upper > epsilon).any() else last
-    most = min(int(np.flatnonzero(lower <= epsilon)[-1]) + 1, last)
+    last, floor = len(below) - 1, settings.exploration.floor
 
     def rate(share: float) -> float:
         return 1.0 - (1.0 - floor) * min(max(float(share), 0.0), 1.0)
 
-    return {
-        "epsilon": epsilon,
-        "expert_call_rate": rate(below[best]),
-        "low": rate(below[most] + WIDTH * deviation[most]),
-        "high": rate(below[least] - WIDTH * deviation[least]),
-    }
+    found = []
+    for limit in limits:
+        # Index i is the threshold below which bins 0 … i−1 lie. The risk rises with it, and so does its estimate; of
+        # the bounds the outer crossings count: each end can only be wrong if the bound at one fixed threshold is.
+        best = int(np.searchsorted(risk, limit, side="right")) - 1
+        least = int(np.argmax(upper > limit)) - 1 if (upper > limit).any() else last
+        most = min(int(np.flatnonzero(lower <= limit)[-1]) + 1, last)
+        found.append(
+            {
+                "epsilon": limit,
+                "expert_call_rate": rate(below[best]),
+                "low": rate(below[most] + WIDTH * deviation[most]),
+                "high": rate(below[least] - WIDTH * deviation[least]),
+            }
+        )
+    return found
 
 
 def _traffic(bins: Bins) -> tuple[Sums, Sums]:

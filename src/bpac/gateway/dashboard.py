@@ -125,7 +125,7 @@ class Dashboard:
         told = await asyncio.to_thread(search.one, step)
         if told is None:
             raise unknown
-        return _json(shown(told, keeper))
+        return _json(shown(told, keeper, texts=True))
 
     def _asked(self, request: Request) -> Keeper:
         """The game that is asked for."""

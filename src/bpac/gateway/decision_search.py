@@ -155,8 +155,15 @@ def _score(query: Mapping[str, str], name: str, otherwise: float) -> float:
     return value
 
 
-def shown(told: Told, keeper: Keeper) -> dict[str, Any]:
-    """A round as JSON values, with both answers where they are kept."""
+def shown(told: Told, keeper: Keeper, *, texts: bool = False) -> dict[str, Any]:
+    """A round as JSON values.
+
+    Parameters
+    ----------
+    told: the round.
+    keeper: of its game.
+    texts: whether to show both answers, where they are kept; a list of rounds would grow too long with them.
+    """
     step = told.decision.step
     document = told.document(keeper.id_of(step), keeper.game.number, keeper.route.name, keeper.segment)
-    return document | {"texts": keeper.answers(step)}
+    return document | {"texts": keeper.answers(step) if texts else None}

@@ -1,5 +1,5 @@
 // A chart: its name, a sentence, a legend that reads out the numbers, the picture, and a table of the same numbers.
-// A slider lies over the picture: who has a mouse points at it, who has a keyboard uses the arrows, who listens hears it.
+// A slider lies over the picture: a mouse points at it, the arrow keys move along it, and it says where it is.
 
 import { element, reconcile, setAttribute, setText, shape } from "./dom.js";
 import { MARGIN, axes, bandPath, bars, linePath, mark, rule } from "./drawing.js";
@@ -40,7 +40,7 @@ export class Chart {
     new ResizeObserver(() => this.draw()).observe(this.plot);
   }
 
-  // Show a spec: {sentence, empty?, x, y, lines, bins?, bands?, rules?, marks?, table}.
+  // Show a spec: either {sentence?, empty}, or {sentence, x, y, lines, bins?, zones?, rules?, marks?, table}.
   update(spec) {
     this.spec = spec;
     setText(this.sentence, spec.sentence ?? "");
@@ -62,9 +62,7 @@ export class Chart {
     const scale = spec.x.scale ?? linear;
     const x = scale(spec.x.low, spec.x.high, MARGIN.left, width - MARGIN.right);
     const y = linear(spec.y.low, spec.y.high, HEIGHT - MARGIN.bottom, MARGIN.top);
-    this.x = x;
     this.y = y;
-    this.size = size;
     this.places = spec.x.values.map((value) => x.place(value));
     const inside = { x: MARGIN.left, y: MARGIN.top - 2, width: Math.max(1, width - MARGIN.left - MARGIN.right + 2) };
     const clip = shape(
@@ -80,7 +78,6 @@ export class Chart {
         const d = bandPath(x, y, spec.x.values, line.band.low, line.band.high);
         layers.append(shape("path", { d, class: `band ${line.style}` }));
       }
-      if (line.hidden) continue;
       const d = linePath(x, y, spec.x.values, line.values, line.stepped);
       layers.append(shape("path", { d, class: `line ${line.style}`, "data-series": line.name }));
       for (const place of line.dots ? spec.x.values.keys() : []) {
@@ -112,7 +109,7 @@ export class Chart {
     this.read();
   }
 
-  // The legend says what the lines are at the cursor, or where it rests: at the latest place unless the spec says where.
+  // The legend says what the lines are at the cursor, or where it rests: at the latest place unless told otherwise.
   read() {
     const spec = this.spec;
     const last = spec.x.values.length - 1;

@@ -1,5 +1,7 @@
 // Asks again and again. Ages come from the clock, not from counted ticks: timers are late, sleep and are throttled.
 
+import { SourceError } from "./sources.js";
+
 const EVERY = 2000;
 // Nobody looks, but the verdict stands in the tab's name.
 const EVERY_UNSEEN = 30000;
@@ -7,8 +9,10 @@ const LONGEST_PAUSE = 30000;
 
 export class Feed {
   // ask: fetches and shows; onState: told when anything about the connection changes.
-  constructor(ask, onState) {
+  // repeats: whether there is anything new to be expected.
+  constructor(ask, onState, repeats) {
     this.ask = ask;
+    this.repeats = repeats;
     this.onState = onState;
     this.timer = null;
     this.asking = false;
@@ -42,10 +46,12 @@ export class Feed {
         this.failures = 0;
         this.error = null;
       } catch (error) {
-        if (error.signedOut === undefined) throw error; // ours, and to be heard of
         this.failedSince ??= Date.now();
         this.failures += 1;
-        this.error = error;
+        this.error =
+          error instanceof SourceError ? error : new SourceError("this page cannot show what the gateway says");
+        // A mistake of ours: the console hears of it, and the page goes on.
+        if (error !== this.error) reportError(error);
       }
     } while (this.again);
     this.asking = false;
@@ -55,7 +61,7 @@ export class Feed {
         ? EVERY_UNSEEN
         : EVERY;
     this.due = Date.now() + pause;
-    this.timer = setTimeout(() => this.refresh(), pause);
+    if (this.repeats) this.timer = setTimeout(() => this.refresh(), pause);
     this.onState();
   }
 

@@ -25,8 +25,13 @@ class Page {
     this.feed = new Feed(
       () => this.fetch(),
       () => this.showState(),
+      source.live,
     );
-    window.addEventListener("hashchange", () => this.feed.refresh());
+    // Another view at once, with the numbers there are: the gateway may be slow, or away.
+    window.addEventListener("hashchange", () => {
+      if (this.data !== null) this.show();
+      this.feed.refresh();
+    });
     byId("retry").addEventListener("click", () => this.feed.refresh());
     setInterval(() => this.showState(), 1000);
   }
@@ -54,14 +59,21 @@ class Page {
 
   // All games where all are shown, and the one that is looked at else: the rest need not travel.
   async fetch() {
-    const decision = this.address().get("decision");
-    const number = decision === null ? this.wanted() : null;
+    const asked = location.hash;
+    const number = this.address().has("decision") ? null : this.wanted();
     const first = this.data === null;
     if (first || number === null) this.data = await this.source.data(null);
     // Of many games only the busiest come whole.
     const whole = first && this.find(number)?.series;
     if (number !== null && this.source.live && !whole) await this.fetchGame(number);
-    this.show(decision);
+    // Whoever went elsewhere meanwhile has seen that view already, and asked for its numbers.
+    if (location.hash !== asked) return;
+    try {
+      this.show();
+    } catch (error) {
+      this.data = null; // what cannot be shown is asked for anew
+      throw error;
+    }
   }
 
   async fetchGame(number) {
@@ -75,8 +87,10 @@ class Page {
     }
   }
 
-  show(decision) {
-    setText(byId("title"), this.data.title);
+  show() {
+    const decision = this.address().get("decision");
+    // The name of the program stands before it.
+    setText(byId("title"), this.data.title.replace(/^bpac /, ""));
     const game = this.find(this.wanted());
     if (decision !== null) {
       this.open("decision");
@@ -90,7 +104,7 @@ class Page {
     } else {
       this.open("overview");
       this.views.overview.update(this.data);
-      this.name(`${this.data.title} – bpac`);
+      this.name(this.data.title);
     }
   }
 

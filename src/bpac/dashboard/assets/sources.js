@@ -1,7 +1,7 @@
 // Where the numbers come from: a gateway, or the page itself.
 
 // An answer that is no answer; unreachable if there was none at all.
-class SourceError extends Error {
+export class SourceError extends Error {
   constructor(message, { unreachable = false, signedOut = false, missing = false } = {}) {
     super(message);
     this.unreachable = unreachable;
