@@ -44,15 +44,18 @@ def test_safe() -> None:
     assert "keeps its distribution within an epoch" in told.detail
 
 
-def test_not_confirmed_is_not_broken() -> None:
+def test_certified_by_the_bets_before_the_checks_confirm_it() -> None:
     """Early the certificate is loose: it says so, when that can end, and that the promise is another one."""
     router, history = played(EASY, 500, epsilon=0.05)
     certificate = router.certificate()
     assert certificate.average_upper > 0.05
     told = said(router, history)
-    assert told.level == "watch"
-    assert told.text.startswith("Not confirmed: served loss ≤ ")
-    assert "does not mean that the limit is exceeded" in told.detail
+    assert told.level == "safe"
+    said_so = r"Safe: expected loss ≤ 5 % with 90 % confidence; confirmed by checks so far: served loss ≤ ([\d.]+) %"
+    found = re.fullmatch(said_so, told.text)
+    assert found is not None
+    assert certificate.average_upper <= float(found[1]) / 100 <= 1.1 * certificate.average_upper
+    assert "does not mean that it is exceeded" in told.detail
     found = re.search(r"after ([\d,]+) rounds", told.detail)
     assert found is not None
     # With that many rounds and no further loss the same bound is within the limit; with one fewer it is not.
@@ -127,6 +130,15 @@ def test_a_threshold_that_is_closed_again() -> None:
 def test_each_policy_promises_its_own(policy: str | Portfolio, says: str) -> None:
     """What the mathematics proves for it, and on which streams."""
     assert says in promise(Router(0.1, policy=policy).settings)
+
+
+def test_not_confirmed() -> None:
+    """A policy that certifies no threshold is not called safe before its certificate is within the limit."""
+    router, history = Router(0.1, policy="naive", seed=1), History()
+    feed(router, history, [(0.5, 0.0)] * 20)
+    told = said(router, history)
+    assert told.level == "watch"
+    assert told.text.startswith("Not confirmed: served loss ≤ ")
 
 
 def test_drafts_that_nobody_checks() -> None:

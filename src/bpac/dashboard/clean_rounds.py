@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from bpac.betting.levels import Levels
 from bpac.betting.payoff import Terms, log_units
-from bpac.dashboard.wealth import game_state, log_bar, log_mean
+from bpac.dashboard.wealth import log_bar, log_mean
 from bpac.routing.policies import Fixed, Offline, Portfolio
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
@@ -39,7 +39,7 @@ def clean_rounds_needed(router: Router) -> int | None:
 
 def _by_formula(router: Router, policy: Portfolio) -> int:
     """The gamblers win the same in every clean round, so the number of rounds is found, not counted."""
-    state = game_state(router)
+    state = router.game_state()
     games = state["wealths"] if policy.scores else [state]
     shares = list(policy.scores.values()) or [1.0]
     return min(

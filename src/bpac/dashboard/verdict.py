@@ -17,8 +17,9 @@ class Verdict(NamedTuple):
 
     Parameters
     ----------
-    level: ``warming``: no draft has been kept yet; ``safe``: the certificate is within the limit; ``watch``: it is not,
-        or the drift alarm has something to say; ``broken``: the loss served is above the limit, by the certificate.
+    level: ``warming``: no draft has been kept yet; ``safe``: the certificate is within the limit, or the bets have
+        certified every threshold in force; ``watch``: neither is known, or the drift alarm has something to say;
+        ``broken``: the loss served is above the limit, by the certificate.
     text: the verdict in one line.
     detail: what it rests on.
     """
@@ -68,7 +69,22 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> Verdi
     closed = f" The threshold is closed; {wait} again." if wait else ""
     if certificate.average_upper <= settings.epsilon:
         return Verdict("safe", f"Safe: {served}", promise(settings) + closed)
-    return Verdict("watch", f"Not confirmed: {served}", _unconfirmed(settings, certificate) + closed)
+    return _unconfirmed_verdict(settings, certificate, served, closed)
+
+
+def _unconfirmed_verdict(settings: Settings, certificate: Certificate, served: str, closed: str) -> Verdict:
+    """While the certificate is above the limit: safe if the bets say so, each threshold in force being certified."""
+    detail = _unconfirmed(settings, certificate) + closed
+    if not _certifies_thresholds(settings):
+        return Verdict("watch", f"Not confirmed: {served}", detail)
+    certain = f"expected loss ≤ {percent(settings.epsilon)} with {percent(1.0 - settings.alpha)} confidence"
+    checked = bound_percent(certificate.average_upper, "upper", settings.epsilon)
+    return Verdict("safe", f"Safe: {certain}; confirmed by checks so far: served loss ≤ {checked}", detail)
+
+
+def _certifies_thresholds(settings: Settings) -> bool:
+    """Whether no threshold is in force that the bets have not certified for traffic as it is."""
+    return settings.exploration.floor > 0.0 and not isinstance(settings.policy, Fixed | Naive | Budget | Offline)
 
 
 def promise(settings: Settings) -> str:
@@ -115,6 +131,7 @@ def _unconfirmed(settings: Settings, certificate: Certificate) -> str:
         return f"Of the drafts that are kept none is ever checked, so each counts as a loss of 1. {promise(settings)}"
     rounds = math.ceil(certificate.upper / settings.epsilon)
     return (
-        "This does not mean that the limit is exceeded: the certificate is loose early and counts open rounds as "
-        f"losses. As things stand it can confirm the limit after {rounds:,} rounds. {promise(settings)}"
+        "That the checks confirm less than the limit does not mean that it is exceeded: the certificate is loose early "
+        f"and counts open rounds as losses. As things stand it can confirm the limit after {rounds:,} rounds. "
+        f"{promise(settings)}"
     )

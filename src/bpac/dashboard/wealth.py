@@ -30,7 +30,7 @@ def wealth_curve(router: Router) -> dict[str, Any] | None:
         return None
     levels: Any = policy.levels if isinstance(policy, Portfolio) else policy.grid
     thresholds = _shown(levels, router.threshold)
-    state = game_state(router)
+    state = router.game_state()
     if isinstance(policy, Portfolio):
         logs = _portfolio_logs(state, levels, thresholds)
     else:
@@ -38,13 +38,6 @@ def wealth_curve(router: Router) -> dict[str, Any] | None:
         everywhere = np.log(kept["mantissa"]) + np.array(kept["exponent"]) * np.log(2.0)
         logs = [float(everywhere[levels.code(threshold)]) for threshold in thresholds]
     return {"threshold": thresholds, "log_wealth": logs, "goal": log_bar(router.settings, router.epoch)}
-
-
-def game_state(router: Router) -> dict[str, Any]:
-    """The betting game of the current epoch, as a snapshot would keep it."""
-    # A whole snapshot, with its digest, takes twenty times as long; a page that is looked at asks every other second.
-    router._route.charge()
-    return router._route.game.state()
 
 
 def log_bar(settings: Settings, epoch: int, share: float = 1.0) -> float:

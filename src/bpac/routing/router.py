@@ -228,6 +228,11 @@ class Router:
             raise InputError(f"{type(self.settings.policy).__name__} keeps no wealth that belongs to one threshold")
         return float(wealth.log_wealth(fraction(threshold, "threshold")))
 
+    def game_state(self) -> dict[str, Any]:
+        """The betting game of this epoch, as a snapshot would keep it."""
+        self._route.charge()
+        return self._route.game.state()
+
     def summary(self) -> dict[str, Any]:
         """Where the route stands, as JSON values."""
         route = self._route
