@@ -15,7 +15,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-TOKENS = 100
+TOKENS = int(os.environ.get("UPSTREAM_TOKENS", "100"))
 DELAY = float(os.environ.get("UPSTREAM_DELAY", "0"))
 
 

@@ -6,15 +6,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bpac.errors import SettingsError
 from bpac.routing.decision import Decision
+from bpac.routing.journal import Labelled
 from bpac.routing.router import Router
 from bpac.stores import SqliteStore, StoreError, StoreInUse, open_store
 from bpac.stores.migrations import MIGRATIONS
+from bpac.stores.writing import Checkpoints
 from tests.stores.journals import play
 
 
@@ -72,10 +75,53 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
         assert len(Router.rebuild(entries).owed) == len(steps)
 
 
-def test_a_write_that_fails_stops_the_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("every", "short"), [(0.005, True), (1000.0, False)])
+def test_the_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, short: bool) -> None:
+    """However much is written, and while others read, it stays short; without checkpoints it does not."""
+    monkeypatch.setattr("bpac.stores.sqlite.Checkpoints", partial(Checkpoints, every=every, most_pages=50))
+    store = SqliteStore(str(tmp_path / "bpac.db"))
+    game, written, _ = play(store, 3)
+    before = len(written)
+
+    async def run() -> None:
+        for number in range(3000):
+            store.append(game, Labelled((0.5,), 0.0), {})
+            await store.durable()
+            if number % 100 == 0:
+                assert len(list(store.entries(game, before + number - 50 if number else 0))) > 0
+
+    asyncio.run(run())
+    pages = (tmp_path / "bpac.db-wal").stat().st_size / 4096
+    assert (pages < 1500) == short
+    assert len(list(store.entries(game))) == before + 3000
+    store.close()
+
+
+@pytest.mark.parametrize("sync", ["", "?sync=full"])
+def test_who_leaves_does_not_keep_others_waiting(tmp_path: Path, sync: str) -> None:
+    """A caller who is cancelled while waiting takes nobody along; and a loop that ended leaves its work to the next."""
+    store = open_store(f"sqlite:///{tmp_path / 'bpac.db'}{sync}")
+    game, written, _ = play(store, 3)
+
+    async def run() -> None:
+        store.append(game, Labelled((0.5,), 0.0), {})
+        leaving, staying = asyncio.create_task(store.durable()), asyncio.create_task(store.durable())
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await staying
+        store.append(game, Labelled((0.5,), 0.0), {})
+
+    asyncio.run(run())
+    asyncio.run(store.durable())
+    assert len(list(store.entries(game))) == len(written) + 2
+    store.close()
+
+
+@pytest.mark.parametrize("wait_for_disk", [False, True])
+def test_a_write_that_fails_stops_the_store(tmp_path: Path, wait_for_disk: bool) -> None:
     """Those who wait hear of it, nothing is taken afterwards, and nothing of the failed commit is kept."""
     path = str(tmp_path / "bpac.db")
-    store = SqliteStore(path)
+    store = SqliteStore(path, wait_for_disk=wait_for_disk)
     game, written, _ = play(store, 3)
     asyncio.run(store.durable())
     thief = sqlite3.connect(path)

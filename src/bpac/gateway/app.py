@@ -20,7 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 CHAT = "/v1/chat/completions"
 # Seconds before anybody looks whether the caller is still there.
-UNWATCHED = 0.05
+UNWATCHED = 1.0
 
 
 class Gateway:

@@ -1,13 +1,10 @@
-"""A store in one SQLite file: write-ahead log, one writer thread, many entries to a commit."""
+"""A store in one SQLite file: write-ahead log, one writer, many entries to a commit."""
 
-import asyncio
 import json
 import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from queue import SimpleQueue
 from typing import Any
 
 from bpac.errors import StoreError
@@ -16,15 +13,16 @@ from bpac.routing.journal import Entry, entry_from_json
 from bpac.stores.migrations import check, migrate
 from bpac.stores.ownership import Ownership
 from bpac.stores.rounds import latest_rounds
-from bpac.stores.statements import APPEND, CLAIM, MOST_ROWS, OPEN, SNAPSHOT, Work, statements
+from bpac.stores.statements import APPEND, CLAIM, MOST_ROWS, OPEN, SNAPSHOT
 from bpac.stores.store import Claim, Game, Kept, KeptRound
+from bpac.stores.writing import Checkpoints, ThreadWriter, TurnWriter, Writer
 
 
 class SqliteStore:
     """Journals in a SQLite file that this process owns.
 
-    Whatever is appended while a commit is under way goes into the next one, so the busier it is the less an entry
-    costs. After a crash the file holds a beginning of what was appended, and all that was durable.
+    Whatever is appended in one turn of the event loop goes into one commit: the busier, the less an entry costs.
+    After a crash the file holds a beginning of what was appended, and all that was durable.
 
     Parameters
     ----------
@@ -35,21 +33,34 @@ class SqliteStore:
 
     def __init__(self, path: str, *, wait_for_disk: bool = False) -> None:
         self.path = os.path.realpath(path)
-        self.failure: StoreError | None = None
+        self._closed: StoreError | None = None
         self._owned = Ownership(self.path)
         self._owned.take()
+        address = f"file:{_quoted(self.path)}"
         try:
-            self._connection = _connect(self.path, f"file:{_quoted(self.path)}")
+            self._writing = _connect(self.path, address)
             self._prepare(wait_for_disk)
+            self._reading = _connect(self.path, f"{address}?mode=ro")
+            self._start()
         except sqlite3.Error as error:
             self._owned.release()
             raise StoreError(f"{self.path} cannot be used as a store ({error}): give another file") from error
         except StoreError:
             self._owned.release()
             raise
-        self._start()
-        self._writer: threading.Thread | None = threading.Thread(target=self._write, name="journal", daemon=True)
-        self._writer.start()
+        self._checkpoints: Checkpoints | None = None
+        self._writer: Writer | None = None
+        if wait_for_disk:
+            self._writer = ThreadWriter(self._writing, self.path)
+        else:
+            self._writing.execute("PRAGMA wal_autocheckpoint = 0")
+            self._checkpoints = Checkpoints(_connect(self.path, address))
+            self._writer = TurnWriter(self._writing, self.path)
+
+    @property
+    def failure(self) -> StoreError | None:
+        """Why it takes nothing more; none as long as it works."""
+        return self._closed or (self._writer.failure if self._writer is not None else None)
 
     @classmethod
     def read_only(cls, path: str) -> "SqliteStore":
@@ -57,35 +68,31 @@ class SqliteStore:
         store = cls.__new__(cls)
         store.path = os.path.realpath(path)
         store._owned = Ownership(store.path)
-        store.failure = StoreError(f"{store.path} was opened to be read only")
+        store._closed = StoreError(f"{store.path} was opened to be read only")
+        store._checkpoints = store._writer = None
         try:
-            store._connection = _connect(store.path, f"file:{_quoted(store.path)}?mode=ro")
-            if check(store._connection, store.path) == 0:
+            store._reading = _connect(store.path, f"file:{_quoted(store.path)}?mode=ro")
+            if check(store._reading, store.path) == 0:
                 raise StoreError(f"{store.path} is empty: no gateway has used it yet")
             store._start()
         except sqlite3.Error as error:
             raise StoreError(f"{store.path} cannot be read as a store ({error})") from error
-        store._writer = None
         return store
 
     def _prepare(self, wait_for_disk: bool) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
-        migrate(self._connection, self.path)
+        self._writing.execute("PRAGMA journal_mode = WAL")
+        self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
+        migrate(self._writing, self.path)
 
     def _start(self) -> None:
-        self.secret: bytes = self._connection.execute("SELECT value FROM secrets").fetchone()[0]
-        rows = self._connection.execute("SELECT number, route, segment, terms FROM games ORDER BY number")
+        self.secret: bytes = self._reading.execute("SELECT value FROM secrets").fetchone()[0]
+        rows = self._reading.execute("SELECT number, route, segment, terms FROM games ORDER BY number")
         self._games = [Game(*row) for row in rows]
         # One look into the index for each game: grouping would read every entry there is.
         last = "SELECT number, (SELECT max(number) FROM entries WHERE game = games.number) FROM games"
-        self._counts: dict[int, int] = {game: count or 0 for game, count in self._connection.execute(last)}
-        # Work for the writer, and between it the futures of those who wait until what came before is kept.
-        self._queue: SimpleQueue[Work | asyncio.Future[None] | None] = SimpleQueue()
-        self._appended = 0
-        self._committed = 0
-        # Reading and writing go through one connection, one at a time.
-        self._connected = threading.Lock()
+        self._counts: dict[int, int] = {game: count or 0 for game, count in self._reading.execute(last)}
+        # What is written goes through a connection of its own; of those who read one does at a time.
+        self._one_reader = threading.Lock()
 
     def games(self) -> list[Game]:
         """Every game, oldest first."""
@@ -107,13 +114,8 @@ class SqliteStore:
 
     async def durable(self) -> None:
         """Wait until all that was appended so far is kept for good, or raise ``StoreError``."""
-        if self._committed == self._appended:
-            return
-        if self.failure is not None:
-            raise self.failure
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.put(future)
-        await future
+        if self._writer is not None:
+            await self._writer.durable()
 
     def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
         """The durable entries of a journal in order, without the first ``after``."""
@@ -155,81 +157,23 @@ class SqliteStore:
     def close(self) -> None:
         """Make everything durable and let go of it."""
         if self._writer is not None:
-            self._queue.put(None)
-            self._writer.join()
+            self._writer.close()
+            if self._checkpoints is not None:
+                self._checkpoints.close()
+            self._closed = self.failure or StoreError("the store is closed")
             self._writer = None
-        self.failure = self.failure or StoreError("the store is closed")
-        self._connection.close()
+            self._writing.close()  # the last that writes moves what is left of the log
+        self._reading.close()
         self._owned.release()
 
     def _all(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        with self._connected:
-            return self._connection.execute(query, values).fetchall()
+        with self._one_reader:
+            return self._reading.execute(query, values).fetchall()
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:
-        if self.failure is not None:
-            raise self.failure
-        self._appended += 1
-        self._queue.put((statement, values))
-
-    def _write(self) -> None:
-        closing = False
-        while not closing:
-            work: list[Work] = []
-            waiting: list[asyncio.Future[None]] = []
-            found = self._queue.get()
-            while True:
-                if found is None:
-                    closing = True
-                elif isinstance(found, tuple):
-                    work.append(found)
-                else:
-                    waiting.append(found)
-                if self._queue.empty():
-                    break
-                found = self._queue.get()
-            # After a failure nothing more is taken, but those who come to wait must hear of it.
-            self.failure = self.failure or (self._commit(work) if work else None)
-            if self.failure is None:
-                self._committed += len(work)
-            if waiting:
-                _tell(waiting, self.failure)
-
-    def _commit(self, work: list[Work]) -> StoreError | None:
-        """Write all of it or nothing. After a failure nothing more is taken: a gap would falsify the journal."""
-        try:
-            with self._connected:
-                together = statements(work)
-                if len(together) == 1:  # a statement by itself is all or nothing
-                    self._connection.execute(*together[0])
-                    return None
-                self._connection.execute("BEGIN IMMEDIATE")
-                for statement, values in together:
-                    self._connection.execute(statement, values)
-                self._connection.execute("COMMIT")
-        except Exception as error:  # whatever it is, those who wait must hear of it
-            with self._connected, suppress(sqlite3.Error):
-                self._connection.rollback()
-            failure = StoreError(f"{self.path} failed ({error}): nothing is decided until the gateway is restarted")
-            failure.__cause__ = error
-            return failure
-        return None
-
-
-def _tell(waiting: list["asyncio.Future[None]"], failure: StoreError | None) -> None:
-    # All who wait do so on one event loop, and it may be gone.
-    with suppress(RuntimeError):
-        waiting[0].get_loop().call_soon_threadsafe(_release, waiting, failure)
-
-
-def _release(futures: list["asyncio.Future[None]"], failure: StoreError | None) -> None:
-    for future in futures:
-        if future.done():  # who waited has left
-            continue
-        if failure is None:
-            future.set_result(None)
-        else:
-            future.set_exception(failure)
+        if self.failure is not None or self._writer is None:
+            raise self.failure or StoreError(f"{self.path} was opened to be read only")
+        self._writer.put((statement, values))
 
 
 def _connect(path: str, uri: str) -> sqlite3.Connection:

@@ -1,0 +1,220 @@
+"""Writers of a SQLite store: what was put is committed in order, many entries at a time, and who waits is told."""
+
+import asyncio
+import sqlite3
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Protocol
+
+from bpac.errors import StoreError
+from bpac.stores.statements import Work, statements
+
+Waiting = list["asyncio.Future[None]"]
+
+
+class Writer(Protocol):
+    """Writes to a store. After a failure it takes nothing more: a gap would falsify the journal."""
+
+    failure: StoreError | None
+
+    def put(self, work: Work) -> None:
+        """Take in what is to be written, without waiting."""
+
+    async def durable(self) -> None:
+        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+class TurnWriter:
+    """Writes by itself, at the end of each turn of the event loop.
+
+    For commits that do not wait for the disk: they take less time than it takes to tell another thread of them, and
+    whatever came up in one turn goes into one of them.
+
+    Parameters
+    ----------
+    connection: used by nobody else.
+    path: of the file, for errors.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self.failure: StoreError | None = None
+        self._connection = connection
+        self._path = path
+        self._work: list[Work] = []
+        self._waiting: Waiting = []
+
+    def put(self, work: Work) -> None:
+        """Take in what is to be written, without waiting."""
+        if self.failure is not None:
+            raise self.failure
+        self._work.append(work)
+        if len(self._work) == 1:
+            try:
+                asyncio.get_running_loop().call_soon(self._end_turn)
+            except RuntimeError:  # no loop, no turn
+                self._end_turn()
+
+    async def durable(self) -> None:
+        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
+        if self.failure is not None:
+            raise self.failure
+        if self._work:
+            loop = asyncio.get_running_loop()
+            if not self._waiting:
+                loop.call_soon(self._end_turn)  # the turn in which it was put may have been another loop's last
+            future: asyncio.Future[None] = loop.create_future()
+            self._waiting.append(future)
+            await future
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        work, self._work = self._work, []
+        waiting, self._waiting = self._waiting, []
+        if work and self.failure is None:
+            self.failure = commit(self._connection, work, self._path)
+        _answer(waiting, self.failure)
+
+
+class ThreadWriter:
+    """Writes in a thread of its own, for commits that wait for the disk.
+
+    Whatever is put while a commit is under way goes into the next one.
+
+    Parameters
+    ----------
+    connection: used by nobody else.
+    path: of the file, for errors.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self.failure: StoreError | None = None
+        self._connection = connection
+        self._path = path
+        # Work, and between it the futures of those who wait until what came before is kept.
+        self._queue: SimpleQueue[Work | asyncio.Future[None] | None] = SimpleQueue()
+        self._put = 0
+        self._committed = 0
+        self._thread = threading.Thread(target=self._write, name="journal", daemon=True)
+        self._thread.start()
+
+    def put(self, work: Work) -> None:
+        """Take in what is to be written, without waiting."""
+        if self.failure is not None:
+            raise self.failure
+        self._put += 1
+        self._queue.put(work)
+
+    async def durable(self) -> None:
+        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
+        if self._committed == self._put:
+            return
+        if self.failure is not None:
+            raise self.failure
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.put(future)
+        await future
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _write(self) -> None:
+        closing = False
+        while not closing:
+            work: list[Work] = []
+            waiting: Waiting = []
+            found = self._queue.get()
+            while True:
+                if found is None:
+                    closing = True
+                elif isinstance(found, tuple):
+                    work.append(found)
+                else:
+                    waiting.append(found)
+                if self._queue.empty():
+                    break
+                found = self._queue.get()
+            # After a failure nothing more is taken, but those who come to wait must hear of it.
+            if work and self.failure is None:
+                self.failure = commit(self._connection, work, self._path)
+            if self.failure is None:
+                self._committed += len(work)
+            if waiting:
+                # All who wait do so on one event loop, and it may be gone.
+                with suppress(RuntimeError):
+                    waiting[0].get_loop().call_soon_threadsafe(_answer, waiting, self.failure)
+
+
+class Checkpoints:
+    """Moves what was committed from the write-ahead log into the file, in a thread of its own.
+
+    That waits for the disk, and so must not happen in the turn of a commit, where SQLite would do it.
+
+    Parameters
+    ----------
+    connection: used by nobody else.
+    every: seconds between two times.
+    most_pages: of the log; once it is longer, commits wait for a moment so that it can begin anew.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, every: float = 1.0, most_pages: int = 16_384) -> None:
+        self._connection = connection
+        # While it waits for a reader commits wait for it: not for long, there is always another time.
+        connection.execute("PRAGMA busy_timeout = 50")
+        self._every = every
+        self._most_pages = most_pages
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it."""
+        self._ending.set()
+        self._thread.join()
+        self._connection.close()
+
+    def _run(self) -> None:
+        while not self._ending.wait(self._every):
+            # A log that cannot be moved now is moved later; the journal is in it either way.
+            with suppress(sqlite3.Error):
+                _, pages, _ = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                if pages > self._most_pages:
+                    self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+
+
+def commit(connection: sqlite3.Connection, work: list[Work], path: str) -> StoreError | None:
+    """Write all of it or nothing; why not, if it failed."""
+    try:
+        together = statements(work)
+        if len(together) == 1:  # a statement by itself is all or nothing
+            connection.execute(*together[0])
+            return None
+        connection.execute("BEGIN IMMEDIATE")
+        for statement, values in together:
+            connection.execute(statement, values)
+        connection.execute("COMMIT")
+    except Exception as error:  # whatever it is, those who wait must hear of it
+        with suppress(sqlite3.Error):
+            connection.rollback()
+        failure = StoreError(f"{path} failed ({error}): nothing is decided until the gateway is restarted")
+        failure.__cause__ = error
+        return failure
+    return None
+
+
+def _answer(waiting: Waiting, failure: StoreError | None) -> None:
+    for future in waiting:
+        if future.done():  # who waited has left
+            continue
+        if failure is None:
+            future.set_result(None)
+        else:
+            future.set_exception(failure)
