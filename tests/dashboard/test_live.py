@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
+from bpac.dashboard.what_if import what_if
+from bpac.gateway.folding import folded as fold
+from bpac.gateway.latency import QUANTILES
+from bpac.gateway.metrics import BOUNDS
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Resolved
 from bpac.testing import Reply, Request, ScriptedServer
@@ -72,6 +76,12 @@ def test_every_number_is_the_one_of_the_metrics(browser: Browser, gateway: Runni
             count, total = said[f"seconds_count[{stage}]"], said[f"seconds_sum[{stage}]"]
             assert visit.value(f"latency.{stage}.count") == count
             assert visit.value(f"latency.{stage}.mean") == pytest.approx(total / count, rel=1e-6)
+            for name, share in QUANTILES.items():
+                # In the bucket in which the rank lies, and nowhere else.
+                below = [bound for bound in BOUNDS if said[f"seconds_bucket[{bound},{stage}]"] < share * count]
+                above = [bound for bound in BOUNDS if said[f"seconds_bucket[{bound},{stage}]"] >= share * count]
+                shown = visit.value(f"latency.{stage}.{name}")
+                assert (below[-1] if below else 0.0) <= shown <= (above[0] if above else BOUNDS[-1])
 
 
 def test_every_number_is_the_one_of_the_journal(browser: Browser, gateway: RunningGateway) -> None:
@@ -106,6 +116,11 @@ def test_every_number_is_the_one_of_the_journal(browser: Browser, gateway: Runni
         assert visit.table("certificate")[-1][1] == pytest.approx(certificate.average_upper, rel=1e-6)
         for threshold, log_wealth, _ in visit.table("wealth"):
             assert log_wealth == pytest.approx(router.log_wealth(threshold or 0.0), abs=1e-9)
+        (game,) = gateway.service.store.games()
+        again = fold(gateway.service.store, game, lambda _: None)
+        estimates = what_if(again.router, again.history)
+        assert visit.table("what-if") == [pytest.approx(list(row.values()), rel=1e-6) for row in estimates]
+        assert len(estimates) > 5
         for low, high, kept, called in visit.table("uncertainty"):
             inside = [one for one in decisions if (low or 0.0) <= one.uncertainty < (high or 0.0)]
             calls_inside = sum(one.call_expert for one in inside)

@@ -18,6 +18,8 @@ def fraction(value: object, name: str) -> float:
     ...
     bpac.errors.InputError: loss must be a number in [0, 1], got nan; a loss that is not known is a forfeit
     """
+    if type(value) is float and 0.0 <= value <= 1.0:  # nearly always, and asked of every query
+        return value
     # Compared before it is converted: an int may be too large for a float.
     if _is_number(value) and 0 <= value <= 1:
         return float(value)

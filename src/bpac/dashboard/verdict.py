@@ -131,7 +131,7 @@ def _unconfirmed(settings: Settings, certificate: Certificate) -> str:
         return f"Of the drafts that are kept none is ever checked, so each counts as a loss of 1. {promise(settings)}"
     rounds = math.ceil(certificate.upper / settings.epsilon)
     return (
-        "That the checks confirm less than the limit does not mean that it is exceeded: the certificate is loose early "
-        f"and counts open rounds as losses. As things stand it can confirm the limit after {rounds:,} rounds. "
+        "The checks alone cannot confirm the limit yet, which does not mean that it is exceeded: the certificate is "
+        f"loose early and counts open rounds as losses. As things stand it can confirm the limit after {rounds:,} rounds. "
         f"{promise(settings)}"
     )

@@ -1,9 +1,9 @@
 """Chat completion requests: what of them is read, what of them is refused, and what is asked upstream."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from bpac.errors import BpacError
@@ -39,8 +39,7 @@ class BadRequest(BpacError):
         self.retry_after = retry_after
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(msgspec.Struct, frozen=True, gc=False):
     """A request for a chat completion.
 
     Parameters

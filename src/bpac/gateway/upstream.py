@@ -106,7 +106,8 @@ class Upstream:
                 raise Unavailable(f"{self} broke off its stream: {failure}", failure.status) from failure
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
-        return orjson.dumps(merged(body, {**self.settings.body, "model": self.settings.model}))
+        ours = {**self.settings.body, "model": self.settings.model}
+        return orjson.dumps(merged(body, ours) if self.settings.body else {**body, **ours})
 
     async def _tried(self, attempt: Any) -> Any:
         try:
