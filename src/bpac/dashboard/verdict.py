@@ -132,6 +132,6 @@ def _unconfirmed(settings: Settings, certificate: Certificate) -> str:
     rounds = math.ceil(certificate.upper / settings.epsilon)
     return (
         "The checks alone cannot confirm the limit yet, which does not mean that it is exceeded: the certificate is "
-        f"loose early and counts open rounds as losses. As things stand it can confirm the limit after {rounds:,} rounds. "
-        f"{promise(settings)}"
+        "loose early and counts open rounds as losses. As things stand it can confirm the limit after "
+        f"{rounds:,} rounds. {promise(settings)}"
     )
