@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
 
+CORE := src/bpac/betting src/bpac/routing tests/betting tests/routing
+
 .PHONY: demo test lint bench clean
 
 demo: $(READY)  ## a gateway at work; ONCE=1 ends by itself, SCRIPTED=1 takes a scripted pair of models
@@ -13,9 +15,9 @@ demo: $(READY)  ## a gateway at work; ONCE=1 ends by itself, SCRIPTED=1 takes a 
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
-test: lint $(BROWSER)  ## run every test
-	$(BIN)/pytest -m "not promise" -n auto --dist worksteal --durations=10 --cov --cov-report=term
-	$(BIN)/pytest -m promise -n auto --dist worksteal tests
+test: lint $(BROWSER)  ## run every test: those of the mathematical core, with coverage, then all others
+	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
+	$(BIN)/pytest -n auto --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
 lint: $(READY)  ## check style, types and the direction of imports
 	$(BIN)/ruff check .

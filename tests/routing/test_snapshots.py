@@ -26,6 +26,14 @@ def played(steps: int = 80, policy: Any = "portfolio", **settings: Any) -> tuple
     return router, entries
 
 
+@pytest.mark.parametrize("policy", ["portfolio", "paper", "budget"])
+def test_the_game_is_told_as_a_snapshot_would(policy: str) -> None:
+    """Also what is still unknown is charged before anybody looks."""
+    router, _ = played(policy=policy)
+    router.decide(0.1)
+    assert router.game_state() == router.snapshot()["state"]["game"]
+
+
 def sealed(snapshot: dict[str, Any]) -> dict[str, Any]:
     """The snapshot with a digest that fits it, as a program that means harm or well would write it."""
     body = {key: value for key, value in snapshot.items() if key != "digest"}
