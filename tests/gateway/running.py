@@ -38,6 +38,7 @@ class RunningGateway:
         self.service: Service = app.service
         self._failure: BaseException | None = None
         self.left_over: set[Any] = set()
+        self._clients: list[OpenAI] = []
         self._thread = threading.Thread(target=self._run, name="gateway")
 
     def _run(self) -> None:
@@ -62,6 +63,8 @@ class RunningGateway:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for client in self._clients:
+            client.close()
         self._server.should_exit = True
         self._thread.join(20.0)
         assert not self._thread.is_alive()
@@ -71,7 +74,9 @@ class RunningGateway:
 
     def client(self, key: str = "none", **options: Any) -> OpenAI:
         """The official client, unmodified."""
-        return OpenAI(base_url=f"{self.url}/v1", api_key=key, **{"max_retries": 0, "timeout": 20.0, **options})
+        client = OpenAI(base_url=f"{self.url}/v1", api_key=key, **{"max_retries": 0, "timeout": 20.0, **options})
+        self._clients.append(client)
+        return client
 
     def idle(self) -> None:
         """Wait until every audit is done."""

@@ -71,7 +71,7 @@ POLICIES: list[tuple[str, str | None, Promise]] = [
     ("budget", None, "served"),
     ("portfolio", "alarmed", "certificate"),
 ]
-FEEDBACK = [("none", 0), ("losses:20", 0), ("lost:0.2", 0), ("losses:20", 250)]
+FEEDBACK = [("none", 0), ("losses:20", 0), ("lost:0.2", 0), ("losses:20", 300)]
 
 
 @pytest.mark.parametrize(("policy", "memory", "promise"), POLICIES)
