@@ -28,6 +28,7 @@ lint: $(READY)  ## check style, types and the direction of imports
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.cost
 	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
+	$(BIN)/python -m benchmarks.dashboard
 
 # Debian keeps venv in a package of its own; install it where that is possible.
 $(READY): pyproject.toml
