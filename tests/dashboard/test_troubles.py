@@ -42,7 +42,7 @@ def test_a_gateway_that_goes_and_comes_back(browser: Browser, tmp_path: Path) ->
             visit.page.get_by_role("button", name="Try now").click()
             expect(trouble).to_be_hidden()
             expect(visit.page.locator('main [data-field="steps"]')).to_have_attribute("data-value", "25")
-            visit.forgive()
+            visit.forgive(for_good=True)
 
 
 def test_timers_that_do_not_fire(browser: Browser) -> None:
@@ -74,7 +74,7 @@ def test_ages_come_from_the_clock(browser: Browser) -> None:
         visit.context.set_offline(False)
         visit.page.evaluate(SHOWN)
         expect(visit.page.locator("#state-text")).to_have_text("Live, just now")
-        assert visit.forgive()
+        assert visit.forgive(for_good=True)
 
 
 def test_numbers_that_cannot_be_shown(browser: Browser) -> None:
@@ -83,7 +83,7 @@ def test_numbers_that_cannot_be_shown(browser: Browser) -> None:
         visit.page.route("**/dashboard/data*", lambda route: route.fulfill(json={"games": [{"game": 1}]}))
         visit.page.goto(f"{gateway.url}/dashboard")
         expect(visit.page.get_by_role("alert")).to_contain_text("this page cannot show what the gateway says")
-        assert visit.forgive()
+        assert visit.forgive(for_good=True)
         visit.page.unroute("**/dashboard/data*")
         visit.page.get_by_role("button", name="Try now").click()
         expect(visit.page.locator("#trouble")).to_be_hidden()
@@ -101,7 +101,7 @@ def test_a_pass_that_ended(browser: Browser) -> None:
         visit.page.evaluate(SHOWN)
         expect(visit.page.get_by_role("alert")).to_contain_text("you are signed out")
         expect(visit.page.locator("h1")).to_have_text("homework ")
-        assert all("401" in trouble for trouble in visit.forgive())
+        assert all("401" in trouble for trouble in visit.forgive(for_good=True))
 
 
 def test_addresses_that_lead_nowhere(browser: Browser) -> None:
@@ -115,4 +115,4 @@ def test_addresses_that_lead_nowhere(browser: Browser) -> None:
         visit.page.goto(f"{gateway.url}/dashboard#game=99")
         expect(visit.page.locator("h1")).to_have_text("All routes")
         expect(visit.page.locator("tr[data-game]")).to_have_count(1)
-        assert all("404" in trouble for trouble in visit.forgive())
+        assert all("404" in trouble for trouble in visit.forgive(for_good=True))
