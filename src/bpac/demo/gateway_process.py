@@ -4,19 +4,16 @@ import json
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from bpac.demo.place import ROUTE, Place
 from bpac.errors import Unavailable
+from bpac.local.server import open_directly
 
 # Seconds: to start, to come to rest, to end.
 START, REST, END = 60.0, 20.0, 20.0
-# Whatever proxy the environment names, the gateway is on this machine.
-_OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 class GatewayProcess:
@@ -113,6 +110,6 @@ class GatewayProcess:
         raise self.complaint(f"{otherwise} after {patience:g} seconds")
 
     def _page(self, path: str) -> bytes:
-        with _OPEN(f"{self.address}{path}", timeout=10.0) as response:
+        with open_directly(f"{self.address}{path}", timeout=10.0) as response:
             page: bytes = response.read()
             return page

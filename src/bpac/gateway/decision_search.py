@@ -12,7 +12,7 @@ from bpac.routing.journal import Resolved
 from bpac.stores.store import Game, KeptRound, Store
 
 MOST_SHOWN = 200
-# Rounds that one search looks at, and how many of them it reads at a time: the writer waits meanwhile.
+# Rounds that one search looks at, and how many of them it reads at a time: other readers wait meanwhile.
 MOST_READ, PORTION = 10_000, 500
 CHOICES = {
     "answered_by": ("draft", "expert"),

@@ -18,7 +18,8 @@ from bpac.gateway.served import Served
 from bpac.gateway.served_route import ServedRoute
 from bpac.gateway.stages import Stages
 from bpac.gateway.tracing import NoTraces, OpenTelemetryTraces, Traces
-from bpac.gateway.upstream import Upstream, new_session
+from bpac.gateway.upstream import Upstream
+from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
 log = logging.getLogger("bpac.gateway")

@@ -1,8 +1,6 @@
 """Upstreams: the model servers behind the gateway, asked in the caller's own words."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
@@ -14,8 +12,9 @@ from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.pieces import Event, Reader
 from bpac.gateway.tracing import NoTraces, Traces
+from bpac.models.connections import read_out
 from bpac.models.fields import merged
-from bpac.models.retrying import LATER, Failed, Patience, begun, requested_wait
+from bpac.models.retrying import LATER, Failed, Patience, begun, carried_on, requested_wait
 
 try:
     import aiohttp
@@ -33,8 +32,6 @@ HEADERS = {
 }
 # Longer than any error a server writes in earnest.
 LONGEST_ERROR = 2**20
-# Seconds that a server may take to end a stream after saying that it has ended.
-CLOSING = 0.1
 
 
 class PassedOn(Refused):
@@ -93,17 +90,10 @@ class Upstream:
         completion: Completion = await self._tried(partial(self._ask, self._request(body), numbers_only))
         return completion
 
-    async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[list[Event], None]:
+    def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[list[Event], None]:
         """The pieces of an answer, as many at a time as come at once; ``PassedOn`` or ``Unavailable`` if none come."""
         request = self._request(body)
-        first, rest = await self._tried(lambda: begun(self._events(request)))
-        async with aclosing(rest):
-            yield first
-            try:
-                async for events in rest:
-                    yield events
-            except Failed as failure:
-                raise Unavailable(f"{self} broke off its stream: {failure}", failure.status) from failure
+        return carried_on(lambda: self._tried(lambda: begun(self._events(request))), str(self))
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
         ours = {**self.settings.body, "model": self.settings.model}
@@ -158,7 +148,7 @@ class Upstream:
                     if events:
                         yield events
                     if ended:
-                        await _read_out(response)
+                        await read_out(response)
                         return
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError) as error:
             raise Failed(_described(error)) from error
@@ -186,20 +176,6 @@ class Upstream:
         busy = _Busy(f"status {status}", status, requested_wait(retry_after))
         busy.reply = reply
         raise busy
-
-
-def new_session() -> aiohttp.ClientSession:
-    """Connections for all upstreams."""
-    # No limit of its own, because waiting for a free connection would count as the server's silence; and no cookies,
-    # which would carry what one caller was given to the next.
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar())
-
-
-async def _read_out(response: aiohttp.ClientResponse) -> None:
-    """Read what follows the mark of the end, so that the connection can be used again; few servers keep it waiting."""
-    with suppress(TimeoutError, aiohttp.ClientError):
-        async with asyncio.timeout(CLOSING):
-            await response.content.read()
 
 
 def _described(error: Exception) -> str:

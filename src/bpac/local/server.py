@@ -21,7 +21,7 @@ MODEL = Path(__file__).with_name("model.gguf")
 
 
 # A proxy for the rest of the world has no way to this machine.
-_DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+open_directly = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 @dataclasses.dataclass(slots=True)
@@ -135,7 +135,7 @@ class LocalServer:
             raise Unavailable(f"the server for {self.model} did not start: {self._last_words()}")
         while time.monotonic() < deadline:
             try:
-                with _DIRECTLY.open(f"{lines[0]}/health", timeout=5.0):
+                with open_directly(f"{lines[0]}/health", timeout=5.0):
                     return lines[0]
             except (urllib.error.URLError, OSError):  # still loading, or not listening yet
                 time.sleep(0.05)

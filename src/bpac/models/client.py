@@ -1,9 +1,8 @@
 """A client of any server that speaks the OpenAI protocol."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -11,9 +10,10 @@ from typing import Any, Self
 
 from bpac.answer import Answer
 from bpac.betting.numbers import positive
-from bpac.errors import AnswerError, MissingExtra, Refused, SettingsError, Unavailable
+from bpac.errors import AnswerError, MissingExtra, Refused, SettingsError
+from bpac.models.connections import new_session, read_out
 from bpac.models.fields import merged, secret
-from bpac.models.retrying import LATER, Failed, Patience, begun, requested_wait
+from bpac.models.retrying import LATER, Failed, Patience, begun, carried_on, requested_wait
 from bpac.models.streams import Events, Piece
 
 try:
@@ -22,9 +22,6 @@ except ImportError as error:
     raise MissingExtra("aiohttp", "models") from error
 
 Messages = Sequence[Mapping[str, Any]]
-
-# Seconds that a server may take to end a stream after saying that it has ended.
-CLOSING = 0.1
 
 
 @dataclass(eq=False, slots=True)
@@ -92,7 +89,7 @@ class ModelClient:
         """The server's own reply, which is a chat completion as far as ``Answer`` reads it."""
         return await self._patience.get(partial(self._ask, self._request(messages, body)), str(self))
 
-    async def stream(self, messages: Messages, **body: Any) -> AsyncGenerator[Piece, None]:
+    def stream(self, messages: Messages, **body: Any) -> AsyncGenerator[Piece, None]:
         """The pieces of the model's answer as they come.
 
         Failures are retried until the first piece has come; after that a repetition would not continue the same
@@ -101,14 +98,7 @@ class ModelClient:
         """
         fields = {"stream_options": {"include_usage": True}, **body, "stream": True}
         request = self._request(messages, fields)
-        first, pieces = await self._patience.get(lambda: begun(self._pieces(request)), str(self))
-        async with aclosing(pieces):
-            yield first
-            try:
-                async for piece in pieces:
-                    yield piece
-            except Failed as failure:
-                raise Unavailable(f"{self} broke off its stream: {failure}", failure.status) from failure
+        return carried_on(lambda: self._patience.get(lambda: begun(self._pieces(request)), str(self)), str(self))
 
     def __str__(self) -> str:
         return f"{self.model} at {self.base_url}"
@@ -137,7 +127,7 @@ class ModelClient:
                 async for data in response.content.iter_any():
                     for event in events.feed(data):
                         if event.strip() == "[DONE]":
-                            await _read_out(response)
+                            await read_out(response)
                             return
                         piece = Piece.parse(event)
                         finished = finished or piece.finish_reason is not None
@@ -152,11 +142,7 @@ class ModelClient:
         self, request: Mapping[str, Any], timeout: aiohttp.ClientTimeout
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         if self._session is None:
-            # Without a limit of its own: waiting for a free connection would count as the server's silence. And
-            # without cookies: what a server hands out with one answer must have no part in the next.
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar(), headers=self.headers
-            )
+            self._session = new_session(self.headers)
         url = f"{self.base_url}/chat/completions"
         # A redirected POST may arrive as a GET, and the key at another server.
         return self._session.post(url, json=request, timeout=timeout, allow_redirects=False)
@@ -171,13 +157,6 @@ class ModelClient:
         if status < 400:
             said = f"status {status}: it is at {response.headers.get('Location')}; correct base_url"
         raise Refused(f"{self} refused: {said}", status)
-
-
-async def _read_out(response: aiohttp.ClientResponse) -> None:
-    """Read what follows the mark of the end, so that the connection can be used again; few servers keep it waiting."""
-    with suppress(TimeoutError, aiohttp.ClientError):
-        async with asyncio.timeout(CLOSING):
-            await response.content.read()
 
 
 def _message(text: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
@@ -78,6 +79,26 @@ async def begun(items: AsyncGenerator[T, None]) -> tuple[T, AsyncGenerator[T, No
         return await anext(items), items
     except StopAsyncIteration:
         raise Failed("a stream without a piece") from None
+
+
+async def carried_on(
+    begin: Callable[[], Awaitable[tuple[T, AsyncGenerator[T, None]]]], who: str
+) -> AsyncGenerator[T, None]:
+    """All items, once the first has come; ``Unavailable`` if they break off after that.
+
+    Parameters
+    ----------
+    begin: fetches the first and the rest, as often as it takes.
+    who: sends them.
+    """
+    first, rest = await begin()
+    async with aclosing(rest):
+        yield first
+        try:
+            async for item in rest:
+                yield item
+        except Failed as failure:
+            raise Unavailable(f"{who} broke off its stream: {failure}", failure.status) from failure
 
 
 def requested_wait(retry_after: str | None) -> float:

@@ -3,9 +3,9 @@
 import asyncio
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Protocol
 
 from bpac.errors import StoreError
 from bpac.stores.statements import Work, statements
@@ -13,26 +13,8 @@ from bpac.stores.statements import Work, statements
 Waiting = list["asyncio.Future[None]"]
 
 
-class Writer(Protocol):
-    """Writes to a store. After a failure it takes nothing more: a gap would falsify the journal."""
-
-    failure: StoreError | None
-
-    def put(self, work: Work) -> None:
-        """Take in what is to be written, without waiting."""
-
-    async def durable(self) -> None:
-        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
-
-    def close(self) -> None:
-        """Write what is left."""
-
-
-class TurnWriter:
-    """Writes by itself, at the end of each turn of the event loop.
-
-    For commits that do not wait for the disk: they take less time than it takes to tell another thread of them, and
-    whatever came up in one turn goes into one of them.
+class Writer(ABC):
+    """Writes to a store. After a failure it takes nothing more: a gap would falsify the journal.
 
     Parameters
     ----------
@@ -44,6 +26,33 @@ class TurnWriter:
         self.failure: StoreError | None = None
         self._connection = connection
         self._path = path
+
+    @abstractmethod
+    def put(self, work: Work) -> None:
+        """Take in what is to be written, without waiting."""
+
+    @abstractmethod
+    async def durable(self) -> None:
+        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left."""
+
+    def _commit(self, work: list[Work]) -> None:
+        if work and self.failure is None:
+            self.failure = commit(self._connection, work, self._path)
+
+
+class TurnWriter(Writer):
+    """Writes by itself, at the end of each turn of the event loop.
+
+    For commits that do not wait for the disk: they take less time than it takes to tell another thread of them, and
+    whatever came up in one turn goes into one of them.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        super().__init__(connection, path)
         self._work: list[Work] = []
         self._waiting: Waiting = []
 
@@ -77,26 +86,18 @@ class TurnWriter:
     def _end_turn(self) -> None:
         work, self._work = self._work, []
         waiting, self._waiting = self._waiting, []
-        if work and self.failure is None:
-            self.failure = commit(self._connection, work, self._path)
+        self._commit(work)
         _answer(waiting, self.failure)
 
 
-class ThreadWriter:
+class ThreadWriter(Writer):
     """Writes in a thread of its own, for commits that wait for the disk.
 
     Whatever is put while a commit is under way goes into the next one.
-
-    Parameters
-    ----------
-    connection: used by nobody else.
-    path: of the file, for errors.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
-        self.failure: StoreError | None = None
-        self._connection = connection
-        self._path = path
+        super().__init__(connection, path)
         # Work, and between it the futures of those who wait until what came before is kept.
         self._queue: SimpleQueue[Work | asyncio.Future[None] | None] = SimpleQueue()
         self._put = 0
@@ -143,8 +144,7 @@ class ThreadWriter:
                     break
                 found = self._queue.get()
             # After a failure nothing more is taken, but those who come to wait must hear of it.
-            if work and self.failure is None:
-                self.failure = commit(self._connection, work, self._path)
+            self._commit(work)
             if self.failure is None:
                 self._committed += len(work)
             if waiting:

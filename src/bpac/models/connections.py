@@ -1,0 +1,31 @@
+"""Connections to model servers: how they are opened, and left so that they can be used again."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+from bpac.errors import MissingExtra
+
+try:
+    import aiohttp
+except ImportError as error:
+    raise MissingExtra("aiohttp", "models") from error
+
+# Seconds that a server may take to end a stream after saying that it has ended.
+CLOSING = 0.1
+
+
+def new_session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+    """Connections for one event loop."""
+    # No limit of its own, because waiting for a free connection would count as the server's silence; and no cookies,
+    # which would carry what one caller was given to the next.
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar(), headers=headers
+    )
+
+
+async def read_out(response: aiohttp.ClientResponse) -> None:
+    """Read what follows the mark of the end, so that the connection can be used again; few servers keep it waiting."""
+    with suppress(TimeoutError, aiohttp.ClientError):
+        async with asyncio.timeout(CLOSING):
+            await response.content.read()
