@@ -11,6 +11,7 @@ import orjson
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
 from bpac.errors import MissingExtra
+from bpac.gateway.bodies import short_body
 from bpac.gateway.dashboard_keys import COOKIE, LIFETIME, Passes
 from bpac.gateway.decision_search import Search, Wanted, shown, whole_of
 from bpac.gateway.keeper import Keeper, read_id
@@ -27,7 +28,6 @@ except ImportError as error:
 
 # Games told in full, and in all: more are counted, and can be asked for by their number.
 MOST_FULL, MOST_GAMES = 24, 200
-LONGEST_FORM = 10_000
 HOME = "/dashboard"
 # Nothing of it is for caches, other sites or frames.
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
@@ -159,11 +159,7 @@ def _game(service: Service, keeper: Keeper, *, short: bool) -> dict[str, Any]:
 
 async def _shown_key(request: Request) -> str:
     """The key in a form."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LONGEST_FORM:
-            raise BadRequest("this form holds a key and nothing else: it is too long", 413, code="too_large")
+    body = await short_body(request, "this form holds a key and nothing else: it is too long")
     try:
         return parse_qs(body.decode(), max_num_fields=10).get("key", [""])[0].strip()
     except ValueError as error:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import orjson
 
 from bpac.errors import MissingExtra
+from bpac.gateway.bodies import short_body
 from bpac.gateway.dashboard import Dashboard
 from bpac.gateway.failures import error_body, failure_of
 from bpac.gateway.openapi import document
@@ -23,9 +24,6 @@ except ImportError as error:
 
 KeyOf = Callable[[Iterable[tuple[bytes, bytes]]], str]
 Page = Callable[[Request], Awaitable[Response]]
-
-# Feedback is a name and a number.
-LONGEST_FEEDBACK = 10_000
 
 
 def pages(service: Service, key_of: KeyOf) -> Starlette:
@@ -49,11 +47,7 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
         return _json({"object": "list", "data": data})
 
     async def feedback(request: Request) -> Response:
-        data = b""
-        async for part in request.stream():
-            data += part
-            if len(data) > LONGEST_FEEDBACK:
-                raise BadRequest("feedback is a decision and a loss: this is too long", 413, code="too_large")
+        data = await short_body(request, "feedback is a decision and a loss: this is too long")
         body = parse_object(data, service.config.max_depth)
         decision, loss = body.get("decision"), body.get("loss")
         if not isinstance(decision, str):
