@@ -9,18 +9,18 @@ as a gateway that is stopped leaves it. Then ``bpac serve`` starts on it, and th
 import argparse
 import asyncio
 import json
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from benchmarks.processes import free_port, running
 from bpac.gateway.config import load_config
 from bpac.gateway.keeper import Keeper
 from bpac.replay.laws import PowerLaw
@@ -47,6 +47,15 @@ epsilon = 0.05
 """
 
 
+async def play(keeper: Keeper, rounds: Iterable[tuple[float, float, int]]) -> None:
+    """Play some rounds in one turn of the event loop, and so in one commit."""
+    for uncertainty, loss, length in rounds:
+        decision = keeper.decide(uncertainty, {"draft_tokens": length // 5})
+        if decision.call_expert:
+            keeper.resolve(decision, loss, {"expert_tokens": length})
+    await keeper.store.durable()
+
+
 def write_journal(config: Path, rounds: int) -> None:
     """Play so many rounds, each outcome known at once, and stop as a gateway stops."""
     settings = load_config(config)
@@ -58,11 +67,7 @@ def write_journal(config: Path, rounds: int) -> None:
         count = min(BLOCK, rounds - start)
         uncertainties, losses = LAW.draw(count, rng)
         tokens = rng.integers(50, 2000, size=count).tolist()
-        for uncertainty, loss, length in zip(uncertainties.tolist(), losses.tolist(), tokens, strict=True):
-            decision = keeper.decide(uncertainty, {"draft_tokens": length // 5})
-            if decision.call_expert:
-                keeper.resolve(decision, loss, {"expert_tokens": length})
-        asyncio.run(store.durable())
+        asyncio.run(play(keeper, zip(uncertainties.tolist(), losses.tolist(), tokens, strict=True)))
     keeper.snapshot()
     store.close()
 
@@ -75,20 +80,12 @@ def fetched(url: str) -> tuple[float, bytes]:
     return time.perf_counter() - started, body
 
 
-def opened(config: Path, url: str) -> dict[str, Any]:
+def opened(config: Path, port: int) -> dict[str, Any]:
     """Start a gateway, fetch everything that a dashboard opens with, and stop it."""
+    url = f"http://127.0.0.1:{port}"
     started = time.perf_counter()
     bpac = Path(sys.executable).with_name("bpac")
-    process = subprocess.Popen([str(bpac), "serve", str(config), "--log-level", "warning"])
-    try:
-        while True:
-            if process.poll() is not None:
-                raise RuntimeError("the gateway did not start")
-            try:
-                fetched(f"{url}/readyz")
-                break
-            except OSError:
-                time.sleep(0.02)
+    with running("gateway", [str(bpac), "serve", str(config), "--log-level", "warning"], port):
         ready = time.perf_counter() - started
         page, shell = fetched(f"{url}/dashboard")
         data, document = fetched(f"{url}/dashboard/data")
@@ -98,9 +95,6 @@ def opened(config: Path, url: str) -> dict[str, Any]:
         middle = game["steps"] // 2
         deep, _ = fetched(f"{url}/dashboard/decisions?game={game['game']}&before={middle}&answered_by=expert")
         rare, _ = fetched(f"{url}/dashboard/decisions?game={game['game']}&state=forfeited")
-    finally:
-        process.terminate()
-        process.wait()
     return {
         "rounds": game["steps"],
         "start_seconds": round(ready, 3),
@@ -121,9 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1_000_000)
     rounds = parser.parse_args().rounds
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     with tempfile.TemporaryDirectory() as directory:
         config = Path(directory) / "gateway.toml"
         config.write_text(CONFIG.format(port=port, directory=directory))
@@ -131,7 +123,7 @@ def main() -> None:
         write_journal(config, rounds)
         written = time.perf_counter() - started
         size = sum(file.stat().st_size for file in Path(directory).glob("bpac.db*"))
-        result = opened(config, f"http://127.0.0.1:{port}")
+        result = opened(config, port)
         print(json.dumps(result | {"journal_bytes": size, "written_seconds": round(written, 1)}))
 
 

@@ -95,6 +95,7 @@ def test_the_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ev
     assert (pages < 1500) == short
     assert len(list(store.entries(game))) == before + 3000
     store.close()
+    assert not (tmp_path / "bpac.db-wal").exists()  # all of it is in the file
 
 
 @pytest.mark.parametrize("sync", ["", "?sync=full"])

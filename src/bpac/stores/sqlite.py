@@ -156,14 +156,15 @@ class SqliteStore:
 
     def close(self) -> None:
         """Make everything durable and let go of it."""
+        # Readers first: the last to leave moves what is left of the log into the file, and must be able to write.
+        self._reading.close()
         if self._writer is not None:
             self._writer.close()
             if self._checkpoints is not None:
                 self._checkpoints.close()
             self._closed = self.failure or StoreError("the store is closed")
             self._writer = None
-            self._writing.close()  # the last that writes moves what is left of the log
-        self._reading.close()
+            self._writing.close()
         self._owned.release()
 
     def _all(self, query: str, values: tuple[Any, ...]) -> list[Any]:
