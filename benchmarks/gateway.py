@@ -16,7 +16,7 @@ from benchmarks.costs import Cost
 from benchmarks.gateway_figure import draw
 from benchmarks.load import send
 from benchmarks.peers import litellm
-from benchmarks.processes import Server, free_port, gateway, scripted
+from benchmarks.processes import Server, gateway, pass_through, upstream
 
 DIRECT, BARE, TWICE, KEPT, CALLED, PEER = (
     "upstream", "pass-through", "pass-through-twice", "gateway, drafts kept", "gateway, experts called", "LiteLLM",
@@ -54,12 +54,10 @@ def compared(requests: int, home: Path | None) -> list[Cost]:
     costs: list[Cost] = []
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         directory = Path(name)
-        upstream = stack.enter_context(scripted(DIRECT, free_port()))
-        base = f"http://127.0.0.1:{upstream.port}/v1"
-        servers = [upstream]
-        servers += [
-            stack.enter_context(scripted(bare, free_port(), f"{base}/chat/completions")) for bare in (BARE, TWICE)
-        ]
+        direct = stack.enter_context(upstream())
+        base = f"http://127.0.0.1:{direct.port}/v1"
+        servers = [direct]
+        servers += [stack.enter_context(pass_through(bare, f"{base}/chat/completions")) for bare in (BARE, TWICE)]
         servers.append(stack.enter_context(gateway(KEPT, base, directory, "never")))
         servers.append(stack.enter_context(gateway(CALLED, base, directory, "always")))
         if home is not None:
@@ -73,11 +71,10 @@ def compared(requests: int, home: Path | None) -> list[Cost]:
 def many_in_flight(at_once: int = 512, seconds: float = 0.5, each: int = 8) -> dict[str, float]:
     """Milliseconds in the median with many requests in flight on a slow upstream, direct and through the gateway."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        upstream = stack.enter_context(scripted(DIRECT, free_port(), UPSTREAM_DELAY=str(seconds)))
-        base = f"http://127.0.0.1:{upstream.port}/v1"
-        ours = stack.enter_context(gateway(KEPT, base, Path(name), "never"))
+        direct = stack.enter_context(upstream(UPSTREAM_DELAY=str(seconds)))
+        ours = stack.enter_context(gateway(KEPT, f"http://127.0.0.1:{direct.port}/v1", Path(name), "never"))
         medians = {}
-        for server in (upstream, ours):
+        for server in (direct, ours):
             send(server.port, at_once, at_once, stream=False, over=seconds)
             load = send(server.port, each * at_once, at_once, stream=False, over=seconds)
             medians[server.name] = 1000.0 * statistics.median(load.times)
@@ -87,8 +84,8 @@ def many_in_flight(at_once: int = 512, seconds: float = 0.5, each: int = 8) -> d
 def memory(requests: int, parts: int = 10) -> list[float]:
     """Megabytes held by the gateway at the start and after each part of so many requests, half of them streamed."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        upstream = stack.enter_context(scripted(DIRECT, free_port()))
-        ours = stack.enter_context(gateway(KEPT, f"http://127.0.0.1:{upstream.port}/v1", Path(name), "portfolio"))
+        direct = stack.enter_context(upstream())
+        ours = stack.enter_context(gateway(KEPT, f"http://127.0.0.1:{direct.port}/v1", Path(name), "portfolio"))
         send(ours.port, 1000, 64, stream=False)
         held = [ours.megabytes()]
         for part in tqdm(range(parts), desc="memory", file=sys.stderr):

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-SERVERS = "benchmarks.gateway_servers"
-
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -72,9 +70,16 @@ def running(
         process.wait()
 
 
-def scripted(name: str, port: int, *arguments: str, **environment: str) -> AbstractContextManager[Server]:
-    """One of the servers of this benchmark."""
-    return running(name, [sys.executable, "-m", SERVERS, name, str(port), *arguments], port, environment)
+def upstream(**environment: str) -> AbstractContextManager[Server]:
+    """A model server."""
+    port = free_port()
+    return running("upstream", [sys.executable, "-m", "benchmarks.scripted_upstream", str(port)], port, environment)
+
+
+def pass_through(name: str, url: str) -> AbstractContextManager[Server]:
+    """A proxy that does nothing."""
+    port = free_port()
+    return running(name, [sys.executable, "-m", "benchmarks.pass_through", name, str(port), url], port)
 
 
 GATEWAY = """

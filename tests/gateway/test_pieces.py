@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import AnswerError
-from bpac.gateway.pieces import Event, Reader, Transcript
+from bpac.gateway.pieces import Event, Reader, Transcript, read_events, sent
 from bpac.models.streams import LONGEST_LINE, Events, Piece, gather
 from bpac.testing import Reply, Request
 
@@ -26,14 +26,14 @@ def test_both_read_the_same(reply: Reply) -> None:
     bodies = list(reply.pieces(Request(1, ASKED)))
     events = [Event.read(json.dumps(body).encode()) for body in bodies]
     transcript = Transcript()
-    for event in events:
-        transcript.add(event)
+    transcript.add(events)
     fast, plain = transcript.answer(), gather(map(Piece, bodies))
     for field in ("text", "reasoning", "completion_tokens", "prompt_tokens", "finish_reason", "tool_calls"):
         assert getattr(fast, field) == getattr(plain, field)
     assert [(t.text, t.logprob) for t in fast.tokens or ()] == [(t.text, t.logprob) for t in plain.tokens or ()]
     assert [event.finishes for event in events] == [Piece(body).finish_reason is not None for body in bodies]
     assert [event.only_counts for event in events] == [not body["choices"] for body in bodies]
+    assert read_events([event.data for event in events]) == events
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,8 @@ def test_what_is_no_piece(data: str) -> None:
     """Each is refused, an error in the middle of a stream too."""
     with pytest.raises(AnswerError):
         Event.read(data.encode())
+    with pytest.raises(AnswerError):
+        read_events([b'{"choices": []}', data.encode()])
 
 
 @pytest.mark.parametrize(
@@ -56,16 +58,24 @@ def test_what_is_no_piece(data: str) -> None:
 def test_odd_but_usable(data: str) -> None:
     """What some servers send is read by the patient reader."""
     transcript = Transcript()
-    transcript.add(Event.read(data.encode()))
+    transcript.add([Event.read(data.encode())])
     assert transcript.answer() == gather([Piece.parse(data)])
     assert Event.read(data.encode()).finishes == (Piece.parse(data).finish_reason is not None)
+    plain = b'{"choices": []}'
+    assert read_events([plain, data.encode()]) == [Event.read(plain), Event.read(data.encode())]
+
+
+def test_texts_that_are_pieces_only_together() -> None:
+    """Decoded together, they must not pass for what they are not one by one."""
+    with pytest.raises(AnswerError):
+        read_events([b'{"choices": []}, {"choices": []}', b'{"choices": []}'])
 
 
 def test_further_choices_are_not_mixed_in() -> None:
     """Of several answers at once the first is read."""
     transcript = Transcript()
     for index, text in ((0, "4"), (1, "x"), (0, "2")):
-        transcript.add(Event.read(json.dumps({"choices": [{"index": index, "delta": {"content": text}}]}).encode()))
+        transcript.add([Event.read(json.dumps({"choices": [{"index": index, "delta": {"content": text}}]}).encode())])
     assert transcript.answer().text == "42"
 
 
@@ -105,5 +115,5 @@ def test_what_never_ends_is_refused() -> None:
 def test_events_of_several_lines_stay_several() -> None:
     """What is passed on can be read as it was."""
     event = Event.read(b'{"choices":\n[]}')
-    assert event.sent == b'data: {"choices":\ndata: []}\n\n'
-    assert Events().feed(event.sent) == [event.data.decode()]
+    assert sent([event]) == b'data: {"choices":\ndata: []}\n\n'
+    assert Events().feed(sent([event])) == [event.data.decode()]

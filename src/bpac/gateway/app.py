@@ -13,14 +13,12 @@ from bpac.gateway.pages import pages
 from bpac.gateway.requests import BadRequest, ChatRequest
 from bpac.gateway.served import Served
 from bpac.gateway.service import Service
+from bpac.gateway.watching import Receive, Watches
 
 Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 CHAT = "/v1/chat/completions"
-# Seconds before anybody looks whether the caller is still there.
-UNWATCHED = 1.0
 
 
 class Gateway:
@@ -35,6 +33,7 @@ class Gateway:
         self.service = service
         self._keys = [hashlib.sha256(key.encode()).digest() for key in service.config.api_keys]
         self._pages = pages(service, self.key_of)
+        self._watches = Watches()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer what one scope brings."""
@@ -72,7 +71,7 @@ class Gateway:
             await _fail(send, failure_of(error))
             return
         work = asyncio.current_task()
-        watch = _Watch(receive, work)
+        watch = self._watches.new(receive, work)
         started = False
         try:
             served = await self.service.answer(request, caller)
@@ -88,41 +87,11 @@ class Gateway:
                 raise
             await _fail(send, failure_of(error))
         finally:
-            watch.end()
-
-
-class _Watch:
-    """Cancels the work when the caller leaves.
-
-    It begins after a moment: a task of its own for every request costs more than it could save within that time.
-    """
-
-    def __init__(self, receive: Receive, work: "asyncio.Task[Any] | None") -> None:
-        self.left = False
-        self._receive = receive
-        self._work = work
-        self._task: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(UNWATCHED, self._begin)
-
-    def _begin(self) -> None:
-        self._task = asyncio.create_task(self._look())
-
-    async def _look(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        if self._work is not None:
-            self.left = True
-            self._work.cancel()
-
-    def end(self) -> None:
-        """Look no longer."""
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+            self._watches.end(watch)
 
 
 async def _serve(send: Send, served: Served) -> None:
-    headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in served.headers.items()]
+    headers = served.headers
     try:
         if served.events is None:
             headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(served.body))]

@@ -11,7 +11,7 @@ from bpac.errors import AnswerError, ModelError, Unavailable
 from bpac.gateway.channel import Channel
 from bpac.gateway.grading import Grader, graded
 from bpac.gateway.keeper import DRAFT_FAILED, EXPERT_FAILED, Keeper
-from bpac.gateway.pieces import Transcript
+from bpac.gateway.pieces import Transcript, sent
 from bpac.gateway.requests import ChatRequest
 from bpac.gateway.stages import Stages
 from bpac.gateway.upstream import Upstream
@@ -123,13 +123,9 @@ class Auditor:
         transcript = Transcript()
         try:
             async for events in self.expert.stream(request.expert_body(stream=True)):
-                sent = []
-                for event in events:
-                    transcript.add(event)
-                    if request.include_usage or not event.only_counts:
-                        sent.append(event.sent)
-                if sent:
-                    channel.put(b"".join(sent))
+                transcript.add(events)
+                if shown := events if request.include_usage else [one for one in events if not one.only_counts]:
+                    channel.put(sent(shown))
             return transcript.answer()
         except AnswerError as error:
             raise Unavailable(f"{self.expert} sent what is no answer") from error

@@ -1,6 +1,7 @@
 """Settings of a model: where it is and how it is asked."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,10 @@ from bpac.betting.numbers import positive, whole
 from bpac.errors import SettingsError
 from bpac.gateway.tables import Section
 from bpac.models.fields import secret
+
+# What HTTP allows in the name of a header, and those that say where a request begins and ends.
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OURS = {"connection", "content-length", "expect", "transfer-encoding", "upgrade"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class ModelSettings:
             base_url=base_url.rstrip("/"),
             model=table.take("model", str),
             api_key=table.secret("api_key"),
-            headers={key: secret(text, table.at(f"headers.{key}")) for key, text in table.texts("headers").items()},
+            headers=_headers(table),
             timeout=positive(table.take("timeout", float, 600.0), table.at("timeout")),
             retries=whole(table.take("retries", int, 2), table.at("retries"), 0),
             backoff=positive(table.take("backoff", float, 0.5), table.at("backoff")),
@@ -53,6 +58,16 @@ class ModelSettings:
         )
         table.end()
         return model
+
+
+def _headers(table: Section) -> dict[str, str]:
+    headers = {}
+    for name, text in table.texts("headers").items():
+        place = table.at(f"headers.{name}")
+        if not _NAME.fullmatch(name) or name.lower() in _OURS:
+            raise SettingsError(f"{place} is no header that can be added: choose another name")
+        headers[name] = secret(text, place)
+    return headers
 
 
 def _price(table: Section) -> float | None:

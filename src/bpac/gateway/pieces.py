@@ -32,6 +32,7 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _DECODER = msgspec.json.Decoder(_Chunk)
+_SEVERAL = msgspec.json.Decoder(list[_Chunk])
 
 
 class Reader:
@@ -91,11 +92,6 @@ class Event(NamedTuple):
         Piece.parse(data.decode())  # says what is wrong with it, unless it is usable all the same
         return cls(data, None)
 
-    @property
-    def sent(self) -> bytes:
-        """It as it goes over the wire."""
-        return b"data: %b\n\n" % self.data.replace(b"\n", b"\ndata: ")
-
     def body(self) -> dict[str, Any]:
         """All of it."""
         body: dict[str, Any] = orjson.loads(self.data)
@@ -117,12 +113,32 @@ class Event(NamedTuple):
         return not self.chunk.choices and self.chunk.usage is not None
 
 
+def read_events(texts: list[bytes]) -> list[Event]:
+    """The events with those texts, or ``AnswerError``: pieces that came together are decoded together."""
+    if len(texts) > 1:
+        try:
+            chunks = _SEVERAL.decode(b"[%b]" % b",".join(texts))
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            chunks = []
+        if len(chunks) == len(texts) and not any([bytes(chunk.error) for chunk in chunks]):
+            return list(map(Event, texts, chunks))
+    return [Event.read(text) for text in texts]
+
+
+def sent(events: list[Event]) -> bytes:
+    r"""Events as they go over the wire.
+
+    >>> sent([Event.read(b'{"choices": []}')] * 2)
+    b'data: {"choices": []}\n\ndata: {"choices": []}\n\n'
+    """
+    return b"".join([b"data: %b\n\n" % event.data.replace(b"\n", b"\ndata: ") for event in events])
+
+
 class Transcript:
     """The pieces so far, put together.
 
     >>> transcript = Transcript()
-    >>> for text in (b"4", b"2"):
-    ...     transcript.add(Event.read(b'{"choices": [{"delta": {"content": "%b"}}]}' % text))
+    >>> transcript.add([Event.read(b'{"choices": [{"delta": {"content": "%b"}}]}' % text) for text in (b"4", b"2")])
     >>> transcript.answer().text
     '42'
     """
@@ -136,27 +152,30 @@ class Transcript:
         self._usage = Usage()
         self._finish_reason = ""
 
-    def add(self, event: Event) -> None:
-        """Add the next piece."""
-        self._events.append(event)
-        if event.chunk is None:
-            self._plain = False
-            return
-        self._usage = event.chunk.usage or self._usage
-        for choice in event.chunk.choices:
-            if choice.index:
-                continue
-            delta = choice.delta
-            if delta.content:
-                self._content.append(delta.content)
-            if delta.reasoning_content or delta.reasoning:
-                self._thoughts.append(delta.reasoning_content or delta.reasoning or "")
-            if delta.tool_calls is not None:
+    def add(self, events: list[Event]) -> None:
+        """Add the next pieces."""
+        self._events += events
+        for _, chunk in events:
+            if chunk is None:
                 self._plain = False
-            if choice.logprobs is not None and choice.logprobs.content is not None:
-                self.tokens = self.tokens if self.tokens is not None else []
-                self.tokens += choice.logprobs.content
-            self._finish_reason = choice.finish_reason or self._finish_reason
+                continue
+            self._usage = chunk.usage or self._usage
+            for choice in chunk.choices:
+                if not choice.index:
+                    self._add(choice)
+
+    def _add(self, choice: _Choice) -> None:
+        delta = choice.delta
+        if delta.content:
+            self._content.append(delta.content)
+        if delta.reasoning_content or delta.reasoning:
+            self._thoughts.append(delta.reasoning_content or delta.reasoning or "")
+        if delta.tool_calls is not None:
+            self._plain = False
+        if choice.logprobs is not None and choice.logprobs.content is not None:
+            self.tokens = self.tokens if self.tokens is not None else []
+            self.tokens += choice.logprobs.content
+        self._finish_reason = choice.finish_reason or self._finish_reason
 
     def answer(self) -> Answer:
         """The answer so far, or ``AnswerError`` if the pieces make none."""

@@ -10,7 +10,7 @@ from bpac.gateway.answers import DONE, event, shown
 from bpac.gateway.channel import Channel
 from bpac.gateway.completions import without_logprobs
 from bpac.gateway.failures import error_event
-from bpac.gateway.pieces import Event, Transcript
+from bpac.gateway.pieces import Event, Transcript, sent
 from bpac.gateway.requests import ChatRequest
 from bpac.gateway.savings import Savings
 from bpac.gateway.upstream import Upstream
@@ -45,8 +45,7 @@ class Beginning:
         beginning = Transcript()
         while len(beginning.tokens or ()) < count and (events := await self._next()) is not None:
             self._seen += events
-            for part in events:
-                beginning.add(part)
+            beginning.add(events)
         return beginning.answer()
 
     async def whole(self) -> Answer | None:
@@ -58,11 +57,11 @@ class Beginning:
     async def events(self) -> AsyncGenerator[bytes, None]:
         """The draft as its caller sees it: what there is at once, the rest as it comes."""
         try:
-            if sent := self._shown(self._seen):
-                yield sent
+            if part := self._shown(self._seen):
+                yield part
             while (events := await self._next()) is not None:
-                if sent := self._shown(events):
-                    yield sent
+                if part := self._shown(events):
+                    yield part
             yield DONE
         except BpacError as error:
             yield error_event(error)
@@ -84,15 +83,14 @@ class Beginning:
     def _sent(self, part: Event) -> bytes:
         if self._request.logprobs:
             return event(shown(part.body(), self._request))
-        return part._replace(data=without_logprobs(part.data)).sent
+        return sent([part._replace(data=without_logprobs(part.data))])
 
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()
         answer: Answer | None = None
         try:
             async for events in self._upstream.stream(body):
-                for part in events:
-                    transcript.add(part)
+                transcript.add(events)
                 self._channel.put(events)
             answer = transcript.answer()
             self._channel.end()

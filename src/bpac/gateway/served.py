@@ -8,6 +8,8 @@ from bpac.gateway.answers import DONE
 from bpac.gateway.channel import Channel
 from bpac.gateway.failures import error_event
 
+Header = tuple[bytes, bytes]
+
 
 def nothing() -> None:
     """What is abandoned when nothing goes on."""
@@ -25,7 +27,7 @@ class Served:
     abandon: called when the caller has left or has all of it: whatever goes on for the caller alone ends.
     """
 
-    headers: dict[str, str]
+    headers: list[Header]
     body: bytes = b""
     events: AsyncGenerator[bytes, None] | None = None
     abandon: Callable[[], object] = nothing

@@ -18,14 +18,14 @@ from bpac.gateway.keeper import EXPERT_FAILED, Keeper
 from bpac.gateway.prefixes import Beginning, Spawn
 from bpac.gateway.requests import ChatRequest
 from bpac.gateway.route_settings import RouteSettings
-from bpac.gateway.served import Served, events_of, nothing
+from bpac.gateway.served import Header, Served, events_of, nothing
 from bpac.gateway.stages import Stages
 from bpac.gateway.upstream import Upstream
 from bpac.routing.decision import Decision
 
 log = logging.getLogger("bpac.gateway")
 
-UNSCORED, FALLBACK = "x-bpac-unscored", "x-bpac-fallback"
+INSTEAD_OF_EXPERT = (b"x-bpac-fallback", b"expert-failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class ServedRoute:
         """The draft where the expert failed: outside the theorem, and so counted as loss 1 before it is served."""
         await keeper.store.durable()
         served = self._draft_served(request, keeper, decision, draft)
-        served.headers[FALLBACK] = "expert-failed"
+        served.headers.append(INSTEAD_OF_EXPERT)
         return served
 
     def _expert_served(
@@ -171,7 +171,7 @@ class ServedRoute:
         except BaseException:
             task.cancel()  # nothing is learnt from it, so nobody but the caller waits for it
             raise
-        served.headers[UNSCORED] = reason
+        served.headers.append((b"x-bpac-unscored", reason.encode()))
         served.abandon = task.cancel
         return served
 
@@ -204,7 +204,7 @@ class ServedRoute:
                     raise
                 await keeper.store.durable()
                 served = self._beginning_served(keeper, decision, draft, audited)
-                served.headers[FALLBACK] = "expert-failed"
+                served.headers.append(INSTEAD_OF_EXPERT)
                 return served
         except BaseException:
             if not audited:
@@ -215,7 +215,7 @@ class ServedRoute:
         headers = self._headers(keeper, decision, "draft")
         return Served(headers, events=draft.events(), abandon=nothing if audited else draft.cancel)
 
-    def _headers(self, keeper: Keeper, decision: Decision, answered_by: str) -> dict[str, str]:
+    def _headers(self, keeper: Keeper, decision: Decision, answered_by: str) -> list[Header]:
         self.stages.metrics.count("bpac_answers_total", route=self.settings.name, answered_by=answered_by)
         name = keeper.id_of(decision.step)
         self.stages.traces.describe(
@@ -224,13 +224,13 @@ class ServedRoute:
         )  # fmt: skip
         if log.isEnabledFor(logging.DEBUG):
             log.debug("answered", extra={"decision": name, "route": self.settings.name, "answered_by": answered_by})
-        return {
-            "x-bpac-decision": name,
-            "x-bpac-answered-by": answered_by,
-            "x-bpac-uncertainty": repr(decision.uncertainty),
-            "x-bpac-threshold": repr(decision.threshold),
-            "x-bpac-propensity": repr(decision.propensity),
-        }
+        return [
+            (b"x-bpac-decision", name.encode()),
+            (b"x-bpac-answered-by", answered_by.encode()),
+            (b"x-bpac-uncertainty", b"%a" % decision.uncertainty),
+            (b"x-bpac-threshold", b"%a" % decision.threshold),
+            (b"x-bpac-propensity", b"%a" % decision.propensity),
+        ]
 
 
 def _reason(error: Exception) -> str:

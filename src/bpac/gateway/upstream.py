@@ -10,20 +10,19 @@ from bpac import __version__
 from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
 from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.model_settings import ModelSettings
-from bpac.gateway.pieces import Event, Reader
+from bpac.gateway.pieces import Event, Reader, read_events
 from bpac.gateway.tracing import NoTraces, Traces
 from bpac.models.connections import read_out
+from bpac.models.endpoint import Endpoint, Reply
 from bpac.models.fields import merged
 from bpac.models.retrying import LATER, Failed, Patience, begun, carried_on, requested_wait
 
 try:
     import aiohttp
     from multidict import CIMultiDict
-    from yarl import URL
 except ImportError as error:
     raise MissingExtra("aiohttp", "gateway") from error
 
-# All of them, because the client makes anew for every request what it has to add.
 HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, text/event-stream",
@@ -69,13 +68,12 @@ class Upstream:
 
     def __init__(self, settings: ModelSettings, session: aiohttp.ClientSession, traces: Traces | None = None) -> None:
         self.settings = settings
-        self._session = session
         self._traces = traces or NoTraces()
-        # Made once in the form that the client wants them in, which otherwise it makes for every request.
-        self._url = URL(f"{settings.base_url}/chat/completions")
-        self._headers = CIMultiDict(HEADERS | dict(settings.headers))
+        headers = CIMultiDict(HEADERS)
         if settings.api_key:
-            self._headers.setdefault("Authorization", f"Bearer {settings.api_key}")
+            headers["Authorization"] = f"Bearer {settings.api_key}"
+        headers.update(settings.headers)
+        self._endpoint = Endpoint(session, f"{settings.base_url}/chat/completions", headers)
         self._patience = Patience(settings.retries, settings.backoff)
         self._whole_timeout = aiohttp.ClientTimeout(total=settings.timeout)
         self._piece_timeout = aiohttp.ClientTimeout(
@@ -110,71 +108,46 @@ class Upstream:
 
     async def _ask(self, request: bytes, numbers_only: bool) -> Completion:
         try:
-            async with self._session.post(
-                self._url,
-                data=request,
-                headers=self._sent_headers(),
-                timeout=self._whole_timeout,
-                allow_redirects=False,
-            ) as response:
-                if response.status >= 300:
-                    await self._refused(response)
-                data = await response.read()
+            async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as reply:
+                if reply.status >= 300:
+                    await self._refused(reply)
+                data = await reply.content.read()
             return read_completion(data, numbers_only=numbers_only)
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError, ValueError, RecursionError) as error:
             raise Failed(_described(error)) from error
 
     async def _events(self, request: bytes) -> AsyncGenerator[list[Event], None]:
-        reader, ended, finished = Reader(), False, False
+        reader, seen = Reader(), list[Event]()
         try:
-            async with self._session.post(
-                self._url,
-                data=request,
-                headers=self._sent_headers(),
-                timeout=self._piece_timeout,
-                allow_redirects=False,
-            ) as response:
-                if response.status >= 300:
-                    await self._refused(response)
-                async for data in response.content.iter_any():
-                    events = []
-                    for text in reader.feed(data):
-                        if text.strip() == b"[DONE]":
-                            ended = True
-                            break
-                        event = Event.read(text)
-                        events.append(event)
-                        finished = finished or event.finishes
-                    if events:
+            async with self._endpoint.post(request, self._piece_timeout, self._traces.carried()) as reply:
+                if reply.status >= 300:
+                    await self._refused(reply)
+                async for data in reply.content.iter_any():
+                    texts = reader.feed(data)
+                    end = next((at for at, text in enumerate(texts) if text.strip() == b"[DONE]"), None)
+                    if events := read_events(texts[:end]):
+                        seen += events
                         yield events
-                    if ended:
-                        await read_out(response)
+                    if end is not None:
+                        await read_out(reply.content)
                         return
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError) as error:
             raise Failed(_described(error)) from error
         # Some servers leave out the mark of the end; then the model must have said why it stopped.
-        if not finished:
+        if not any(event.finishes for event in seen):
             raise Failed("the stream was cut off")
 
-    def _sent_headers(self) -> "CIMultiDict[str]":
-        carried = self._traces.carried()
-        if not carried:
-            return self._headers
-        headers = self._headers.copy()
-        headers.update(carried)
-        return headers
-
-    async def _refused(self, response: aiohttp.ClientResponse) -> None:
-        status, said = response.status, await response.content.read(LONGEST_ERROR)
-        retry_after = response.headers.get("Retry-After")
-        content_type = response.headers.get("Content-Type", "application/json")
+    async def _refused(self, reply: Reply) -> None:
+        status, said = reply.status, await reply.content.read(LONGEST_ERROR)
+        retry_after = reply.headers.get("Retry-After")
+        content_type = reply.headers.get("Content-Type", "application/json")
         if 300 <= status < 400:
             raise Unavailable(f"{self} is elsewhere (status {status}): correct its base_url", status)
-        reply = PassedOn(f"{self} refused with status {status}", status, said, content_type, retry_after)
+        passed_on = PassedOn(f"{self} refused with status {status}", status, said, content_type, retry_after)
         if status < 500 and status not in LATER:
-            raise reply
+            raise passed_on
         busy = _Busy(f"status {status}", status, requested_wait(retry_after))
-        busy.reply = reply
+        busy.reply = passed_on
         raise busy
 
 

@@ -127,7 +127,7 @@ class ModelClient:
                 async for data in response.content.iter_any():
                     for event in events.feed(data):
                         if event.strip() == "[DONE]":
-                            await read_out(response)
+                            await read_out(response.content)
                             return
                         piece = Piece.parse(event)
                         finished = finished or piece.finish_reason is not None

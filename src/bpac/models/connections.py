@@ -24,8 +24,8 @@ def new_session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSessi
     )
 
 
-async def read_out(response: aiohttp.ClientResponse) -> None:
+async def read_out(content: aiohttp.StreamReader) -> None:
     """Read what follows the mark of the end, so that the connection can be used again; few servers keep it waiting."""
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(CLOSING):
-            await response.content.read()
+            await content.read()

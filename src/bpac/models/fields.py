@@ -22,9 +22,11 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def secret(value: str, name: str) -> str:
     """A text, or what the environment variable ``env:NAME`` holds; ``name`` is what the setting is called."""
-    if not value.startswith("env:"):
-        return value
-    found = os.environ.get(value.removeprefix("env:"), "").strip()
-    if not found:
-        raise SettingsError(f"{name} is {value}, but that environment variable is not set or empty")
+    found = value
+    if value.startswith("env:"):
+        found = os.environ.get(value.removeprefix("env:"), "").strip()
+        if not found:
+            raise SettingsError(f"{name} is {value}, but that environment variable is not set or empty")
+    if any(mark in found for mark in "\r\n\0"):
+        raise SettingsError(f"{name} has a line break in it, and so cannot be sent: is something else in that place?")
     return found

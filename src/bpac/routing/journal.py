@@ -78,13 +78,22 @@ def entry_to_json(entry: Entry) -> str:
     >>> entry_to_json(Resolved(step=3, loss=0.5))
     '{"entry":"resolved","step":3,"loss":0.5}'
     """
+    return _encode(entry_fields(entry))
+
+
+def entry_fields(entry: Entry) -> dict[str, Any]:
+    """What is written of an entry: its kind, and all that is not as usual.
+
+    >>> entry_fields(Resolved(step=3, loss=0.5))
+    {'entry': 'resolved', 'step': 3, 'loss': 0.5}
+    """
     kind = type(entry)
     written: dict[str, Any] = {"entry": NAMES[kind]}
     defaults = kind._field_defaults
     for key, value in zip(kind._fields, entry, strict=True):
         if key not in defaults or value != defaults[key]:
             written[key] = value
-    return _encode(written)
+    return written
 
 
 def entry_from_json(line: str, number: int = 1) -> Entry:

@@ -1,14 +1,19 @@
 """The statements of a SQLite store, and how many entries go into one of them."""
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
+from bpac.errors import MissingExtra
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, entry_to_json
+from bpac.routing.journal import Entry, entry_fields
+
+try:
+    import orjson
+except ImportError as error:
+    raise MissingExtra("orjson", "gateway") from error
 
 Work = tuple[str, tuple[Any, ...]]
 
@@ -19,14 +24,14 @@ APPEND = "INSERT INTO entries VALUES (?, ?, ?, ?, ?)"
 # Rows to one statement: as many texts as are kept prepared.
 MOST_ROWS = 64
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
-
 
 def statements(work: list[Work]) -> list[Work]:
     """The work in order, with neighbouring entries put together.
 
     Between two statements a busy event loop takes the interpreter away from the writer, for milliseconds each time.
     """
+    if len(work) == 1 and work[0][0] is APPEND:
+        return [(APPEND, _row(*work[0][1]))]
     together: list[Work] = []
     for statement, group in groupby(work, key=itemgetter(0)):
         if statement is not APPEND:
@@ -47,4 +52,4 @@ def _appending(count: int) -> str:
 
 def _row(game: int, number: int, entry: Entry, note: Mapping[str, Any]) -> tuple[Any, ...]:
     step = entry.step if isinstance(entry, Decision) else None
-    return game, number, step, entry_to_json(entry), _encode(note)
+    return game, number, step, orjson.dumps(entry_fields(entry)).decode(), orjson.dumps(note).decode()

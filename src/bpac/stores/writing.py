@@ -45,16 +45,17 @@ class Writer(ABC):
 
 
 class TurnWriter(Writer):
-    """Writes by itself, at the end of each turn of the event loop.
+    """Writes by itself, within the turn of the event loop.
 
-    For commits that do not wait for the disk: they take less time than it takes to tell another thread of them, and
-    whatever came up in one turn goes into one of them.
+    For commits that do not wait for the disk: they take less time than it takes to tell another thread of them. The
+    first to wait in a turn need not wait; whatever else comes up in it goes into one commit at its end.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         super().__init__(connection, path)
         self._work: list[Work] = []
         self._waiting: Waiting = []
+        self._written = False
 
     def put(self, work: Work) -> None:
         """Take in what is to be written, without waiting."""
@@ -73,6 +74,12 @@ class TurnWriter(Writer):
             raise self.failure
         if self._work:
             loop = asyncio.get_running_loop()
+            if not self._written:
+                self._write()
+                self._written = True
+                if self.failure is not None:
+                    raise self.failure
+                return
             if not self._waiting:
                 loop.call_soon(self._end_turn)  # the turn in which it was put may have been another loop's last
             future: asyncio.Future[None] = loop.create_future()
@@ -84,6 +91,10 @@ class TurnWriter(Writer):
         self._end_turn()
 
     def _end_turn(self) -> None:
+        self._written = False
+        self._write()
+
+    def _write(self) -> None:
         work, self._work = self._work, []
         waiting, self._waiting = self._waiting, []
         self._commit(work)

@@ -1,0 +1,130 @@
+"""Posting to one address over and over: aiohttp's connections, without what its session does for each request."""
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+
+from bpac.errors import MissingExtra
+
+try:
+    import aiohttp
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.http import HttpProcessingError, RawResponseMessage
+    from yarl import URL
+except ImportError as error:
+    raise MissingExtra("aiohttp", "models") from error
+
+
+class Reply:
+    """The reply of a server, of which the head has come.
+
+    Parameters
+    ----------
+    message: its head.
+    content: its body, as it comes.
+    """
+
+    __slots__ = ("content", "headers", "status")
+
+    def __init__(self, message: RawResponseMessage, content: aiohttp.StreamReader) -> None:
+        self.status = message.code
+        self.headers = message.headers
+        self.content = content
+
+
+class Endpoint:
+    """An address that bodies are posted to.
+
+    Connecting, encryption, the pool of connections and the reading of replies are aiohttp's. One request differs
+    from another in its body alone: the rest is made once, here, which halves what a request costs.
+
+    Parameters
+    ----------
+    session: whose connections are used.
+    url: the address.
+    headers: sent with every body.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> None:
+        self.session = session
+        # Never sent: connectors ask it where to connect to.
+        self.request = aiohttp.ClientRequest("POST", URL(url), headers=headers, loop=asyncio.get_running_loop())
+        first = f"POST {self.request.url.raw_path_qs} HTTP/1.1\r\n".encode("ascii")
+        self._head = first + _lines({"Host": self.request.headers["Host"], **headers})
+
+    def post(self, body: bytes, timeout: aiohttp.ClientTimeout, headers: Mapping[str, str] | None = None) -> "Exchange":
+        """Send a body; the reply is there in an ``async with`` block, and dealt with after it.
+
+        Parameters
+        ----------
+        body: what is sent.
+        timeout: how long it may take in all, to connect, and without a byte; ``TimeoutError`` if it takes longer.
+        headers: sent with this body only.
+        """
+        head = self._head + _lines(headers) if headers else self._head
+        return Exchange(self, b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body), timeout)
+
+
+class Exchange:
+    """A body on its way, and the reply to it."""
+
+    __slots__ = ("_connection", "_endpoint", "_sent", "_timeout", "_total")
+
+    def __init__(self, endpoint: Endpoint, sent: bytes, timeout: aiohttp.ClientTimeout) -> None:
+        self._endpoint = endpoint
+        self._sent = sent
+        self._timeout = timeout
+        self._total = asyncio.timeout(timeout.total)
+        self._connection: aiohttp.connector.Connection | None = None
+
+    async def __aenter__(self) -> Reply:
+        await self._total.__aenter__()
+        try:
+            return await self._begin()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
+
+    async def _begin(self) -> Reply:
+        connector = self._endpoint.session.connector
+        if connector is None:
+            raise aiohttp.ClientConnectionError("the session is closed")
+        self._connection = await connector.connect(self._endpoint.request, [], self._timeout)
+        protocol = self._connection.protocol
+        if protocol is None or protocol.transport is None:  # lost while it was handed over
+            raise aiohttp.ServerDisconnectedError
+        protocol.set_response_params(read_until_eof=True, read_timeout=self._timeout.sock_read)
+        protocol.transport.write(self._sent)
+        protocol.start_timeout()
+        return await _reply(protocol)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            # What was not read to its end is closed by either: nobody would know where the next reply begins.
+            if error is None:
+                self._connection.release()
+            else:
+                self._connection.close()
+            self._connection = None
+        await self._total.__aexit__(kind, error, trace)
+
+
+async def _reply(protocol: ResponseHandler) -> Reply:
+    while True:
+        try:
+            message, content = await protocol.read()
+        except HttpProcessingError as error:
+            raise aiohttp.ClientPayloadError("the reply is not HTTP") from error
+        if message.code == 101:
+            raise aiohttp.ClientPayloadError("the server changed to a protocol that nobody asked for")
+        if not 100 <= message.code < 200:
+            return Reply(message, content)
+
+
+def _lines(headers: Mapping[str, str]) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    if lines.count("\n") != len(headers) or lines.count("\r") != len(headers) or "\0" in lines:
+        raise ValueError("a header with a line break in it would be read as several")
+    return lines.encode()

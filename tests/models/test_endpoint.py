@@ -1,0 +1,236 @@
+"""Posting on aiohttp's connections: every way a reply can be framed, cut, late or wrong, on a real socket."""
+
+import asyncio
+import gzip
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bpac.models.connections import new_session
+from bpac.models.endpoint import Endpoint
+
+PATIENT = aiohttp.ClientTimeout(total=30.0)
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n42"
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+
+
+@dataclass(slots=True)
+class Server:
+    """Says one thing, whatever is asked, and remembers what that was.
+
+    Parameters
+    ----------
+    said: the bytes of the reply.
+    closes: whether it closes the connection after them.
+    """
+
+    said: bytes
+    closes: bool = False
+    connections: int = 0
+    closed: int = 0
+    heads: list[bytes] = field(default_factory=list)
+    url: str = ""
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        self.connections += 1
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                self.heads.append(head)
+                length = next(line for line in head.split(b"\r\n") if line.startswith(b"Content-Length: "))
+                await reader.readexactly(int(length[16:]))
+                writer.write(self.said)
+                if self.closes:
+                    break
+        except asyncio.IncompleteReadError:
+            self.closed += 1
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def talking(said: bytes, *, closes: bool = False, encrypted: bool = False) -> AsyncIterator[Server]:
+    """A server on a port of its own."""
+    server, context = Server(said, closes), None
+    if encrypted:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+    listening = await asyncio.start_server(server.talk, "127.0.0.1", 0, ssl=context)
+    server.url = f"http{'s' if encrypted else ''}://localhost:{listening.sockets[0].getsockname()[1]}/v1/x?y=1"
+    async with listening:
+        yield server
+
+
+async def posted(endpoint: Endpoint, timeout: aiohttp.ClientTimeout = PATIENT) -> tuple[int, bytes]:
+    """Status and body of a reply."""
+    async with endpoint.post(b"{}", timeout) as reply:
+        return reply.status, await reply.content.read()
+
+
+def asking(
+    said: bytes, ask: Callable[[Endpoint], Awaitable[object]], *, closes: bool = False, encrypted: bool = False
+) -> tuple[object, Server]:
+    """What comes of asking such a server."""
+
+    async def run() -> tuple[object, Server]:
+        async with talking(said, closes=closes, encrypted=encrypted) as server, new_session() as session:
+            return await ask(Endpoint(session, server.url, {"X-Own": "1"})), server
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "closes"),
+    [
+        (WHOLE, False),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n4\r\n1\r\n2\r\n0\r\n\r\n", False),
+        (b"HTTP/1.0 200 OK\r\n\r\n42", True),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + WHOLE, False),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b"
+         % (len(gzip.compress(b"42", mtime=0)), gzip.compress(b"42", mtime=0)), False),
+    ],
+    ids=["length", "chunks", "until the end", "hints first", "compressed"],
+)  # fmt: skip
+def test_ways_to_frame_a_reply(said: bytes, closes: bool) -> None:
+    """Each is read to its end, and the connection used again if the server keeps it."""
+
+    async def twice(endpoint: Endpoint) -> list[tuple[int, bytes]]:
+        return [await posted(endpoint), await posted(endpoint)]
+
+    replies, server = asking(said, twice, closes=closes)
+    assert replies == [(200, b"42"), (200, b"42")]
+    assert server.connections == (2 if closes else 1)
+
+
+def test_what_is_sent() -> None:
+    """The address, the headers of the endpoint and those of this request."""
+
+    async def ask(endpoint: Endpoint) -> None:
+        async with endpoint.post(b"{}", PATIENT, {"X-This": "2"}) as reply:
+            await reply.content.read()
+
+    _, server = asking(WHOLE, ask)
+    first, *lines = server.heads[0].split(b"\r\n")
+    assert first == b"POST /v1/x?y=1 HTTP/1.1"
+    host = server.url.split("/")[2].encode()
+    assert lines == [b"Host: " + host, b"X-Own: 1", b"X-This: 2", b"Content-Length: 2", b"", b""]
+
+
+def test_an_encrypted_connection_is_checked() -> None:
+    """A certificate that nobody vouches for is refused; one that is trusted is not."""
+
+    async def refused(endpoint: Endpoint) -> None:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await posted(endpoint)
+
+    asking(WHOLE, refused, encrypted=True)
+
+    async def trusting() -> tuple[int, bytes]:
+        context = ssl.create_default_context(cafile=str(CERTIFICATE))
+        async with talking(WHOLE, encrypted=True) as server:
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+                return await posted(Endpoint(session, server.url, {}))
+
+    assert asyncio.run(trusting()) == (200, b"42")
+
+
+@pytest.mark.parametrize(
+    ("said", "closes", "error"),
+    [
+        (b"no HTTP at all\r\n\r\n", False, aiohttp.ClientPayloadError),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n", False, aiohttp.ClientPayloadError),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n42", True, aiohttp.ClientPayloadError),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n42", True, aiohttp.ClientPayloadError),
+        (b"", True, aiohttp.ServerDisconnectedError),
+    ],
+    ids=["nonsense", "another protocol", "cut", "cut in a chunk", "nothing"],
+)
+def test_what_is_no_reply(said: bytes, closes: bool, error: type[Exception]) -> None:
+    """Each is an error of the client's, and the next request does not meet what is left of it."""
+
+    async def twice(endpoint: Endpoint) -> None:
+        for _ in range(2):
+            with pytest.raises(error):
+                await posted(endpoint)
+
+    _, server = asking(said, twice, closes=closes)
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "timeout", [aiohttp.ClientTimeout(total=0.2), aiohttp.ClientTimeout(total=None, sock_read=0.2)]
+)
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n42"], ids=["silent", "stops"])
+def test_a_server_that_takes_too_long(said: bytes, timeout: aiohttp.ClientTimeout) -> None:
+    """Too long in all, or without a byte: the connection is closed."""
+
+    async def run() -> None:
+        async with talking(said) as server, new_session() as session:
+            with pytest.raises(TimeoutError):
+                await posted(Endpoint(session, server.url, {}), timeout)
+            while not server.closed:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n42"], ids=["silent", "stops"])
+def test_who_is_cancelled_leaves_no_connection(said: bytes) -> None:
+    """Neither before the head of the reply nor after."""
+
+    async def run() -> None:
+        async with talking(said) as server, new_session() as session:
+            task = asyncio.create_task(posted(Endpoint(session, server.url, {})))
+            while not server.heads:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            while not server.closed:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_is_not_read_is_not_left_to_the_next() -> None:
+    """Its connection is closed."""
+
+    async def twice(endpoint: Endpoint) -> None:
+        for _ in range(2):
+            async with endpoint.post(b"{}", PATIENT) as reply:
+                assert await reply.content.readany() == b"4"
+
+    _, server = asking(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n4\r\n", twice)
+    assert server.connections == 2
+
+
+def test_a_closed_session_is_said_to_be_closed() -> None:
+    """And nothing else breaks."""
+
+    async def run() -> None:
+        session = new_session()
+        endpoint = Endpoint(session, "http://localhost:1/", {})
+        await session.close()
+        with pytest.raises(aiohttp.ClientConnectionError, match="closed"):
+            await posted(endpoint)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("value", ["1\r\nX-Other: 2", "1\nX", "1\0"])
+def test_a_header_stays_one_header(value: str) -> None:
+    """What would be read as two is refused, at the beginning or with a request."""
+
+    async def run() -> None:
+        async with new_session() as session:
+            with pytest.raises(ValueError, match="header"):
+                Endpoint(session, "http://localhost/", {"X-Own": value})
+            with pytest.raises(ValueError, match="line break"):
+                Endpoint(session, "http://localhost/", {}).post(b"", PATIENT, {"X-This": value})
+
+    asyncio.run(run())
