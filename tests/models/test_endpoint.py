@@ -131,10 +131,9 @@ def test_an_encrypted_connection_is_checked() -> None:
     asking(WHOLE, refused, encrypted=True)
 
     async def trusting() -> tuple[int, bytes]:
-        context = ssl.create_default_context(cafile=str(CERTIFICATE))
-        async with talking(WHOLE, encrypted=True) as server:
-            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
-                return await posted(Endpoint(session, server.url, {}))
+        connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(CERTIFICATE)))
+        async with talking(WHOLE, encrypted=True) as server, aiohttp.ClientSession(connector=connector) as session:
+            return await posted(Endpoint(session, server.url, {}))
 
     assert asyncio.run(trusting()) == (200, b"42")
 

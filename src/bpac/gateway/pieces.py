@@ -120,7 +120,7 @@ def read_events(texts: list[bytes]) -> list[Event]:
             chunks = _SEVERAL.decode(b"[%b]" % b",".join(texts))
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             chunks = []
-        if len(chunks) == len(texts) and not any([bytes(chunk.error) for chunk in chunks]):
+        if len(chunks) == len(texts) and not any(bytes(chunk.error) for chunk in chunks):
             return list(map(Event, texts, chunks))
     return [Event.read(text) for text in texts]
 
