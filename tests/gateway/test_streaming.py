@@ -81,10 +81,10 @@ def test_a_shadow_audit_keeps_nobody_waiting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_takeover", "hang_ups", "forfeits"), [("finish", 0, {}), ("cancel", 1, {"draft failed": 1})]
+    ("on_takeover", "hang_ups", "forfeits"), [("finish", 0, {}), ("cancel", 1, {"draft cancelled": 1})]
 )
 def test_a_draft_that_the_expert_takes_over(on_takeover: str, hang_ups: int, forfeits: Any) -> None:
-    """It is finished for the grader; or cancelled, if the operator would rather save its tokens, and loses 1."""
+    """It is cancelled where its grade would change nothing, as with a fixed threshold; or finished all the same."""
     options = {"policy": "always", "score": PREFIX, "on_takeover": on_takeover}
     with Running(pair(LONG, Reply("42")), **options) as (gateway, models):
         assert b"42" in post(gateway.url, ASK).body

@@ -1,10 +1,11 @@
 """Wealth of a portfolio of fixed fractions (MATH section 3): one threshold to find, no grid to sweep."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import add as plus
 from operator import mul as times
+from operator import sub as minus
 from typing import Any
 
 from bpac.betting.ledger import Ledger, Round
@@ -120,13 +121,22 @@ class PortfolioWealth(Ledger):
         if code <= self._table.limit:
             self._climb()
 
-    def log_wealth(self, threshold: float) -> float:
-        """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K)."""
+    def log_wealth(self, threshold: float, without: Iterable[Round] = ()) -> float:
+        """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K).
+
+        Parameters
+        ----------
+        threshold: which one.
+        without: rounds whose charge is to be left out, as if they had been won.
+        """
         self._collect()
         code = self._levels.code(threshold)
-        # A threshold between two levels sees the losses booked at the lower one.
-        between = threshold > self._levels.value(code)
-        return _log_mean(list(map(plus, self._common, self._table.sums_below(code + between))))
+        code += threshold > self._levels.value(code)  # between two levels, losses booked at the lower one are seen
+        logs = list(map(plus, self._common, self._table.sums_below(code)))
+        for decision in without:
+            if self._level(decision.uncertainty) < code:
+                logs = list(map(minus, logs, self._changes(decision.propensity, decision.least_propensity, 1.0)))
+        return _log_mean(logs)
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

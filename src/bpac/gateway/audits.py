@@ -10,7 +10,7 @@ from bpac.answer import Answer
 from bpac.errors import AnswerError, ModelError, Unavailable
 from bpac.gateway.channel import Channel
 from bpac.gateway.grading import Grader, graded
-from bpac.gateway.keeper import DRAFT_FAILED, EXPERT_FAILED, Keeper
+from bpac.gateway.keeper import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED, Keeper
 from bpac.gateway.pieces import Transcript, sent
 from bpac.gateway.requests import ChatRequest
 from bpac.gateway.stages import Stages
@@ -34,6 +34,7 @@ class Round:
     request: what was asked.
     channel: where the caller waits for the expert's answer, if the caller gets that.
     draft_instead: whether the caller gets the draft should the expert fail.
+    draft_cancelled: whether the draft is not finished, because its grade would change nothing.
     """
 
     keeper: Keeper
@@ -41,6 +42,7 @@ class Round:
     request: ChatRequest
     channel: Channel
     draft_instead: bool
+    draft_cancelled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Auditor:
         note: dict[str, Any] = {"expert_tokens": expert.completion_tokens}
         draft = await drafted()
         if draft is None:
-            keeper.resolve(decision, None, note, DRAFT_FAILED)
+            keeper.resolve(decision, None, note, DRAFT_CANCELLED if round_.draft_cancelled else DRAFT_FAILED)
             return
         if self.grader is None:
             keeper.remember(decision, note, {"draft": draft.text, "expert": expert.text})

@@ -23,6 +23,7 @@ log = logging.getLogger("bpac.gateway")
 # Causes of a forfeit.
 EXPERT_FAILED = "expert failed"
 DRAFT_FAILED = "draft failed"
+DRAFT_CANCELLED = "draft cancelled"
 GRADER_FAILED = "grader failed"
 DEADLINE = "deadline"
 RESTART = "restart"

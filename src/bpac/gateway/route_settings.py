@@ -36,8 +36,8 @@ class RouteSettings:
     most_segments: how many games there may be; the last one is shared by all further segments.
     alpha_scope: whether alpha is the chance of failure of ``each`` segment or of ``all`` together.
     on_expert_failure: ``error``, or ``draft``: the draft is served and counted as loss 1.
-    on_takeover: what becomes of a draft whose beginning was scored and not accepted: ``finish`` it in the background
-        so that it can be graded, or ``cancel`` it, which saves its tokens and counts as loss 1.
+    on_takeover: what becomes of a draft whose beginning was scored and not accepted: ``cancel`` it unless its grade
+        can still lift the threshold, or always ``finish`` it in the background.
     deadline: seconds after which an outcome that has not come is given up.
     max_owed: as for ``Router``.
     """
@@ -59,7 +59,7 @@ class RouteSettings:
     most_segments: int = 100
     alpha_scope: Literal["each", "all"] = "each"
     on_expert_failure: Literal["error", "draft"] = "error"
-    on_takeover: Literal["finish", "cancel"] = "finish"
+    on_takeover: Literal["cancel", "finish"] = "cancel"
     deadline: float = 3600.0
     max_owed: int = 4096
 
@@ -92,7 +92,7 @@ class RouteSettings:
             most_segments=whole(table.take("most_segments", int, 100), table.at("most_segments"), 1),
             alpha_scope=choice("alpha_scope", ("each", "all")),
             on_expert_failure=choice("on_expert_failure", ("error", "draft")),
-            on_takeover=choice("on_takeover", ("finish", "cancel")),
+            on_takeover=choice("on_takeover", ("cancel", "finish")),
             deadline=positive(table.take("deadline", float, 3600.0), table.at("deadline")),
             max_owed=whole(table.take("max_owed", int, 4096), table.at("max_owed"), 1),
         )

@@ -106,14 +106,14 @@ class ServedRoute:
             await keeper.store.durable()
 
     def _audited(
-        self, keeper: Keeper, decision: Decision, request: ChatRequest, drafted: Drafted, fallback: bool = True
+        self, keeper: Keeper, decision: Decision, request: ChatRequest, drafted: Drafted, cancelled: bool = False
     ) -> Channel | None:
         """Start the audit, if the round has one, and return where its answer appears."""
         if not decision.call_expert:
             return None
         channel = Channel()
-        instead = fallback and self.settings.on_expert_failure == "draft" and not decision.serve_draft
-        self.spawn(self.auditor.audit(Round(keeper, decision, request, channel, instead), drafted))
+        instead = self.settings.on_expert_failure == "draft" and not decision.serve_draft
+        self.spawn(self.auditor.audit(Round(keeper, decision, request, channel, instead, cancelled), drafted))
         return channel
 
     def _draft_served(self, request: ChatRequest, keeper: Keeper, decision: Decision, draft: Completion) -> Served:
@@ -188,8 +188,8 @@ class ServedRoute:
                 draft.cancel()
                 return await self._unscored(request, keeper, _reason(error), None)
             decision = keeper.decide(uncertainty, {})
-            cancelled = self.settings.on_takeover == "cancel" and not decision.serve_draft
-            channel = self._audited(keeper, decision, request, draft.whole, fallback=not cancelled)
+            cancelled = self._cancels(keeper, decision)
+            channel = self._audited(keeper, decision, request, draft.whole, cancelled)
             # A draft that is audited is finished for the grader, also when the caller has left.
             audited = channel is not None and not cancelled
             await self._durable(keeper)
@@ -200,7 +200,7 @@ class ServedRoute:
             try:
                 return self._expert_served(request, keeper, decision, await channel.get(), channel)
             except ModelError:
-                if cancelled or self.settings.on_expert_failure == "error":
+                if self.settings.on_expert_failure == "error":
                     raise
                 await keeper.store.durable()
                 served = self._beginning_served(keeper, decision, draft, audited)
@@ -210,6 +210,12 @@ class ServedRoute:
             if not audited:
                 draft.cancel()
             raise
+
+    def _cancels(self, keeper: Keeper, decision: Decision) -> bool:
+        """Whether the rest of a draft is of no use: not to its caller, should the expert fail, and not to the grader."""
+        if decision.serve_draft or self.settings.on_expert_failure == "draft" or self.settings.on_takeover == "finish":
+            return False
+        return not keeper.router.worth_grading(decision)
 
     def _beginning_served(self, keeper: Keeper, decision: Decision, draft: Beginning, audited: bool) -> Served:
         headers = self._headers(keeper, decision, "draft")

@@ -1,15 +1,18 @@
 """The router: decide → Decision → observe."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
 from bpac.betting.certificate import Certificate
 from bpac.betting.numbers import fraction
+from bpac.betting.portfolio import PortfolioWealth
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration import Exploration
+from bpac.routing.games import FixedThreshold
 from bpac.routing.journal import Entry, Labelled, Opened, Resolved
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.rebuilding import follow, opened
@@ -227,6 +230,29 @@ class Router:
         if not hasattr(wealth, "log_wealth"):
             raise InputError(f"{type(self.settings.policy).__name__} keeps no wealth that belongs to one threshold")
         return float(wealth.log_wealth(fraction(threshold, "threshold")))
+
+    def worth_grading(self, decision: Decision) -> bool:
+        """Whether the loss of an audit could still lift a threshold; if not, it may be forfeited at no price.
+
+        A loss counts for the thresholds above its score only. Where those who bet on them have lost all but a share
+        ``alpha`` of what they had, such a threshold is not going to be certified, and it makes no difference whether
+        the loss is known or counts as 1. Rounds that wait for their outcome are taken to be won.
+
+        >>> router = Router(epsilon=0.05, seed=1)
+        >>> for _ in range(30):
+        ...     router.observe(router.decide(0.6), loss=1.0)
+        >>> [router.worth_grading(router.decide(uncertainty)) for uncertainty in (0.3, 0.9)]
+        [True, False]
+        """
+        route, score = self._route, decision.uncertainty
+        if decision.propensity < 1.0:
+            return True  # it stands for drafts that were kept
+        if score >= 1.0 or isinstance(route.game, FixedThreshold):
+            return False
+        if not isinstance(route.game, PortfolioWealth):
+            return True
+        charged = (owed for owed in route.owed.values() if owed.epoch == route.epoch)
+        return route.game.log_wealth(math.nextafter(score, 1.0), charged) > math.log(self.settings.alpha)
 
     def game_state(self) -> dict[str, Any]:
         """The betting game of this epoch, as a snapshot would keep it."""
