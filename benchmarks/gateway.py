@@ -22,6 +22,8 @@ DIRECT, BARE, TWICE, KEPT, CALLED, PEER = (
     "upstream", "pass-through", "pass-through-twice", "gateway, drafts kept", "gateway, experts called", "LiteLLM",
 )  # fmt: skip
 AT_ONCE = (1, 16, 64)
+# Requests in flight on a slow upstream, and the seconds it takes.
+MANY, SLOW = 512, 0.5
 # Shares of the work that each server gets in turn, so that what else the machine does falls on all of them.
 TURNS = 6
 
@@ -68,7 +70,7 @@ def compared(requests: int, home: Path | None) -> list[Cost]:
     return costs
 
 
-def many_in_flight(at_once: int = 512, seconds: float = 0.5, each: int = 8) -> dict[str, float]:
+def many_in_flight(at_once: int = MANY, seconds: float = SLOW, each: int = 8) -> dict[str, float]:
     """Milliseconds in the median with many requests in flight on a slow upstream, direct and through the gateway."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         direct = stack.enter_context(upstream(UPSTREAM_DELAY=str(seconds)))
@@ -118,7 +120,7 @@ def goals(costs: Sequence[Cost], flight: dict[str, float], held: Sequence[float]
                     peer.per_second / kept.per_second,
                     0.05,
                 )
-    yield "milliseconds added with 512 in flight on a 500 ms upstream", flight["added"], 25.0
+    yield f"milliseconds added with {MANY} in flight on a {1000 * SLOW:.0f} ms upstream", flight["added"], 25.0
     yield "megabytes held", max(held), 120.0
     yield "memory at the end over memory after the first tenth", held[-1] / held[1], 1.1
 

@@ -19,12 +19,10 @@ class Load:
     ----------
     seconds: how long all of them took.
     times: seconds of each, to its last byte.
-    firsts: seconds of each, to its first byte.
     """
 
     seconds: float = 0.0
     times: list[float] = field(default_factory=list)
-    firsts: list[float] = field(default_factory=list)
 
 
 class _Asker(asyncio.Protocol):
@@ -47,16 +45,11 @@ class _Asker(asyncio.Protocol):
             self._transport.close()
             return
         self._left[0] -= 1
-        self._first = 0.0
         self._started = time.perf_counter()
         self._transport.write(self._request)  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
-
-    def on_body(self, _: bytes) -> None:
-        if not self._first:
-            self._first = time.perf_counter()
 
     def on_message_complete(self) -> None:
         ended = time.perf_counter()
@@ -64,7 +57,6 @@ class _Asker(asyncio.Protocol):
             self._fail(f"status {self._parser.get_status_code()}")
             return
         self._load.times.append(ended - self._started)
-        self._load.firsts.append((self._first or ended) - self._started)
         # A response ends its parser's use: the next one gets a new one.
         self._parser = httptools.HttpResponseParser(self)
         self._ask()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bpac.gateway.folding import folded
 from bpac.gateway.savings import ALPHA, Prices, Savings
 from bpac.routing.journal import Entry, Resolved
 from bpac.stores import open_store
@@ -92,12 +93,12 @@ def test_what_comes_late_is_in_the_note_of_the_next_entry() -> None:
         journal.append((entry, noted))
         live.add(entry, noted)
     for after, snapshot in [(0, json.dumps(asdict(Savings()))), *snapshots]:
-        folded = Savings.from_json(json.loads(snapshot))
+        again = Savings.from_json(json.loads(snapshot))
         for entry, note in journal[after:]:
-            folded.add(entry, note)
-        assert folded.report() == live.report()
+            again.add(entry, note)
+        assert again.report() == live.report()
     live.drafted(7)
-    assert live.report()["draft_tokens"] == folded.report()["draft_tokens"] + 7
+    assert live.report()["draft_tokens"] == again.report()["draft_tokens"] + 7
 
 
 def test_a_snapshot_of_other_sums_is_not_taken(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_snapshot_of_other_sums_is_not_taken(tmp_path: Path) -> None:
         for other in (earlier, shorter, fewer, lacking, {}, None):
             store = open_store(options["store"])
             store.save_snapshot(game, good | {"savings": other}, store.claims(game)[-1])
-            assert Savings.kept(store, game).report() == before["savings"]
+            assert folded(store, game).savings.report() == before["savings"]
             store.close()
             with RunningGateway(config) as gateway:
                 assert gateway.status() == before
@@ -185,7 +186,7 @@ def test_drafts_that_flow_on_after_their_decision_are_paid_for(tmp_path: Path, o
         with RunningGateway(config) as gateway:
             assert gateway.status()["savings"] == before
         store = open_store(options["store"], read_only=True)
-        assert Savings.kept(store, store.games()[-1]).report() == before
+        assert folded(store, store.games()[-1]).savings.report() == before
         store.close()
 
 

@@ -1,6 +1,5 @@
 """Embeddings: the numpy model against torch's numbers and an independent transcription."""
 
-import asyncio
 import math
 from functools import cache
 from pathlib import Path
@@ -130,11 +129,6 @@ def test_only_the_beginning_of_a_long_text_counts() -> None:
     text = "word " * 254
     assert np.array_equal(model().embed(text + "and something else"), model().embed(text))
     assert not np.array_equal(model().embed("word " * 253 + "and something else"), model().embed(text))
-
-
-def test_the_loss_can_be_awaited() -> None:
-    """It is the distance."""
-    assert asyncio.run(model().loss("yes", "no")) == model().distance("yes", "no")
 
 
 def test_gelu() -> None:

@@ -69,7 +69,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "loss": subject.loss,
         **summary,
         "alarm": {
-            "level": summary["alarm"], "limit": alarm.reset_at, "careful": alarm.careful_at, "scale": "plain"
+            "level": summary["alarm"], "limit": alarm.reset_at, "careful": alarm.careful_at
         } if alarm else None,
         "savings": None if subject.savings is None else dict(subject.savings),
         "verdict": verdict(router, history, needed)._asdict(),

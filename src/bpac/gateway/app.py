@@ -1,14 +1,13 @@
 """The gateway as an ASGI application: a bare callable for chat completions, Starlette for the rest."""
 
 import asyncio
-import hashlib
-import hmac
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import aclosing
 from typing import Any
 
 from bpac.gateway.failures import Failure, failure_of
 from bpac.gateway.games import Caller
+from bpac.gateway.keys import Keys
 from bpac.gateway.pages import pages
 from bpac.gateway.requests import BadRequest, ChatRequest
 from bpac.gateway.served import Served
@@ -31,7 +30,7 @@ class Gateway:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._keys = [hashlib.sha256(key.encode()).digest() for key in service.config.api_keys]
+        self._keys = Keys(service.config.api_keys)
         self._pages = pages(service, self.key_of)
         self._watches = Watches()
 
@@ -49,14 +48,12 @@ class Gateway:
 
     def key_of(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
         """The key a caller shows, or ``BadRequest`` if it is none of ours."""
-        if not self._keys:
+        if not self._keys.digests:
             return ""
         shown = next((value for name, value in headers if name == b"authorization"), b"")
         kind, _, key = shown.partition(b" ")
         key = key.strip() if kind.lower() == b"bearer" else b""
-        digest = hashlib.sha256(key).digest()
-        # All of them, and each in constant time: how long it takes says nothing about any key.
-        if sum(hmac.compare_digest(digest, known) for known in self._keys) == 0:
+        if self._keys.digest(key) is None:
             raise BadRequest("no valid API key: send it as  Authorization: Bearer KEY", 401, code="invalid_api_key")
         return key.decode("utf-8", "replace")
 

@@ -5,7 +5,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -14,9 +14,9 @@ from bpac.errors import InputError, MissingExtra
 from bpac.gateway.auditing import Audit, audit_journal
 from bpac.gateway.config import Config, load_config
 from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
+from bpac.gateway.folding import folded
 from bpac.gateway.logs import log_as_json
-from bpac.gateway.savings import Prices, Savings
-from bpac.routing.router import Router
+from bpac.gateway.savings import Prices
 from bpac.stores import open_store
 from bpac.stores.store import Game, Store
 
@@ -158,25 +158,21 @@ def _audit_text(audit: Audit) -> str:
 
 
 def _standing(store: Store, game: Game, config: Config) -> dict[str, Any]:
-    router = Router.rebuild(entry for entry, _ in store.entries(game))
+    kept = folded(store, game)
     route = config.routes.get(game.route)
     prices = None if route is None else Prices.of(route)
     numbers = {"route": game.route, "segment": game.segment, "game": game.number}
-    return numbers | router.summary() | {"savings": Savings.kept(store, game).report(prices)}
+    return numbers | kept.router.summary() | {"savings": kept.savings.report(prices)}
 
 
 def _current(store: Store) -> list[Game]:
-    latest = {(game.route, game.segment): game for game in store.games()}
-    return list(latest.values())
+    # A gateway that is just starting has opened a game before it writes to its journal.
+    begun = (game for game in store.games() if next(store.entries(game), None) is not None)
+    return list({(game.route, game.segment): game for game in begun}.values())
 
 
-@contextmanager
-def _opened(config: Config) -> Iterator[Store]:
-    store = open_store(config.store, read_only=True)
-    try:
-        yield store
-    finally:
-        store.close()
+def _opened(config: Config) -> AbstractContextManager[Store]:
+    return closing(open_store(config.store, read_only=True))
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -14,9 +13,11 @@ from bpac.errors import MissingExtra
 from bpac.gateway.bodies import short_body
 from bpac.gateway.dashboard_keys import COOKIE, LIFETIME, Passes
 from bpac.gateway.decision_search import Search, Wanted, shown, whole_of
-from bpac.gateway.keeper import Keeper, read_id
+from bpac.gateway.keeper import Keeper
+from bpac.gateway.keys import KeyOf
 from bpac.gateway.latency import latency
 from bpac.gateway.requests import BadRequest
+from bpac.gateway.savings import Prices
 from bpac.gateway.service import Service
 
 try:
@@ -31,8 +32,6 @@ MOST_FULL, MOST_GAMES = 24, 200
 HOME = "/dashboard"
 # Nothing of it is for caches, other sites or frames.
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
-
-KeyOf = Callable[[Iterable[tuple[bytes, bytes]]], str]
 
 
 class Dashboard:
@@ -115,30 +114,23 @@ class Dashboard:
 
     async def _decision(self, request: Request) -> Response:
         self._check(request)
-        unknown = BadRequest("there is no such decision", 404, "decision", "unknown_decision")
-        game, step = read_id(request.path_params["decision"], self._service.store.secret) or (0, 0)
-        keeper = self._keeper(game)
-        if keeper is None:
-            raise unknown
+        keeper, step = self._service.decided(request.path_params["decision"])
         search = Search.begin(keeper)
         await self._service.store.durable()
         told = await asyncio.to_thread(search.one, step)
         if told is None:
-            raise unknown
+            raise BadRequest("there is no such decision", 404, "decision", "unknown_decision")
         return _json(shown(told, keeper, texts=True))
 
     def _asked(self, request: Request) -> Keeper:
         """The game that is asked for."""
         number = whole_of(request.query_params, "game", 1)
-        keeper = self._keeper(number)
+        keeper = self._service.keeper(number)
         if keeper is None:
             raise BadRequest(
                 f"there is no game {number}: /v1/status lists those there are", 404, "game", "unknown_game"
             )
         return keeper
-
-    def _keeper(self, number: int) -> Keeper | None:
-        return next((keeper for keeper in self._service.keepers() if keeper.game.number == number), None)
 
 
 def _game(service: Service, keeper: Keeper, *, short: bool) -> dict[str, Any]:
@@ -151,7 +143,7 @@ def _game(service: Service, keeper: Keeper, *, short: bool) -> dict[str, Any]:
         game=keeper.game.number,
         score=score if isinstance(score, str) else score["name"],
         loss=route.loss["name"],
-        savings=keeper.summary()["savings"],
+        savings=keeper.savings.report(Prices.of(route)),
         latency=latency(service.metrics, route.name),
     )
     return game_document(subject, keeper.router, keeper.history, short=short)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from bpac.errors import ModelError, StoreError
+from bpac.gateway.answers import event
 from bpac.gateway.requests import BadRequest
 from bpac.gateway.upstream import PassedOn
 
@@ -40,13 +41,15 @@ def failure_of(error: Exception) -> Failure:
 
 def error_event(error: Exception) -> bytes:
     """The last event of a stream that fails after its beginning."""
-    return b"data: " + orjson.dumps(described(error)[1]) + b"\n\n"
+    return event(described(error)[1])
 
 
 def described(error: Exception) -> tuple[int, dict[str, Any]]:
     """The status of an error, and its body."""
     if isinstance(error, BadRequest):
-        kind = {401: "authentication_error", 429: "rate_limit_error"}.get(error.status, "invalid_request_error")
+        kind = {401: "authentication_error", 429: "rate_limit_error", 503: "server_error"}.get(
+            error.status, "invalid_request_error"
+        )
         return error.status, error_body(str(error), kind, error.param, error.code)
     if isinstance(error, ModelError):
         # Callers need not know where the models are; operators read it in the log.

@@ -1,7 +1,7 @@
 """Starting again: a game's router, savings and history, out of its journal or of a snapshot and the rest of it."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,10 @@ from bpac.dashboard.history import History, Tokens
 from bpac.errors import SnapshotError
 from bpac.gateway.savings import Savings
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Resolved
+from bpac.routing.journal import Resolved
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
-from bpac.routing.router import Router
+from bpac.routing.router import Router, Write
 from bpac.routing.snapshot import load_snapshot, take_snapshot
 from bpac.stores.store import Game, Kept, Store
 
@@ -35,13 +35,13 @@ class Folded:
     since_snapshot: int
 
 
-def folded(store: Store, game: Game, journal: Callable[[Entry], object]) -> Folded:
+def folded(store: Store, game: Game, journal: Write | None = None) -> Folded:
     """Fold the journal of a game, from its latest snapshot on if that can be used.
 
     Parameters
     ----------
     store, game: where the journal is; it must not be empty.
-    journal: called with every entry that the router writes from now on.
+    journal: called with every entry that the router writes from now on; none if it will not be asked to decide.
     """
     snapshot = store.snapshot(game)
     if snapshot is not None:
@@ -57,7 +57,7 @@ def folded(store: Store, game: Game, journal: Callable[[Entry], object]) -> Fold
     return Folded(_router(take_snapshot(route), journal), savings, history, count)
 
 
-def _from_snapshot(store: Store, game: Game, journal: Callable[[Entry], object], snapshot: dict[str, Any]) -> Folded:
+def _from_snapshot(store: Store, game: Game, journal: Write | None, snapshot: dict[str, Any]) -> Folded:
     savings, history = Savings.from_json(snapshot["savings"]), History.load(snapshot["history"])
     kept: dict[str, Any] = snapshot["router"]
     route = load_snapshot(kept)
@@ -93,5 +93,5 @@ def tokens_of(savings: Savings) -> Tokens:
     return tokens
 
 
-def _router(snapshot: dict[str, Any], journal: Callable[[Entry], object]) -> Router:
+def _router(snapshot: dict[str, Any], journal: Write | None) -> Router:
     return Router.rebuild([], snapshot=snapshot, journal=journal)

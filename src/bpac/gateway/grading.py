@@ -1,11 +1,10 @@
 """Graders: from a draft and the expert's answer to a loss, or to the news that it cannot be known."""
 
 import asyncio
-import functools
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 from bpac.answer import Answer
 from bpac.gateway.model_settings import ModelSettings
@@ -36,7 +35,14 @@ class Grade(NamedTuple):
     tokens: int = 0
 
 
-Grader = Callable[[str, Answer, Answer], Awaitable[Grade]]
+class Grader(Protocol):
+    """Compares answers."""
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> Grade:
+        """The grade of a draft."""
+
+    async def close(self) -> None:
+        """Let go of what it holds."""
 
 
 def grader_of(route: RouteSettings) -> Grader | None:
@@ -45,16 +51,17 @@ def grader_of(route: RouteSettings) -> Grader | None:
     if name == "external":
         return None
     if name == "judge" and route.judge is not None:
-        return _judged(route.judge, route.loss)
+        options = {key: route.loss[key] for key in ("votes", "attempts", "timeout") if key in route.loss}
+        client = _client(route.judge)
+        return _Judged(client, Judge(client, **options))
     if name == "embedding":
         # Only here: it needs packages that the other losses do not.
         from bpac.models.embedding import SentenceModel  # noqa: PLC0415
 
-        model = SentenceModel.load()
-        return functools.partial(_compared, _Embedded(model.distance), always_in_thread=True)
+        return _Compared(_Embedded(SentenceModel.load().distance), always_in_thread=True)
     equal = _EQUAL[route.loss.get("equal", "final")]
-    compared = ToolCallLoss(ordered=bool(route.loss.get("ordered", False)), text=AnswerLoss(equal))
-    return functools.partial(_compared, compared, always_in_thread=equal is same_result)
+    compared = ToolCallLoss(ordered=route.loss.get("ordered", False), text=AnswerLoss(equal))
+    return _Compared(compared, always_in_thread=equal is same_result)
 
 
 async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -> Grade:
@@ -105,14 +112,36 @@ class _Embedded:
         return self.distance(draft.text, expert.text)
 
 
-async def _compared(loss: Loss, _question: str, draft: Answer, expert: Answer, *, always_in_thread: bool) -> Grade:
-    if always_in_thread or len(draft.text) + len(expert.text) > SHORT:
-        return Grade(await asyncio.to_thread(loss, draft, expert))
-    return Grade(loss(draft, expert))
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    loss: Loss
+    always_in_thread: bool
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> Grade:
+        if self.always_in_thread or len(draft.text) + len(expert.text) > SHORT:
+            return Grade(await asyncio.to_thread(self.loss, draft, expert))
+        return Grade(self.loss(draft, expert))
+
+    async def close(self) -> None:
+        pass
 
 
-def _judged(model: ModelSettings, settings: Mapping[str, Any]) -> Grader:
-    client = ModelClient(
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    client: ModelClient
+    judge: Judge
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> Grade:
+        counting = _Counting(self.client)
+        loss = await replace(self.judge, client=counting).loss(question, draft.text, expert.text)
+        return Grade(loss, counting.tokens)
+
+    async def close(self) -> None:
+        await self.client.close()
+
+
+def _client(model: ModelSettings) -> ModelClient:
+    return ModelClient(
         model.base_url,
         model.model,
         api_key=model.api_key,
@@ -122,15 +151,6 @@ def _judged(model: ModelSettings, settings: Mapping[str, Any]) -> Grader:
         body=model.body,
         headers=model.headers,
     )
-    options = {key: settings[key] for key in ("votes", "attempts", "timeout") if key in settings}
-
-    async def grade(question: str, draft: Answer, expert: Answer) -> Grade:
-        counting = _Counting(client)
-        loss = await Judge(counting, **options).loss(question, draft.text, expert.text)
-        return Grade(loss, counting.tokens)
-
-    grade.close = client.close  # type: ignore[attr-defined]
-    return grade
 
 
 @dataclass(slots=True)

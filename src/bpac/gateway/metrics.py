@@ -14,9 +14,9 @@ class Metrics:
     """Counts and durations since the process started.
 
     >>> metrics = Metrics()
-    >>> metrics.count("bpac_requests_total", route="homework", answered_by="draft")
+    >>> metrics.count("bpac_answers_total", route="homework", answered_by="draft")
     >>> list(metrics.lines())[1]
-    'bpac_requests_total{route="homework",answered_by="draft"} 1'
+    'bpac_answers_total{route="homework",answered_by="draft"} 1'
     """
 
     def __init__(self) -> None:
@@ -92,13 +92,14 @@ def route_lines(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tupl
             yield name, "counter", f"{name}{_labels((*labels, ('cause', cause)))} {count}"
 
 
-def exposition(metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
+def exposition(metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, Any]]], in_flight: int) -> str:
     """The page that Prometheus reads.
 
     Parameters
     ----------
     metrics: counts and durations.
     summaries: of the games of each route.
+    in_flight: requests under way, and audits behind them.
     """
     families: dict[tuple[str, str], list[str]] = {}
     for route, games in summaries.items():
@@ -107,12 +108,11 @@ def exposition(metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, A
     lines = []
     for (name, kind), family in families.items():
         lines += [f"# TYPE {name} {kind}", *family]
-    return "\n".join([*lines, *metrics.lines()]) + "\n"
+    lines += metrics.lines()
+    return "\n".join([*lines, "# TYPE bpac_in_flight gauge", f"bpac_in_flight {in_flight}"]) + "\n"
 
 
 def _labels(labels: Labels) -> str:
-    if not labels:
-        return ""
     inside = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
     return f"{{{inside}}}"
 

@@ -1,6 +1,6 @@
 """Everything but chat completions: models, feedback, health, measurements."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import orjson
@@ -9,6 +9,7 @@ from bpac.errors import MissingExtra
 from bpac.gateway.bodies import short_body
 from bpac.gateway.dashboard import Dashboard
 from bpac.gateway.failures import error_body, failure_of
+from bpac.gateway.keys import KeyOf
 from bpac.gateway.openapi import document
 from bpac.gateway.requests import BadRequest, parse_object
 from bpac.gateway.service import Service
@@ -22,7 +23,6 @@ try:
 except ImportError as error:
     raise MissingExtra("starlette", "gateway") from error
 
-KeyOf = Callable[[Iterable[tuple[bytes, bytes]]], str]
 Page = Callable[[Request], Awaitable[Response]]
 
 
@@ -113,6 +113,5 @@ async def _failed(_: Request, error: Exception) -> Response:
     return Response(failure.body, failure.status, failure.headers)
 
 
-def _json(value: object, status: int = 200, headers: object = None) -> Response:
-    extra = dict(headers) if isinstance(headers, dict) else {}
-    return Response(orjson.dumps(value), status, extra, media_type="application/json")
+def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(value), status, headers, media_type="application/json")

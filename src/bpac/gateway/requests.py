@@ -98,7 +98,7 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
 
     def draft_body(self, needs: Needs, stream: bool) -> dict[str, Any]:
         """What is asked of the draft's model: the same, and what its score needs."""
-        body = self._asked(stream)
+        body = self.expert_body(stream)
         if needs.logprobs:
             body["logprobs"] = True
             top = max(needs.top_logprobs, self.top_logprobs)
@@ -110,9 +110,6 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
 
     def expert_body(self, stream: bool) -> dict[str, Any]:
         """What is asked of the expert's model: the same."""
-        return self._asked(stream)
-
-    def _asked(self, stream: bool) -> dict[str, Any]:
         body = {key: value for key, value in self.body.items() if key not in ("stream", "stream_options")}
         if stream:
             options = self.body.get("stream_options") or {}

@@ -12,7 +12,29 @@ from bpac.gateway.tables import Section, at, named
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, named_score
 
-LOSSES = ("answer", "judge", "embedding", "tool_call", "external")
+
+def _at_least_one(value: Any, name: str) -> None:
+    whole(value, name, 1)
+
+
+def _true_or_false(value: Any, name: str) -> None:
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name} must be true or false, got {value!r}")
+
+
+# The losses, and what checks each of their settings.
+LOSSES: Mapping[str, Mapping[str, Callable[[Any, str], object]]] = {
+    "answer": {"equal": lambda value, name: one_of(value, name, ("final", "text", "mathematics"))},
+    "judge": {
+        "judge": lambda value, name: None,
+        "votes": _at_least_one,
+        "attempts": _at_least_one,
+        "timeout": positive,
+    },
+    "embedding": {},
+    "tool_call": {"ordered": _true_or_false},
+    "external": {},
+}
 # What may divide the traffic, by itself or followed by a name.
 SEGMENTS_BY, SEGMENTS_BY_NAME = ("api_key", "user", "model"), ("header", "metadata")
 
@@ -151,14 +173,14 @@ def _model(table: Section, key: str, models: Mapping[str, ModelSettings]) -> Mod
 
 def _loss(table: Section, models: Mapping[str, ModelSettings]) -> Mapping[str, Any]:
     def make(name: str, **settings: Any) -> Mapping[str, Any]:
-        one_of(name, "name", LOSSES)
-        known = {"answer": ("equal",), "judge": ("judge", "votes", "attempts", "timeout"), "tool_call": ("ordered",)}
-        for key in settings:
-            if key not in known.get(name, ()):
-                raise SettingsError(f'loss "{name}" has no setting {key!r}; it has {", ".join(known.get(name, ()))}')
+        one_of(name, "name", tuple(LOSSES))
+        known = LOSSES[name]
+        for key, value in settings.items():
+            if key not in known:
+                raise SettingsError(f'loss "{name}" has no setting {key!r}; it has {", ".join(known) or "none"}')
+            known[key](value, key)
         if name == "judge" and settings.get("judge") not in models:
             raise SettingsError(f"judge must be the name of a model, one of {', '.join(models)}")
-        one_of(settings.get("equal", "final"), "equal", ("final", "text", "mathematics"))
         return {"name": name, **settings}
 
     loss: Mapping[str, Any] = named(table, "loss", "answer", make)

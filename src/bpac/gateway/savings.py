@@ -10,7 +10,6 @@ from bpac.errors import SnapshotError
 from bpac.gateway.route_settings import RouteSettings
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry
-from bpac.stores.store import Game, Store
 
 # What came too late for the note of its own entry.
 LATE_DRAFTS, LATE_JUDGES = "late_draft_tokens", "late_judge_tokens"
@@ -125,20 +124,6 @@ class Savings:
         if not len(unseen.below) == len(unseen.above) == len(RATES):
             raise SnapshotError("the bounds of the savings have other rates now")
         return cls(**{**state, "unseen": unseen})
-
-    @classmethod
-    def kept(cls, store: Store, game: Game) -> "Savings":
-        """Those of a game: of its latest snapshot, and what the journal has had since."""
-        snapshot = store.snapshot(game)
-        savings, after = cls(), 0
-        if snapshot is not None:
-            try:
-                savings, after = cls.from_json(snapshot["savings"]), snapshot["router"]["entries"]
-            except (SnapshotError, KeyError, TypeError):
-                savings, after = cls(), 0  # the journal has all of it, but for what was late after its last entry
-        for entry, note in store.entries(game, after):
-            savings.add(entry, note)
-        return savings
 
     def _came_late(self, name: str, tokens: int) -> None:
         if tokens:

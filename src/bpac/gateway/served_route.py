@@ -212,7 +212,7 @@ class ServedRoute:
             raise
 
     def _cancels(self, keeper: Keeper, decision: Decision) -> bool:
-        """Whether the rest of a draft is of no use: not to its caller, should the expert fail, and not to the grader."""
+        """Whether nobody needs the rest of a draft: not its caller, should the expert fail, and not the grader."""
         if decision.serve_draft or self.settings.on_expert_failure == "draft" or self.settings.on_takeover == "finish":
             return False
         return not keeper.router.worth_grading(decision)

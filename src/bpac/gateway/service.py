@@ -86,9 +86,8 @@ class Service:
         # What is cut off stays open in the journal, and is charged as loss 1 there.
         await asyncio.gather(*left, return_exceptions=True)
         for route, games in self._routes.values():
-            close = getattr(route.auditor.grader, "close", None)
-            if close is not None:
-                await close()
+            if route.auditor.grader is not None:
+                await route.auditor.grader.close()
             if self.store.failure is None:
                 for keeper in games:
                     keeper.snapshot()
@@ -116,7 +115,7 @@ class Service:
 
     def feedback(self, decision: str, loss: float) -> None:
         """Take in a loss from outside, or raise ``BadRequest`` with the status that says why not."""
-        keeper, step = self._decided(decision)
+        keeper, step = self.decided(decision)
         try:
             keeper.feedback(step, loss)
         except InputError as error:
@@ -130,7 +129,7 @@ class Service:
 
     def answers(self, decision: str) -> dict[str, str]:
         """Both answers of a round that waits for a loss from outside, or ``BadRequest``."""
-        keeper, step = self._decided(decision)
+        keeper, step = self.decided(decision)
         answers = keeper.answers(step)
         if answers is None:
             raise BadRequest("the answers of this decision are not kept", 404, "decision", "no_answers")
@@ -144,14 +143,25 @@ class Service:
         """The games that are played, by route."""
         return [keeper for _, games in self._routes.values() for keeper in games]
 
+    def keeper(self, game: int) -> Keeper | None:
+        """The keeper of the game with that number, if it is played."""
+        return next((keeper for keeper in self.keepers() if keeper.game.number == game), None)
+
+    def decided(self, decision: str) -> tuple[Keeper, int]:
+        """The game and the step that a decision's name stands for, or ``BadRequest``."""
+        game, step = read_id(decision, self.store.secret) or (0, 0)
+        keeper = self.keeper(game)
+        if keeper is None:
+            raise BadRequest("there is no such decision", 404, "decision", "unknown_decision")
+        return keeper, step
+
     def status(self) -> dict[str, list[dict[str, Any]]]:
         """Where every game stands, by route, as JSON values."""
         return {name: [keeper.summary() for keeper in games] for name, (_, games) in self._routes.items()}
 
     def measurements(self) -> str:
         """The page that Prometheus reads."""
-        page = exposition(self.metrics, self.status())
-        return f"{page}# TYPE bpac_in_flight gauge\nbpac_in_flight {self.busy}\n"
+        return exposition(self.metrics, self.status(), self.busy)
 
     def _route(self, model: str) -> tuple[ServedRoute, Games, str]:
         name, _, label = model.partition(":")
@@ -160,14 +170,6 @@ class Service:
             if found is not None and (not rest or found[0].settings.segment_by == "model"):
                 return *found, rest
         raise BadRequest(f"there is no route {model!r}: ask /v1/models", 404, "model", "model_not_found")
-
-    def _decided(self, decision: str) -> tuple[Keeper, int]:
-        named = read_id(decision, self.store.secret)
-        keepers = (keeper for _, games in self._routes.values() for keeper in games)
-        keeper = next((keeper for keeper in keepers if named and keeper.game.number == named[0]), None)
-        if named is None or keeper is None:
-            raise BadRequest("there is no such decision", 404, "decision", "unknown_decision")
-        return keeper, named[1]
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         task = asyncio.create_task(work)
@@ -185,8 +187,7 @@ class Service:
         while True:
             await asyncio.sleep(SWEEP_EVERY)
             try:
-                for _, games in self._routes.values():
-                    for keeper in games:
-                        keeper.sweep(time.monotonic())
+                for keeper in self.keepers():
+                    keeper.sweep(time.monotonic())
             except BpacError as error:
                 log.error("deadlines cannot be kept", exc_info=error)

@@ -96,9 +96,7 @@ def at(path: str, make: Callable[[], T]) -> T:
     """What is made, or its complaint with the path of the mistake in front."""
     try:
         return make()
-    except InputError as error:
-        raise SettingsError(f"{path}: {error}") from error
-    except TypeError as error:
+    except (InputError, TypeError) as error:
         raise SettingsError(f"{path}: {error}") from error
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -137,7 +137,7 @@ class Upstream:
         if not any(event.finishes for event in seen):
             raise Failed("the stream was cut off")
 
-    async def _refused(self, reply: Reply) -> None:
+    async def _refused(self, reply: Reply) -> NoReturn:
         status, said = reply.status, await reply.content.read(LONGEST_ERROR)
         retry_after = reply.headers.get("Retry-After")
         content_type = reply.headers.get("Content-Type", "application/json")

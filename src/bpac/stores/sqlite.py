@@ -5,6 +5,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
 from typing import Any
 
 from bpac.errors import StoreError
@@ -21,7 +22,7 @@ from bpac.stores.writing import Checkpoints, ThreadWriter, TurnWriter, Writer
 class SqliteStore:
     """Journals in a SQLite file that this process owns.
 
-    Whatever is appended in one turn of the event loop goes into one commit: the busier, the less an entry costs.
+    Entries that wait together share a commit: the busier, the less one costs.
     After a crash the file holds a beginning of what was appended, and all that was durable.
 
     Parameters
@@ -35,21 +36,25 @@ class SqliteStore:
         self.path = os.path.realpath(path)
         self._closed: StoreError | None = None
         self._owned = Ownership(self.path)
-        self._owned.take()
-        address = f"file:{_quoted(self.path)}"
-        try:
-            self._writing = _connect(self.path, address)
-            self._prepare(wait_for_disk)
-            self._reading = _connect(self.path, f"{address}?mode=ro")
-            self._start()
-        except sqlite3.Error as error:
-            self._owned.release()
-            raise StoreError(f"{self.path} cannot be used as a store ({error}): give another file") from error
-        except StoreError:
-            self._owned.release()
-            raise
         self._checkpoints: Checkpoints | None = None
         self._writer: Writer | None = None
+        with ExitStack() as opened:
+            self._owned.take()
+            opened.callback(self._owned.release)
+            try:
+                self._open(opened, wait_for_disk)
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path} cannot be used as a store ({error}): give another file") from error
+            opened.pop_all()  # it is open, and stays so
+
+    def _open(self, opened: ExitStack, wait_for_disk: bool) -> None:
+        address = f"file:{_quoted(self.path)}"
+        self._writing = opened.enter_context(closing(_connect(self.path, address)))
+        self._writing.execute("PRAGMA journal_mode = WAL")
+        self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
+        migrate(self._writing, self.path)
+        self._reading = opened.enter_context(closing(_connect(self.path, f"{address}?mode=ro")))
+        self._start()
         if wait_for_disk:
             self._writer = ThreadWriter(self._writing, self.path)
         else:
@@ -70,19 +75,18 @@ class SqliteStore:
         store._owned = Ownership(store.path)
         store._closed = StoreError(f"{store.path} was opened to be read only")
         store._checkpoints = store._writer = None
-        try:
-            store._reading = _connect(store.path, f"file:{_quoted(store.path)}?mode=ro")
-            if check(store._reading, store.path) == 0:
-                raise StoreError(f"{store.path} is empty: no gateway has used it yet")
-            store._start()
-        except sqlite3.Error as error:
-            raise StoreError(f"{store.path} cannot be read as a store ({error})") from error
+        with ExitStack() as opened:
+            try:
+                store._reading = opened.enter_context(
+                    closing(_connect(store.path, f"file:{_quoted(store.path)}?mode=ro"))
+                )
+                if check(store._reading, store.path) == 0:
+                    raise StoreError(f"{store.path} is empty: no gateway has used it yet")
+                store._start()
+            except sqlite3.Error as error:
+                raise StoreError(f"{store.path} cannot be read as a store ({error})") from error
+            opened.pop_all()
         return store
-
-    def _prepare(self, wait_for_disk: bool) -> None:
-        self._writing.execute("PRAGMA journal_mode = WAL")
-        self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
-        migrate(self._writing, self.path)
 
     def _start(self) -> None:
         self.secret: bytes = self._reading.execute("SELECT value FROM secrets").fetchone()[0]
