@@ -17,19 +17,15 @@ from bpac.routing.journal import Resolved, entry_from_json
 from bpac.routing.router import Router
 from bpac.stores import Store, open_store
 from bpac.testing import Reply, Request, ScriptedServer
+from tests.dashboard.traffic import get
 from tests.gateway.configured import settings
 from tests.gateway.law import KnownPair, Question, Seen, crowd
-from tests.gateway.raw import Got, post
-from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
+from tests.gateway.raw import post
+from tests.gateway.running import ASK, Running, RunningGateway, pair
 from tests.gateway.serving import main, to_toml
 
 ROUNDS = 400
 SAME = ("epsilon", "alpha", "steps", "threshold", "expert_calls", "expert_call_rate", "owed", "forfeits", "epoch")
-
-
-def get(gateway: RunningGateway, path: str, **headers: str) -> Got:
-    """A page under the dashboard."""
-    return post(gateway.url, b"", f"/dashboard{path}", headers=headers, method="GET")
 
 
 def scripted(request: Request) -> Reply:
@@ -251,7 +247,7 @@ def test_open_rounds_and_texts() -> None:
     with Running(pair(Reply("41"), Reply("42")), loss="external", max_owed=3) as (gateway, _):
         names = []
         for _ in range(4):
-            names.append(post(gateway.url, {"model": "homework", "messages": MESSAGES}).headers["x-bpac-decision"])
+            names.append(post(gateway.url, ASK).headers["x-bpac-decision"])
             gateway.idle()
         assert post(gateway.url, {"decision": names[3], "loss": 0.5}, "/v1/feedback").status == 200
         told = [get(gateway, f"/decisions/{name}").json for name in names]
@@ -300,7 +296,7 @@ def test_segments_are_games_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
     with Running(pair(Reply("41"), Reply("42")), segment_by="user") as (gateway, _):
         for user, count in (("anna", 1), ("ben", 3), ("carl", 2)):
             for _ in range(count):
-                post(gateway.url, {"model": "homework", "messages": MESSAGES, "user": user})
+                post(gateway.url, ASK | {"user": user})
         gateway.idle()
         document = get(gateway, "/data").json
         assert [(game["segment"], game["steps"]) for game in document["games"]] == [("ben", 3), ("carl", 2)]

@@ -8,17 +8,13 @@ import pytest
 
 from bpac.gateway.dashboard_keys import COOKIE, LIFETIME, Passes
 from bpac.testing import Reply
+from tests.dashboard.traffic import get
 from tests.gateway.raw import Got, post
-from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
+from tests.gateway.running import ASK, Running, RunningGateway, pair
 
 KEYS = {"gateway": {"api_keys": ["first", "sëcond & last"]}}
 MODELS = pair(Reply("41"), Reply("42"))
 PAGES = {"": 200, "/data": 200, "/decisions?game=1": 200, "/decisions/dec-1-1-0000000000000000": 404}
-
-
-def get(gateway: RunningGateway, path: str, **headers: str) -> Got:
-    """A page under the dashboard."""
-    return post(gateway.url, b"", f"/dashboard{path}", headers=headers, method="GET")
 
 
 def sign_in(gateway: RunningGateway, key: str) -> Got:
@@ -60,7 +56,7 @@ def test_signing_in_and_out(key: str) -> None:
         # The pass opens the dashboard and nothing else.
         for path in ("/metrics", "/v1/status", "/v1/models"):
             assert post(gateway.url, b"", path, shown, "GET").status == 401
-        assert post(gateway.url, {"model": "homework", "messages": MESSAGES}, headers=shown).status == 401
+        assert post(gateway.url, ASK, headers=shown).status == 401
         assert post(gateway.url, {"decision": "x", "loss": 0.5}, "/v1/feedback", shown).status == 401
         out = post(gateway.url, b"", "/dashboard/logout", shown)
         assert (out.status, out.headers["location"]) == (303, "/dashboard")

@@ -1,7 +1,6 @@
 """When the gateway is away, timers are late and passes end."""
 
 import re
-import socket
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
@@ -9,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from bpac.testing import ScriptedServer
 from tests.dashboard.browser import Visit
 from tests.dashboard.traffic import ask
-from tests.gateway.configured import settings
+from tests.gateway.configured import free_port, settings
 from tests.gateway.law import KnownPair
 from tests.gateway.running import Running, RunningGateway
 
@@ -18,10 +17,7 @@ SHOWN = "document.dispatchEvent(new Event('visibilitychange'))"
 
 def test_a_gateway_that_goes_and_comes_back(browser: Browser, tmp_path: Path) -> None:
     """The page says since when it is away, keeps the last numbers, and goes on when it is back."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    place = {"listen": f"127.0.0.1:{port}", "store": f"sqlite:///{tmp_path / 'bpac.db'}"}
+    place = {"listen": f"127.0.0.1:{free_port()}", "store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     with ScriptedServer(KnownPair()) as models, Visit(browser) as visit:
         config = settings(models.base_url, gateway=place, epsilon=0.3)
         state, trouble = visit.page.locator("#state-text"), visit.page.locator("#trouble")

@@ -11,7 +11,7 @@ from bpac.gateway.exporting import journal_lines
 from bpac.routing.journal import entry_from_json
 from bpac.routing.router import Router
 from tests.gateway.law import Question
-from tests.gateway.raw import post
+from tests.gateway.raw import Got, post
 from tests.gateway.running import RunningGateway
 
 AT_ONCE = 4
@@ -33,6 +33,11 @@ def ask(gateway: RunningGateway, numbers: Iterable[int], tenants: Iterable[str] 
     with gateway.client() as client, ThreadPoolExecutor(AT_ONCE) as threads:
         list(threads.map(one, numbers, tenants))
     gateway.idle()
+
+
+def get(gateway: RunningGateway, path: str, **headers: str) -> Got:
+    """A page under the dashboard."""
+    return post(gateway.url, b"", f"/dashboard{path}", headers=headers, method="GET")
 
 
 def metrics(gateway: RunningGateway) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """Demos in processes of their own."""
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,17 +10,9 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bpac.cli import main
-from tests.gateway.configured import get_json, wait_for
+from tests.gateway.configured import free_port, get_json, wait_for
 
 PROGRAM = Path(sys.executable).with_name("bpac")
-
-
-def free_port() -> int:
-    """A port that nobody uses: demos that look for the usual one at the same time would both find it free."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -48,6 +39,7 @@ class RunningDemo:
     """
 
     def __init__(self, directory: Path, *more: str) -> None:
+        # Demos that look for the usual port at the same time would both find it free.
         port = free_port()
         arguments = [
             "demo",

@@ -12,7 +12,8 @@ from bpac.demo.pair import NAMES
 from bpac.demo.scripted import scripted_questions, scripted_reply
 from bpac.local.benchmark import COUNT
 from bpac.testing import Request
-from tests.demo.running import PROGRAM, free_port, json_of, said, status_of
+from tests.demo.running import PROGRAM, json_of, said, status_of
+from tests.gateway.configured import free_port
 
 QUESTIONS, LOCAL = 150, 100
 

@@ -1,6 +1,7 @@
 """Configurations for tests, and how to wait for what they start."""
 
 import json
+import socket
 import time
 import urllib.request
 from collections.abc import Callable
@@ -15,6 +16,14 @@ def settings(base_url: str, *, gateway: Any = None, model: Any = None, **route: 
         "models": {"small": {**ours, "model": "draft"}, "large": {**ours, "model": "expert"}},
         "routes": {"homework": {"draft": "small", "expert": "large", "epsilon": 0.2, **route}},
     }
+
+
+def free_port() -> int:
+    """A port that nobody uses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:

@@ -16,6 +16,7 @@ from bpac.testing import Reply, Request, Script, ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
 
 MESSAGES: Any = [{"role": "user", "content": "6 * 7?"}]
+ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 
 
 def pair(draft: Script | Reply, expert: Script | Reply) -> Script:

@@ -5,7 +5,6 @@ import importlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bpac.gateway.commands import add_commands
-from tests.gateway.configured import get_json, settings, wait_for
+from tests.gateway.configured import free_port, get_json, settings, wait_for
 
 COMMAND = [sys.executable, "-m", "tests.gateway.serving"]
 FORK = "fork"
@@ -29,9 +28,7 @@ class Process:
     """
 
     def __init__(self, directory: Path, base_url: str, **route: Any) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.store = f"sqlite:///{directory / 'bpac.db'}"
         self.url = f"http://127.0.0.1:{self.port}"
         self.config = directory / "gateway.toml"

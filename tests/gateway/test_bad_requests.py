@@ -3,16 +3,13 @@
 import json
 import socket
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from bpac.testing import Reply
 from tests.gateway.configured import get_json
 from tests.gateway.raw import CHAT, post
-from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
-
-ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
+from tests.gateway.running import ASK, MESSAGES, Running, RunningGateway, pair
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +59,9 @@ def test_what_is_too_large(gateway: RunningGateway) -> None:
     host, port = gateway.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=20) as caller:
         caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
-        sent = b""
         for _ in range(20):
             caller.sendall(b"%x\r\n" % 65536 + b"x" * 65536 + b"\r\n")
-        sent = caller.recv(65536)
-        assert b"413" in sent
+        assert b"413" in caller.recv(65536)
 
 
 def test_a_request_that_breaks_off(gateway: RunningGateway) -> None:
@@ -74,6 +69,7 @@ def test_a_request_that_breaks_off(gateway: RunningGateway) -> None:
     host, port = gateway.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=20) as caller:
         caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n".encode() + b'{"model"')
+    assert post(gateway.url, b"{").status == 400
 
 
 @pytest.mark.parametrize(
@@ -98,10 +94,9 @@ def test_an_unknown_route(gateway: RunningGateway) -> None:
 
 
 def test_the_published_document(gateway: RunningGateway) -> None:
-    """Every address in it answers, and every address that answers is in it."""
+    """Every address in it answers."""
     paths = get_json(f"{gateway.url}/openapi.json")["paths"]
     for path, methods in paths.items():
         for method in methods:
             got = post(gateway.url, b"", path.replace("{decision}", "dec-1-1-0"), method=method.upper())
             assert got.status in (200, 400, 404), path
-    assert len(paths) == 8

@@ -48,7 +48,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 def test_status(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what the gateway said, whether that runs or not."""
     (game,) = json.loads(said(capsys, "status", str(place / "gateway.toml"), "--json"))["games"]
-    assert game | {"route": "homework"} == json.loads((place / "status.json").read_text()) | {"route": "homework"}
+    assert game == json.loads((place / "status.json").read_text()) | {"route": "homework"}
     assert f"homework: {ROUNDS} rounds" in said(capsys, "status", str(place / "gateway.toml"))
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from bpac.routing.journal import Resolved
 from bpac.testing import SILENCE, Reply, Request, in_turn
 from tests.gateway.configured import wait_for
 from tests.gateway.raw import open_chat, post
-from tests.gateway.running import MESSAGES, Running, pair
+from tests.gateway.running import ASK, Running, pair
 
-ASK = {"model": "homework", "messages": MESSAGES}
 DRAFT, EXPERT = Reply("41", probability=0.8), Reply("42", reasoning="six times seven")
 BROKEN = {
     "busy": Reply("busy", status=500),
@@ -21,6 +21,8 @@ BROKEN = {
     "redirect": Reply("elsewhere", status=302, headers={"Location": "http://127.0.0.1:9"}),
     "silent": SILENCE,
 }
+# Longer than any test waits: what is hung up is hung up because its caller left.
+PATIENT = {"timeout": 60.0}
 STREAMS = pytest.mark.parametrize("stream", [False, True])
 
 
@@ -138,7 +140,9 @@ def test_an_outcome_that_does_not_come_in_time() -> None:
         assert b"42" in answer.recv(65536)
         answer.close()
         gateway.idle()
-        assert gateway.status()["owed"] == 0
+        (game,) = gateway.service.store.games()
+        outcomes = [kept.entry for kept in gateway.service.store.entries(game)][-2:]
+        assert outcomes == [Resolved(1, None, "deadline"), Resolved(1, 1.0)]
 
 
 @pytest.mark.parametrize("explore", ["serve", "shadow"])
@@ -159,11 +163,11 @@ def test_a_caller_who_leaves_while_the_expert_answers(explore: str, stream: bool
 @pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 8}])
 def test_a_caller_who_leaves_before_the_draft_is_there(stream: bool, score: Any) -> None:
     """The draft is cancelled, and there never was a round."""
-    with Running(pair(Reply("41", delay=5.0), EXPERT), score=score) as (gateway, models):
+    with Running(pair(SILENCE, EXPERT), model=PATIENT, score=score) as (gateway, models):
         caller = open_chat(gateway.url, ASK | {"stream": stream})
         wait_for(lambda: len(models.requests) == 1)
         caller.close()
-        wait_for(lambda: models.hang_ups == 1, 2.0)
+        wait_for(lambda: models.hang_ups == 1)
         gateway.idle()
         assert gateway.status()["steps"] == 0
 
@@ -171,11 +175,11 @@ def test_a_caller_who_leaves_before_the_draft_is_there(stream: bool, score: Any)
 @STREAMS
 def test_a_caller_who_leaves_an_answer_that_nobody_grades(stream: bool) -> None:
     """The call of the expert is cancelled: nothing would be learnt from it, and nothing was served."""
-    with Running(pair(DRAFT, Reply("42", delay=5.0))) as (gateway, models):
+    with Running(pair(DRAFT, SILENCE), model=PATIENT) as (gateway, models):
         caller = open_chat(gateway.url, ASK | {"stream": stream, "n": 2})
         wait_for(lambda: len(models.requests) == 1)
         caller.close()
-        wait_for(lambda: models.hang_ups == 1, 2.0)
+        wait_for(lambda: models.hang_ups == 1)
         gateway.idle()
         assert gateway.status()["steps"] == 0
 

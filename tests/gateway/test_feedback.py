@@ -7,9 +7,8 @@ import pytest
 from bpac.testing import Reply
 from tests.gateway.configured import get_json, wait_for
 from tests.gateway.raw import Got, post
-from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
+from tests.gateway.running import ASK, Running, RunningGateway, pair
 
-ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 EXTERNAL = {"loss": "external"}
 
 

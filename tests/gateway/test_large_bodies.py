@@ -11,10 +11,9 @@ import pytest
 
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.raw import CHAT, post
-from tests.gateway.running import MESSAGES, pair
+from tests.gateway.running import ASK, pair
 from tests.gateway.serving import Process
 
-ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 MEGABYTE = 2**20
 SIZE = 50 * MEGABYTE
 PART = b"x" * 65536

@@ -12,10 +12,8 @@ from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.law import KnownPair, Question
 from tests.gateway.raw import post
-from tests.gateway.running import MESSAGES, RunningGateway, pair
+from tests.gateway.running import ASK, RunningGateway, pair
 from tests.gateway.serving import Process
-
-ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 
 
 @pytest.mark.parametrize("damage", ["nothing", "a snapshot that is damaged", "no snapshot"])

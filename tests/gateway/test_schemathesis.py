@@ -11,10 +11,9 @@ from schemathesis import BaseSchema, Case, GenerationMode
 from bpac.gateway.openapi import document
 from bpac.testing import Reply
 from tests.gateway.raw import CHAT, post
-from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
+from tests.gateway.running import ASK, Running, RunningGateway, pair
 
 KEY = {"Authorization": "Bearer one"}
-ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 PAGES = document(["homework"], keys=True)["paths"]
 OPERATIONS = [(path, method) for path, methods in PAGES.items() for method in methods]
 # Only where something is sent can something wrong be sent.

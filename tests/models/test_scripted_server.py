@@ -11,6 +11,8 @@ import pytest
 
 from bpac.answer import Token
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer, in_turn
+from tests.gateway.configured import wait_for
+from tests.gateway.raw import open_chat
 
 
 def post(server: ScriptedServer, timeout: float = 5.0, **body: Any) -> bytes:
@@ -75,9 +77,11 @@ def test_silence_ends_with_the_server_or_the_caller() -> None:
     with ScriptedServer(SILENCE) as server:
         with pytest.raises(TimeoutError):
             post(server, timeout=0.1)
-        while not server.hang_ups:
-            time.sleep(0.01)
-    assert time.monotonic() - started < 5.0
+        wait_for(lambda: server.hang_ups == 1)
+        waiting = open_chat(server.base_url.removesuffix("/v1"), {"messages": []})
+        wait_for(lambda: len(server.requests) == 2)
+    waiting.close()
+    assert time.monotonic() - started < SILENCE.delay
 
 
 def test_the_models_are_listed() -> None:

@@ -1,29 +1,13 @@
 """What every store must do."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from bpac.routing.journal import Resolved
 from bpac.routing.router import Router
-from bpac.stores import MemoryStore, SqliteStore, Store, StoreError
+from bpac.stores import Store, StoreError
 from tests.stores.journals import claim, play
-
-Open = Callable[[], Store]
-
-
-@pytest.fixture(params=["memory", "sqlite", "sqlite, waiting for the disk"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """Each kind of store, empty."""
-    kept: Store
-    if request.param == "memory":
-        kept = MemoryStore()
-    else:
-        kept = SqliteStore(str(tmp_path / "bpac.db"), wait_for_disk="disk" in request.param)
-    yield kept
-    kept.close()
 
 
 def test_what_is_appended_is_read_back_in_order(store: Store) -> None:

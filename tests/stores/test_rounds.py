@@ -2,25 +2,14 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, Resolved
-from bpac.stores import MemoryStore, SqliteStore, Store
+from bpac.stores import SqliteStore, Store
 from bpac.stores.migrations import APPLICATION, MIGRATIONS
 from bpac.stores.rounds import DECIDED, RESOLVED
 from tests.stores.journals import play
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """Each kind of store, empty."""
-    kept: Store = MemoryStore() if request.param == "memory" else SqliteStore(str(tmp_path / "bpac.db"))
-    yield kept
-    kept.close()
 
 
 def told(written: list[Entry]) -> list[tuple[Decision, Resolved | None]]:

@@ -16,7 +16,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal import Labelled
 from bpac.routing.router import Router
 from bpac.stores import SqliteStore, StoreError, StoreInUse, open_store
-from bpac.stores.migrations import MIGRATIONS
+from bpac.stores.migrations import APPLICATION, MIGRATIONS
 from bpac.stores.writing import Checkpoints
 from tests.stores.journals import play
 
@@ -147,7 +147,7 @@ def test_a_write_that_fails_stops_the_store(tmp_path: Path, wait_for_disk: bool)
     ("script", "said"),
     [
         ("CREATE TABLE recipes (name TEXT)", "another program"),
-        (f"PRAGMA application_id = {0x62706163}; PRAGMA user_version = {len(MIGRATIONS) + 1}", "upgrade bpac"),
+        (f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {len(MIGRATIONS) + 1}", "upgrade bpac"),
     ],
 )
 def test_files_that_are_not_ours(tmp_path: Path, script: str, said: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from types import TracebackType
+from weakref import WeakSet
 
 from bpac.errors import MissingExtra
 
@@ -10,6 +11,7 @@ try:
     import aiohttp
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.http import HttpProcessingError, RawResponseMessage
+    from multidict import CIMultiDict
     from yarl import URL
 except ImportError as error:
     raise MissingExtra("aiohttp", "models") from error
@@ -49,8 +51,12 @@ class Endpoint:
         self.session = session
         # Never sent: connectors ask it where to connect to.
         self.request = aiohttp.ClientRequest("POST", URL(url), headers=headers, loop=asyncio.get_running_loop())
-        first = f"POST {self.request.url.raw_path_qs} HTTP/1.1\r\n".encode("ascii")
-        self._head = first + _lines({"Host": self.request.headers["Host"], **headers})
+        sent = CIMultiDict({"Host": self.request.headers["Host"]})
+        if "Authorization" in self.request.headers:  # of an address with a name and a password in it
+            sent["Authorization"] = self.request.headers["Authorization"]
+        sent.update(headers)
+        self._head = f"POST {self.request.url.raw_path_qs} HTTP/1.1\r\n".encode("ascii") + _lines(sent)
+        self.used: WeakSet[ResponseHandler] = WeakSet()
 
     def post(self, body: bytes, timeout: aiohttp.ClientTimeout, headers: Mapping[str, str] | None = None) -> "Exchange":
         """Send a body; the reply is there in an ``async with`` block, and dealt with after it.
@@ -86,28 +92,55 @@ class Exchange:
             raise
 
     async def _begin(self) -> Reply:
+        used = self._endpoint.used
+        while True:
+            protocol = await self._connected()
+            reused = protocol in used
+            # What a server said unasked would be taken for the reply.
+            if not (reused and protocol.should_close):
+                used.add(protocol)
+                try:
+                    return await self._asked(protocol)
+                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                    # Servers close connections that were idle for a while, and the news may cross with a request. It
+                    # was not looked at then: another connection is tried, and once that is a new one, no further.
+                    if not reused:
+                        raise
+            self._drop()
+
+    async def _connected(self) -> ResponseHandler:
         connector = self._endpoint.session.connector
         if connector is None:
             raise aiohttp.ClientConnectionError("the session is closed")
         self._connection = await connector.connect(self._endpoint.request, [], self._timeout)
-        protocol = self._connection.protocol
-        if protocol is None or protocol.transport is None:  # lost while it was handed over
+        if self._connection.protocol is None:  # lost while it was handed over
             raise aiohttp.ServerDisconnectedError
+        return self._connection.protocol
+
+    async def _asked(self, protocol: ResponseHandler) -> Reply:
         protocol.set_response_params(read_until_eof=True, read_timeout=self._timeout.sock_read)
+        if protocol.transport is None:
+            raise aiohttp.ServerDisconnectedError
         protocol.transport.write(self._sent)
         protocol.start_timeout()
         return await _reply(protocol)
 
+    def _drop(self) -> None:
+        """Be done with a connection at once: a server that reads no more would keep it open for ever."""
+        if self._connection is not None:
+            if self._connection.transport is not None:
+                self._connection.transport.abort()
+            self._connection.close()
+            self._connection = None
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._connection is not None:
-            # What was not read to its end is closed by either: nobody would know where the next reply begins.
-            if error is None:
-                self._connection.release()
-            else:
-                self._connection.close()
-            self._connection = None
+        if error is not None:
+            self._drop()
+        elif self._connection is not None:
+            # One that was not read to its end is closed by this: nobody would know where the next reply begins.
+            self._connection.release()
         await self._total.__aexit__(kind, error, trace)
 
 
