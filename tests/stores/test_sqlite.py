@@ -168,7 +168,7 @@ def test_no_database_at_all(tmp_path: Path) -> None:
         SqliteStore(str(tmp_path / "text.db"))
     with pytest.raises(StoreError, match="give the store another place"):
         SqliteStore(str(tmp_path / "missing" / "bpac.db"))
-    with pytest.raises(StoreError, match="cannot be"):
+    with pytest.raises(StoreError, match="does not exist"):
         open_store(f"sqlite:///{tmp_path / 'nothing.db'}", read_only=True)
 
 

@@ -9,7 +9,7 @@ from bpac.gateway.failures import Failure, failure_of
 from bpac.gateway.games import Caller
 from bpac.gateway.keys import Keys
 from bpac.gateway.pages import pages
-from bpac.gateway.requests import BadRequest, ChatRequest
+from bpac.gateway.requests import BadRequest, ChatRequest, stopping
 from bpac.gateway.served import Served
 from bpac.gateway.service import Service
 from bpac.gateway.watching import Receive, Watches
@@ -75,10 +75,14 @@ class Gateway:
             started = True
             await _serve(send, served)
         except asyncio.CancelledError:
-            # The caller has left: that is the end of the request, not of the task.
-            if not watch.left or work is None:
+            # The caller has left: that is the end of the request, not of the task. Or the gateway stops, and will not
+            # wait any longer: whoever has not been answered hears of it.
+            if watch.left and work is not None:
+                work.uncancel()
+            elif started:
                 raise
-            work.uncancel()
+            else:
+                await _fail(send, failure_of(stopping()))
         except Exception as error:  # every error has its reply
             if started:
                 raise

@@ -13,6 +13,7 @@ from bpac.gateway.grading import Grader, graded
 from bpac.gateway.keeper import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED, Keeper
 from bpac.gateway.pieces import Transcript, sent
 from bpac.gateway.requests import ChatRequest
+from bpac.gateway.savings import Savings
 from bpac.gateway.stages import Stages
 from bpac.gateway.upstream import Upstream
 from bpac.routing.decision import Decision
@@ -54,11 +55,13 @@ class Auditor:
     expert: the model.
     grader: tells the loss; none if that comes from outside.
     stages: of its route.
+    deadline: seconds after which a stream that does not end is given up.
     """
 
     expert: Upstream
     grader: Grader | None
     stages: Stages
+    deadline: float
 
     async def audit(self, round_: Round, drafted: Drafted) -> None:
         """Fetch the expert's answer and grade the draft by it; however this ends, the round is accounted for."""
@@ -80,11 +83,12 @@ class Auditor:
             note["judge_tokens"] = grade.tokens
         keeper.resolve(decision, grade.loss, note)
 
-    async def answer(self, request: ChatRequest, channel: Channel) -> None:
+    async def answer(self, request: ChatRequest, channel: Channel, savings: Savings) -> None:
         """Fetch the expert's answer for a caller whose draft has no score; nobody grades it."""
         try:
             with self.stages("expert"):
-                await self._fetched(request, channel, stream=request.stream)
+                expert = await self._fetched(request, channel, stream=request.stream)
+            savings.answered(expert.completion_tokens)
         except asyncio.CancelledError:
             channel.end(Unavailable("the caller has left"))
             raise
@@ -95,6 +99,13 @@ class Auditor:
 
     async def _answered(self, round_: Round) -> Answer | None:
         """The expert's answer, which also goes to the caller; none if there is none, and the round is given up."""
+        try:
+            return await self._passed_on(round_)
+        finally:
+            if not round_.channel.ended:  # the store failed, say
+                round_.channel.end(Unavailable("the expert's answer is lost"))
+
+    async def _passed_on(self, round_: Round) -> Answer | None:
         keeper, channel = round_.keeper, round_.channel
         try:
             # Not even the expert may know of a round that a crash would forget.
@@ -104,7 +115,10 @@ class Auditor:
             with self.stages("expert"):
                 expert = await self._fetched(round_.request, channel, stream=stream)
         except ModelError as error:
-            keeper.forfeit(round_.decision, EXPERT_FAILED, draft_served=round_.draft_instead and not channel.begun)
+            instead = round_.draft_instead and not channel.begun
+            recorded = keeper.forfeit(round_.decision, EXPERT_FAILED, draft_served=instead)
+            # A round that was given up before, by its deadline say, cannot be told of it: then there is no draft.
+            channel.draft_instead = instead and recorded
             channel.end(error)
         except asyncio.CancelledError:
             channel.end(Unavailable("the gateway stops"))
@@ -112,6 +126,7 @@ class Auditor:
         except Exception as error:  # whatever it is, the caller must not wait for ever
             log.error("audit failed", extra={"decision": keeper.id_of(round_.decision.step)}, exc_info=error)
             channel.end(error)
+            keeper.forfeit(round_.decision, EXPERT_FAILED)
         else:
             channel.end()
             return expert
@@ -124,7 +139,7 @@ class Auditor:
             return completion.answer
         transcript = Transcript()
         try:
-            async for events in self.expert.stream(request.expert_body(stream=True)):
+            async for events in self.expert.stream(request.expert_body(stream=True), within=self.deadline):
                 transcript.add(events)
                 if shown := events if request.include_usage else [one for one in events if not one.only_counts]:
                     channel.put(sent(shown))

@@ -16,6 +16,9 @@ class Channel:
         self._parts: deque[Any] = deque()
         self._reader: asyncio.Future[None] | None = None
         self.begun = False
+        self.ended = False
+        # Whether the draft may be served in the place of an answer that failed: that it is has been recorded.
+        self.draft_instead = False
 
     def put(self, part: Any) -> None:
         """Add a part."""
@@ -24,6 +27,7 @@ class Channel:
 
     def end(self, error: Exception | None = None) -> None:
         """Say that no more parts come, and what went wrong if something did."""
+        self.ended = True
         self._add(error)
 
     async def get(self) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bpac.dashboard.history import History
-from bpac.errors import AlreadyResolved, InputError, ObservationError
+from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.folding import folded, tokens_of
 from bpac.gateway.route_settings import RouteSettings
 from bpac.gateway.savings import Prices, Savings
@@ -112,6 +112,9 @@ class Keeper:
 
     def feedback(self, step: int, loss: float) -> None:
         """Take in a loss from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        if self.route.loss["name"] != "external":
+            # Whoever asks would otherwise mark the answers.
+            raise NotAudited("the drafts of this route are graded by the gateway: no loss is taken from outside")
         decision = self.store.decision(self.game, step)
         if decision is None:
             raise ObservationError(f"step {step} was never decided")
@@ -140,16 +143,18 @@ class Keeper:
         """Whether the outcome of a round is still to come."""
         return decision.step in self._open
 
-    def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> None:
-        """Give up on the outcome of a round, unless that has been done."""
+    def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> bool:
+        """Give up on the outcome of a round; false if that was done before, so that nothing more is recorded of it."""
         self._open.pop(decision.step, None)
         noted = self._remembered.pop(decision.step, {}) | {"propensity": decision.propensity}
         self._note = {"at": round(time.time(), 3), **noted}
         try:
             self.router.forfeit(decision, cause, draft_served=draft_served)
         except AlreadyResolved:
-            return
+            self._note = {}
+            return False
         self._snapshot_if_due()
+        return True
 
     def sweep(self, now: float) -> None:
         """Give up on the rounds whose time has run out."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from bpac.betting.numbers import positive, whole
 from bpac.errors import SettingsError
@@ -12,7 +13,7 @@ from bpac.gateway.tables import Section
 from bpac.models.fields import secret
 
 # What HTTP allows in the name of a header, and those that say where a request begins and ends.
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OURS = {"connection", "content-length", "expect", "transfer-encoding", "upgrade"}
 
 
@@ -41,13 +42,10 @@ class ModelSettings:
     @classmethod
     def read(cls, name: str, table: Section) -> "ModelSettings":
         """The settings in a table ``[models.NAME]``."""
-        base_url = table.take("base_url", str)
-        if not base_url.startswith(("http://", "https://")):
-            raise SettingsError(f"{table.at('base_url')} must start with http:// or https://, got {base_url!r}")
         model = cls(
             name=name,
-            base_url=base_url.rstrip("/"),
-            model=table.take("model", str),
+            base_url=_address(table),
+            model=table.filled("model"),
             api_key=table.secret("api_key"),
             headers=_headers(table),
             timeout=positive(table.take("timeout", float, 600.0), table.at("timeout")),
@@ -60,11 +58,25 @@ class ModelSettings:
         return model
 
 
+def _address(table: Section) -> str:
+    base_url = table.take("base_url", str)
+    if not base_url.startswith(("http://", "https://")):
+        raise SettingsError(f"{table.at('base_url')} must start with http:// or https://, got {base_url!r}")
+    try:
+        parts = urlsplit(base_url)
+        if parts.hostname and parts.port != 0:
+            return base_url.rstrip("/")
+        reason = "it names no server"
+    except ValueError as error:
+        reason = str(error)
+    raise SettingsError(f"{table.at('base_url')} is no address ({reason}), got {base_url!r}")
+
+
 def _headers(table: Section) -> dict[str, str]:
     headers = {}
     for name, text in table.texts("headers").items():
         place = table.at(f"headers.{name}")
-        if not _NAME.fullmatch(name) or name.lower() in _OURS:
+        if not HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
             raise SettingsError(f"{place} is no header that can be added: choose another name")
         headers[name] = secret(text, place)
     return headers

@@ -1,6 +1,7 @@
 """Drafts that are scored by their beginning, and flow on from there."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any
 
@@ -12,9 +13,11 @@ from bpac.gateway.completions import without_logprobs
 from bpac.gateway.failures import error_event
 from bpac.gateway.pieces import Event, Transcript, sent
 from bpac.gateway.requests import ChatRequest
+from bpac.gateway.route_settings import RouteSettings
 from bpac.gateway.savings import Savings
 from bpac.gateway.upstream import Upstream
-from bpac.scores import Needs
+
+log = logging.getLogger("bpac.gateway")
 
 Spawn = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
 
@@ -26,19 +29,22 @@ class Beginning:
     ----------
     upstream: the draft's model.
     request: what the caller asked for.
-    needs: what its score needs.
+    settings: of the route.
     spawn: starts the task.
     savings: told how many tokens it came to, which is known only after the decision is journalled.
     """
 
-    def __init__(self, upstream: Upstream, request: ChatRequest, needs: Needs, spawn: Spawn, savings: Savings) -> None:
+    def __init__(
+        self, upstream: Upstream, request: ChatRequest, settings: RouteSettings, spawn: Spawn, savings: Savings
+    ) -> None:
         self._savings = savings
+        self._deadline = settings.deadline
         self._upstream = upstream
         self._request = request
         self._channel = Channel()
         self._seen: list[Event] = []
         self._ended = False
-        self._task = spawn(self._fetch(request.draft_body(needs, stream=True)))
+        self._task = spawn(self._fetch(request.draft_body(settings.score.needs, stream=True)))
 
     async def answer(self, count: int) -> Answer:
         """The draft up to so many tokens, or all of it if it is shorter; a ``ModelError`` if it fails before."""
@@ -89,7 +95,7 @@ class Beginning:
         transcript = Transcript()
         answer: Answer | None = None
         try:
-            async for events in self._upstream.stream(body):
+            async for events in self._upstream.stream(body, within=self._deadline):
                 transcript.add(events)
                 self._channel.put(events)
             answer = transcript.answer()
@@ -101,6 +107,9 @@ class Beginning:
         except asyncio.CancelledError:
             self._channel.end(Unavailable("the draft was given up"))
             raise
+        except Exception as error:  # whatever it is, the caller must not wait for ever
+            log.error("draft failed", exc_info=error)
+            self._channel.end(Unavailable(f"{self._upstream} sent what cannot be read"))
         finally:
             # Also of a draft that was cut off: what there is of it was paid for.
             self._savings.drafted(answer.completion_tokens if answer else len(transcript.tokens or ()))

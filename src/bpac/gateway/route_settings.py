@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from bpac.betting.numbers import one_of, positive, whole
 from bpac.errors import SettingsError
-from bpac.gateway.model_settings import ModelSettings
+from bpac.gateway.model_settings import HEADER_NAME, ModelSettings
 from bpac.gateway.tables import Section, at, named
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, named_score
@@ -119,12 +119,16 @@ class RouteSettings:
             max_owed=whole(table.take("max_owed", int, 4096), table.at("max_owed"), 1),
         )
         kind, _, field_name = (route.segment_by or "").partition(":")
-        by_name = bool(field_name) and kind in SEGMENTS_BY_NAME
+        by_name = kind in SEGMENTS_BY_NAME and bool(
+            HEADER_NAME.fullmatch(field_name) if kind == "header" else field_name
+        )
         if route.segment_by is not None and route.segment_by not in SEGMENTS_BY and not by_name:
             raise SettingsError(
                 f"{table.at('segment_by')} must be header:NAME, metadata:FIELD, api_key, user or model, "
                 f"got {route.segment_by!r}"
             )
+        if route.policy == "oracle":
+            raise SettingsError(f"{table.at('policy')}: the oracle needs to know all losses, and is for replays only")
         table.end()
         at(table.path, route.new_router)
         return route

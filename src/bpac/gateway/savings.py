@@ -12,7 +12,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry
 
 # What came too late for the note of its own entry.
-LATE_DRAFTS, LATE_JUDGES = "late_draft_tokens", "late_judge_tokens"
+LATE_DRAFTS, LATE_EXPERTS, LATE_JUDGES = "late_draft_tokens", "late_expert_tokens", "late_judge_tokens"
 # Each of the two bounds fails at some time with at most this probability.
 ALPHA = 0.05
 
@@ -70,12 +70,13 @@ class Savings:
         self.late = {}
         self.draft_tokens += note.get("draft_tokens", 0) + note.get(LATE_DRAFTS, 0)
         self.judge_tokens += note.get("judge_tokens", 0) + note.get(LATE_JUDGES, 0)
+        self.expert_tokens += note.get(LATE_EXPERTS, 0)
         if isinstance(entry, Decision):
             self.unseen.flip(entry.propensity, looks=entry.call_expert)
             return
         generated = note.get("expert_tokens", 0)
         # Without a count the value stays unknown: nothing from below, the most there can be from above.
-        if generated:
+        if generated > 0:
             self.expert_tokens += generated
             self.unseen.see(note["propensity"], generated)
 
@@ -87,6 +88,10 @@ class Savings:
         """A judge's mark came too late to be an outcome; it was paid for all the same."""
         self._came_late(LATE_JUDGES, tokens)
 
+    def answered(self, tokens: int) -> None:
+        """An expert's answer, to a caller whose draft had no score, came to its end after its decision."""
+        self._came_late(LATE_EXPERTS, tokens)
+
     def report(self, prices: Prices | None = None) -> dict[str, Any]:
         """What was saved, as JSON values.
 
@@ -97,12 +102,13 @@ class Savings:
         spared = (self.unseen.estimate, self.unseen.at_least(ALPHA), self.unseen.at_most(ALPHA))
         drafts = self.draft_tokens + self.late.get(LATE_DRAFTS, 0)
         judges = self.judge_tokens + self.late.get(LATE_JUDGES, 0)
+        experts = self.expert_tokens + self.late.get(LATE_EXPERTS, 0)
         assumed = self.unseen.ceiling
         report = {
             "draft_tokens": drafts,
-            "expert_tokens": self.expert_tokens,
+            "expert_tokens": experts,
             "judge_tokens": judges,
-            "always_tokens": self.expert_tokens + spared[0],
+            "always_tokens": experts + spared[0],
             **_named("tokens_saved", [value - drafts - judges for value in spared]),
             "longest_answer_assumed": assumed if math.isfinite(assumed) else None,
             "confidence": 1.0 - ALPHA,

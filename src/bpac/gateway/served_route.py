@@ -75,7 +75,7 @@ class ServedRoute:
         try:
             return self._expert_served(request, keeper, decision, await channel.get(), channel)
         except ModelError:
-            if self.settings.on_expert_failure == "error":
+            if not channel.draft_instead:
                 raise
             return await self._draft_instead(request, keeper, decision, draft)
 
@@ -153,7 +153,7 @@ class ServedRoute:
         requests which both models refuse are no rounds: sent in masses, they would look like harmless traffic.
         """
         channel = Channel()
-        task = self.spawn(self.auditor.answer(request, channel))
+        task = self.spawn(self.auditor.answer(request, channel, keeper.savings))
         note = {"draft_tokens": draft.answer.completion_tokens if draft else 0, "unscored": reason}
         try:
             first = await channel.get()
@@ -177,7 +177,7 @@ class ServedRoute:
 
     async def _answer_from_beginning(self, request: ChatRequest, keeper: Keeper, count: int) -> Served:
         """Score the first tokens of the draft, and let it flow on from there if it is accepted."""
-        draft = Beginning(self.draft, request, self.settings.score.needs, self.spawn, keeper.savings)
+        draft = Beginning(self.draft, request, self.settings, self.spawn, keeper.savings)
         audited = False
         try:
             try:
@@ -200,7 +200,7 @@ class ServedRoute:
             try:
                 return self._expert_served(request, keeper, decision, await channel.get(), channel)
             except ModelError:
-                if self.settings.on_expert_failure == "error":
+                if not channel.draft_instead:
                     raise
                 await keeper.store.durable()
                 served = self._beginning_served(keeper, decision, draft, audited)

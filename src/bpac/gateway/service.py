@@ -4,16 +4,17 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
-from bpac.errors import AlreadyResolved, BpacError, InputError, NotAudited, ObservationError
+from bpac.errors import AlreadyResolved, BpacError, InputError, NotAudited, ObservationError, StoreError
 from bpac.gateway.audits import Auditor
 from bpac.gateway.config import Config
 from bpac.gateway.games import Caller, Games
 from bpac.gateway.grading import grader_of
 from bpac.gateway.keeper import Keeper, read_id
 from bpac.gateway.metrics import Metrics, exposition
-from bpac.gateway.requests import BadRequest, ChatRequest
+from bpac.gateway.requests import BadRequest, ChatRequest, stopping
 from bpac.gateway.served import Served
 from bpac.gateway.served_route import ServedRoute
 from bpac.gateway.stages import Stages
@@ -63,15 +64,22 @@ class Service:
         """Fold the journals and open what is needed to answer."""
         started = time.perf_counter()
         self._session = new_session()
+        try:
+            self._open_routes()
+            await self.store.durable()
+        except BaseException:
+            await self._session.close()
+            raise
+        self._sweeper = asyncio.create_task(self._sweep())
+        log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
+
+    def _open_routes(self) -> None:
         upstreams = {name: Upstream(model, self._session, self.traces) for name, model in self.config.models.items()}
         for name, settings in self.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
-            auditor = Auditor(upstreams[settings.expert.name], self._graders[name], stages)
+            auditor = Auditor(upstreams[settings.expert.name], self._graders[name], stages, settings.deadline)
             route = ServedRoute(settings, upstreams[settings.draft.name], auditor, stages, self._spawn)
             self._routes[name] = (route, Games(self.store, settings, self.config.snapshot_every))
-        await self.store.durable()
-        self._sweeper = asyncio.create_task(self._sweep())
-        log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
 
     async def stop(self) -> None:
         """Let what is under way come to its end, as long as the configuration allows, and close everything."""
@@ -92,6 +100,8 @@ class Service:
                 for keeper in games:
                     keeper.snapshot()
         await self._session.close()
+        with suppress(StoreError):  # said already, to all who asked since
+            await self.store.durable()
         await asyncio.to_thread(self.store.close)
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
@@ -103,7 +113,7 @@ class Service:
             raise self.store.failure
         # Before anything is decided: who is turned away here is turned away whatever the coin would have said.
         if self._stopping:
-            raise BadRequest("the gateway is shutting down", 503, code="shutting_down", retry_after=1)
+            raise stopping()
         if self.busy >= self.config.max_in_flight:
             self.metrics.count("bpac_turned_away_total", route=route.settings.name)
             raise BadRequest("too many requests under way", 429, code="overloaded", retry_after=1)

@@ -54,6 +54,13 @@ class Section:
         kept: T = value
         return kept
 
+    def filled(self, key: str) -> str:
+        """A text that is not empty."""
+        value = self.take(key, str)
+        if not value.strip():
+            raise SettingsError(f"{self.at(key)} must not be empty")
+        return value
+
     def texts(self, key: str) -> dict[str, str]:
         """A table of texts; empty if it is not there."""
         table = self.take(key, dict, {})

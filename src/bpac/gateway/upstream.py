@@ -1,5 +1,6 @@
 """Upstreams: the model servers behind the gateway, asked in the caller's own words."""
 
+import time
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from typing import Any, NoReturn
@@ -12,7 +13,7 @@ from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.pieces import Event, Reader, read_events
 from bpac.gateway.tracing import NoTraces, Traces
-from bpac.models.connections import read_out
+from bpac.models.connections import read_out, read_whole
 from bpac.models.endpoint import Endpoint, Reply
 from bpac.models.fields import merged
 from bpac.models.retrying import LATER, Failed, Patience, begun, carried_on, requested_wait
@@ -29,8 +30,8 @@ HEADERS = {
     "Accept-Encoding": "gzip, deflate",
     "User-Agent": f"bpac/{__version__}",
 }
-# Longer than any error a server writes in earnest.
-LONGEST_ERROR = 2**20
+# Longer than anything a server writes in earnest.
+LONGEST_ERROR, LONGEST_ANSWER = 2**20, 2**26
 
 
 class PassedOn(Refused):
@@ -88,10 +89,16 @@ class Upstream:
         completion: Completion = await self._tried(partial(self._ask, self._request(body), numbers_only))
         return completion
 
-    def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[list[Event], None]:
-        """The pieces of an answer, as many at a time as come at once; ``PassedOn`` or ``Unavailable`` if none come."""
-        request = self._request(body)
-        return carried_on(lambda: self._tried(lambda: begun(self._events(request))), str(self))
+    def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[Event], None]:
+        """The pieces of an answer, as many at a time as come at once; ``PassedOn`` or ``Unavailable`` if none come.
+
+        Parameters
+        ----------
+        body: what is asked.
+        within: seconds after which a stream that has not ended is given up, though its server is not silent.
+        """
+        request, end = self._request(body), time.monotonic() + within
+        return carried_on(lambda: self._tried(lambda: begun(self._events(request, end))), str(self))
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
         ours = {**self.settings.body, "model": self.settings.model}
@@ -111,24 +118,26 @@ class Upstream:
             async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as reply:
                 if reply.status >= 300:
                     await self._refused(reply)
-                data = await reply.content.read()
+                data = await read_whole(reply.content, LONGEST_ANSWER)
             return read_completion(data, numbers_only=numbers_only)
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError, ValueError, RecursionError) as error:
             raise Failed(_described(error)) from error
 
-    async def _events(self, request: bytes) -> AsyncGenerator[list[Event], None]:
+    async def _events(self, request: bytes, end: float) -> AsyncGenerator[list[Event], None]:
         reader, seen = Reader(), list[Event]()
         try:
             async with self._endpoint.post(request, self._piece_timeout, self._traces.carried()) as reply:
                 if reply.status >= 300:
                     await self._refused(reply)
                 async for data in reply.content.iter_any():
+                    if time.monotonic() > end:
+                        raise Unavailable(f"{self} does not end its stream")
                     texts = reader.feed(data)
-                    end = next((at for at, text in enumerate(texts) if text.strip() == b"[DONE]"), None)
-                    if events := read_events(texts[:end]):
+                    last = next((at for at, text in enumerate(texts) if text.strip() == b"[DONE]"), None)
+                    if events := read_events(texts[:last]):
                         seen += events
                         yield events
-                    if end is not None:
+                    if last is not None:
                         await read_out(reply.content)
                         return
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError) as error:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
-from bpac.errors import MissingExtra
+from bpac.errors import AnswerError, MissingExtra
 
 try:
     import aiohttp
@@ -29,3 +29,17 @@ async def read_out(content: aiohttp.StreamReader) -> None:
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(CLOSING):
             await content.read()
+
+
+async def read_whole(content: aiohttp.StreamReader, most: int) -> bytes:
+    """All of a body, or ``AnswerError`` if it is longer than allowed: little can unfold to much."""
+    data = await content.readany()
+    if content.at_eof() and len(data) <= most:
+        return data
+    parts, size = [data], len(data)
+    while size <= most and (data := await content.readany()):
+        parts.append(data)
+        size += len(data)
+    if size > most:
+        raise AnswerError(f"the answer is longer than {most} bytes")
+    return b"".join(parts)

@@ -75,6 +75,8 @@ class SqliteStore:
         store._owned = Ownership(store.path)
         store._closed = StoreError(f"{store.path} was opened to be read only")
         store._checkpoints = store._writer = None
+        if not os.path.exists(store.path):
+            raise StoreError(f"{store.path} does not exist: no gateway has used it yet, or not from this directory")
         with ExitStack() as opened:
             try:
                 store._reading = opened.enter_context(
