@@ -58,6 +58,16 @@ def test_a_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "secret" not in route.terms(route.new_router())
 
 
+def test_who_only_looks_needs_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store can be looked into where the keys are not known; to serve, they must be."""
+    monkeypatch.delenv("BPAC_KEY", raising=False)
+    monkeypatch.delenv("THINKING_KEY", raising=False)
+    (tmp_path / "gateway.toml").write_text(EXAMPLE)
+    assert load_config(tmp_path / "gateway.toml", secrets=False).store == "sqlite:///bpac.db"
+    with pytest.raises(SettingsError, match="that environment variable is not set"):
+        load_config(tmp_path / "gateway.toml")
+
+
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [

@@ -90,17 +90,33 @@ class Config:
         return config
 
 
-def load_config(path: str | Path) -> Config:
-    """The configuration in a file, or an error that names the file and the path of the mistake."""
+def load_config(path: str | Path, *, secrets: bool = True) -> Config:
+    """The configuration in a file, or an error that names the file and the path of the mistake.
+
+    Parameters
+    ----------
+    path: the file.
+    secrets: whether keys are needed; who only looks into the store need not have them in the environment.
+    """
     try:
         with Path(path).open("rb") as file:
-            return Config.read(tomllib.load(file))
+            values = tomllib.load(file)
+        return Config.read(values if secrets else _without_secrets(values))
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: not TOML: {error}") from error
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
+
+
+def _without_secrets(values: Any) -> Any:
+    """The same, with other keys in the place of those that stand in the environment."""
+    if isinstance(values, dict):
+        return {name: _without_secrets(value) for name, value in values.items()}
+    if isinstance(values, list):
+        return [_without_secrets(value) for value in values]
+    return "unknown" if isinstance(values, str) and values.startswith("env:") else values
 
 
 def _listen(table: Section) -> tuple[str, int]:
