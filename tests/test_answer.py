@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bpac.answer import Answer, Token, split_reasoning
+from bpac.answer import MOST_TOKENS, Answer, Token, split_reasoning
 from bpac.errors import AnswerError
 
 
@@ -80,11 +80,48 @@ def test_no_log_probabilities(logprobs: object) -> None:
         completion({"content": "a", "tool_calls": [42]}), completion({"content": "a"}, finish_reason=1),
         completion({"content": "a"}, logprobs={"content": [{"token": "a", "logprob": "high"}]}),
         completion({"content": "a"}, logprobs={"content": [{"logprob": -1.0}]}),
-        completion({"content": "a"}) | {"usage": {"completion_tokens": math.inf}},
-        completion({"content": "a"}) | {"usage": {"prompt_tokens": "many"}},
+        completion({"content": "a"}, logprobs={"content": [{"token": "a", "logprob": 10**400}]}),
     ],
 )  # fmt: skip
 def test_what_is_no_completion_is_an_error(body: object) -> None:
     """Whatever a server sends, there is an answer or an ``AnswerError``, and nothing else."""
     with pytest.raises(AnswerError, match="not a chat completion"):
         Answer.from_openai(body)
+
+
+@pytest.mark.parametrize(
+    "count",
+    [-1, -0.5, 12.5, MOST_TOKENS + 1, 2**64, -(2**64), 1e30, math.inf, -math.inf, math.nan, True, False, "7", "many",
+     "", None, [7], {}],
+)  # fmt: skip
+def test_a_count_that_is_none_was_not_said(count: object) -> None:
+    """The tokens listed are counted instead; an odd count never costs the answer."""
+    usage = {"usage": {"completion_tokens": count, "prompt_tokens": count}}
+    answer = Answer.from_openai(completion({"content": "a"}) | usage)
+    assert (answer.text, answer.completion_tokens, answer.prompt_tokens) == ("a", 0, None)
+    listed = completion({"content": "a"}, logprobs={"content": 2 * [{"token": "a", "logprob": -1.0}]}) | usage
+    assert Answer.from_openai(listed).completion_tokens == 2
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, 0), (12, 12), (12.0, 12), (MOST_TOKENS, MOST_TOKENS), (1e9, 10**9)])
+def test_a_count_is_a_whole_number(count: float, said: int) -> None:
+    """However it is written."""
+    usage = {"completion_tokens": count, "prompt_tokens": count}
+    answer = Answer.from_openai(completion({"content": "a"}) | {"usage": usage})
+    assert (answer.completion_tokens, answer.prompt_tokens) == (said, said)
+    assert type(answer.completion_tokens) is type(answer.prompt_tokens) is int
+
+
+@pytest.mark.parametrize("usage", [None, {}, [], [1], 7, "none", True])
+def test_counts_may_be_missing(usage: object) -> None:
+    """Whatever stands in their place."""
+    assert Answer.from_openai(completion({"content": "a"}) | {"usage": usage}) == Answer("a")
+
+
+def test_halves_of_letters_are_put_together() -> None:
+    """Half a letter could neither be journalled nor shown to a judge; one that is alone is replaced."""
+    listed = [{"token": "\ud83d", "logprob": -1.0, "top_logprobs": [{"token": "\ude00", "logprob": -1.0}]}]
+    body = completion({"content": "\ud83d\ude00 é \ud83d", "reasoning": "\ude00"}, logprobs={"content": listed})
+    answer = Answer.from_openai(body)
+    assert (answer.text, answer.reasoning) == ("😀 é \ufffd", "\ufffd")
+    assert answer.tokens == (Token("\ufffd", -1.0, (-1.0,), ("\ufffd",)),)

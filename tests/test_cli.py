@@ -161,6 +161,10 @@ def test_validate_tells_wrong_from_right(capsys: pytest.CaptureFixture[str]) -> 
         (["--assume", "any", "--memory", "latched"], 'take "revocable"'),
         (["--delay", "sometimes"], "delay 'sometimes' is none of"),
         (["--runs", "0"], "runs must be at least 1"),
+        (["--seed", "-1"], "seed must be at least 0"),
+        (["--delay", "independent:"], "delay 'independent:' is none of"),
+        (["--figure", "x.foo"], "x.foo: a figure ends in .png or .svg"),
+        (["--figure", "picture"], "picture: a figure ends in .png or .svg"),
         (["--score", "mood"], "has no column mood"),
         (["--exploration", "often"], "exploration 'often' is not known; give two-stage"),
         (["--exploration", "constant:x"], "exploration 'constant:x' cannot be used"),
@@ -204,6 +208,89 @@ def test_an_unknown_result_is_refused(capsys: pytest.CaptureFixture[str], tmp_pa
     """``reproduce`` lists what it knows."""
     assert main(["reproduce", "cold-fusion", "--out", str(tmp_path)]) == 2
     assert "stall" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--trace", "--figure", "--html"])
+def test_the_table_is_not_overwritten(
+    capsys: pytest.CaptureFixture[str], table: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """An output in the place of the input, or of another output, is refused before anything is written."""
+    before = table.read_bytes()
+    monkeypatch.chdir(table.parent)
+    assert main(["replay", str(table), option, table.name]) == 2
+    assert capsys.readouterr().err == f"bpac: {option} {table.name} would overwrite what is read: give another place\n"
+    assert table.read_bytes() == before
+    assert main(["replay", str(table), "--trace", "x.svg", "--figure", "./x.svg"]) == 2
+    assert "--trace and --figure name the same file, x.svg" in capsys.readouterr().err
+    assert [path.name for path in table.parent.iterdir()] == [table.name]
+
+
+def test_outputs_appear_whole_in_directories_that_are_made(table: Path, tmp_path: Path) -> None:
+    """Missing directories are made, nothing unfinished is left, and what is no ordinary file stays what it is."""
+    (tmp_path / "old.csv").write_text("old", encoding="utf-8")
+    (tmp_path / "old.csv").chmod(0o600)
+    (tmp_path / "link.csv").symlink_to("old.csv")
+    for path in (tmp_path / "new" / "deep" / "trace.csv", tmp_path / "link.csv", Path("/dev/null")):
+        assert main(["replay", str(table), "--runs", "1", "--trace", str(path)]) == 0
+    assert [path.name for path in (tmp_path / "new" / "deep").iterdir()] == ["trace.csv"]
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "old.csv").read_text(encoding="utf-8").startswith("step,")
+    assert (tmp_path / "old.csv").stat().st_mode & 0o777 == 0o600
+    assert Path("/dev/null").is_char_device()
+
+
+def test_reproduce_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One object says where the page and the files are, and what the page's tables say."""
+    report = run_json(capsys, "reproduce", "stall", "--out", str(tmp_path))
+    assert (report["out"], report["report"]) == (str(tmp_path), str(tmp_path / "report.html"))
+    assert {Path(file).name for file in report["files"]} == {"stall.csv", "stall.png", "stall.svg", "report.html"}
+    (stall,) = report["results"]
+    assert (stall["name"], len(stall["header"])) == ("stall", len(stall["rows"][0]))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reproduce", "stall", "--workers", "0"], "workers must be at least 1, or -1 for one a core; got 0"),
+        (["reproduce", "stall", "--workers", "-5"], "got -5"),
+        (["validate", "--seed", "-1"], "seed must be at least 0, got -1"),
+        (["validate", "--delay", "losses:"], "delay 'losses:' is none of"),
+    ],
+)
+def test_bad_numbers_are_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], said: str
+) -> None:
+    """No traceback, exit code 2, and nothing is written."""
+    out = ["--out", str(tmp_path / "out")] if words[0] == "reproduce" else []
+    assert main([*words, *out]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("bpac: ")
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_reproduce_leaves_its_tables_alone(capsys: pytest.CaptureFixture[str], table: Path) -> None:
+    """A table that stands where a result would is not overwritten."""
+    stall = table.rename(table.with_name("gap-0.05.csv"))
+    before = stall.read_bytes()
+    assert main(["reproduce", "--tables", str(stall), "--runs", "1", "--out", str(stall.parent)]) == 2
+    assert "gap-0.05.csv would overwrite what is read" in capsys.readouterr().err
+    assert stall.read_bytes() == before
+    assert [path.name for path in stall.parent.iterdir()] == [stall.name]
+
+
+def test_baselines_promise_nothing(capsys: pytest.CaptureFixture[str], table: Path) -> None:
+    """What is printed of a policy without a promise does not speak of one."""
+    short = ["--streams", "2", "--steps", "20"]
+    for policy in ("naive", "never", "always", "oracle"):
+        assert main(["validate", "--policy", policy, *short]) == 0
+        assert main(["replay", str(table), "--policy", policy, "--runs", "1"]) == 0
+        out = capsys.readouterr().out
+        assert out.count("this policy promises nothing") == 2
+        assert "promised" not in out
+    assert main(["validate", *short]) == 0
+    assert "promised: at most 10.00%" in capsys.readouterr().out
 
 
 def test_a_file_that_cannot_be_written_exits_with_1(capsys: pytest.CaptureFixture[str], table: Path) -> None:

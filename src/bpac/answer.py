@@ -8,10 +8,14 @@ from typing import Any
 
 from bpac.errors import AnswerError
 
+# No answer comes near it: a server that says more is mistaken, and one such number would spoil every sum.
+MOST_TOKENS = 10**9
+
 # Thinking that a server left in the text. A missing end means that the model ran out of tokens while it
 # thought, a missing beginning that the chat template wrote it into the prompt.
 _THOUGHT = re.compile(r"\A\s*(?:<think>)?(?P<thought>.*?)</think>\s*", re.DOTALL)
 _UNFINISHED = re.compile(r"\A\s*<think>(?P<thought>.*)\Z", re.DOTALL)
+_HALF_LETTERS = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +71,39 @@ class Answer:
             message: Mapping[str, Any] = choice["message"]
             reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
             thought, text = split_reasoning(_text(message.get("content")))
-            usage: Mapping[str, Any] = body.get("usage") or {}  # type: ignore[attr-defined]
+            usage = body.get("usage")  # type: ignore[attr-defined]
+            counts: Mapping[str, Any] = usage if isinstance(usage, Mapping) else {}
             tokens = _tokens(choice.get("logprobs"))
             return cls(
                 text=text,
                 reasoning=reasoning or thought,
                 tokens=tokens,
-                completion_tokens=int(usage.get("completion_tokens") or (len(tokens) if tokens else 0)),
-                prompt_tokens=None if usage.get("prompt_tokens") is None else int(usage["prompt_tokens"]),
+                completion_tokens=token_count(counts.get("completion_tokens")) or len(tokens or ()),
+                prompt_tokens=token_count(counts.get("prompt_tokens")),
                 finish_reason=_text(choice.get("finish_reason")) or "stop",
                 tool_calls=tuple(dict(call) for call in message.get("tool_calls") or ()),
             )
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-            shown = str(body)[:200]
-            raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {shown}") from error
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+            raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {excerpt(body)}") from error
+
+
+def excerpt(value: object) -> str:
+    """What a server sent, as far as it fits in a line."""
+    try:
+        return str(value)[:200]
+    except RecursionError:
+        return "lists in lists in lists"
+
+
+def token_count(value: object) -> int | None:
+    """How many tokens a server says there are; none if it says nothing that can be meant.
+
+    >>> token_count(12), token_count(12.0), token_count(-1), token_count("12")
+    (12, 12, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
+        return None
+    return int(value) if value == int(value) else None
 
 
 def split_reasoning(content: str) -> tuple[str, str]:
@@ -104,9 +127,18 @@ def _text(value: Any) -> str:
     """A text, also one that comes as a list of parts."""
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value)
-    if value is None or isinstance(value, str):
-        return value or ""
+    if isinstance(value, str):
+        return _mended(value)
+    if value is None:
+        return ""
     raise TypeError(f"{value!r} is not a text")
+
+
+def _mended(text: str) -> str:
+    """A text that can be written: servers cut letters outside the BMP in halves, which come in different pieces."""
+    if text.isascii() or not _HALF_LETTERS.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _tokens(logprobs: Mapping[str, Any] | None) -> tuple[Token, ...] | None:
@@ -118,11 +150,11 @@ def _tokens(logprobs: Mapping[str, Any] | None) -> tuple[Token, ...] | None:
 def _token(token: Mapping[str, Any]) -> Token:
     others = token.get("top_logprobs") or ()
     return Token(
-        text=str(token["token"]),
+        text=_mended(str(token["token"])),
         logprob=_logprob(token, missing=math.nan),
         # JSON has no infinities: servers write the logarithm of probability 0 as null.
         top=tuple(_logprob(other, missing=-math.inf) for other in others),
-        top_texts=tuple(str(other.get("token", "")) for other in others),
+        top_texts=tuple(_mended(str(other.get("token", ""))) for other in others),
     )
 
 

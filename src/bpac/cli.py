@@ -18,9 +18,10 @@ from bpac.gateway.commands import add_commands as add_gateway_commands
 from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.campaign import Engine
 from bpac.replay.delays import Delay
-from bpac.replay.figures import draw_replays, save
+from bpac.replay.figures import check_ending, draw_replays, save
 from bpac.replay.html import write_page
 from bpac.replay.laws import LAWS, largest_safe, named_law
+from bpac.replay.outputs import refuse_overwriting, whole_file
 from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay, oracle_expert_call_rate, oracle_policy
 from bpac.replay.reproduce import NAMES, reproduce
@@ -37,6 +38,8 @@ PROMISES = {
     "served": "the average loss served ever exceeded ε",
     "certificate": "the loss served ever left its certificate",
 }
+# Baselines: what they are held against is what others promise.
+WITHOUT_PROMISE = ("naive", "never", "always", "oracle")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,12 +81,13 @@ def build_parser() -> argparse.ArgumentParser:
     replay.set_defaults(run=_replay)
 
     validate = commands.add_parser("validate", help="check the promise by simulation")
+    unbound = f"{', '.join(WITHOUT_PROMISE)} promise nothing, and alpha is then only what their rate is held against"
     _policy_options(validate, epsilon=0.1)
     validate.add_argument("--streams", type=int, default=2000, help="how many streams (2000)")
     validate.add_argument("--steps", type=int, default=1000, help="rounds in each (1000)")
     validate.add_argument("--law", choices=tuple(LAWS), default="rising", help="where queries come from")
     validate.add_argument("--crash-every", type=int, default=0, metavar="N", help="die and restart every N rounds")
-    validate.add_argument("--promise", choices=tuple(PROMISES), help="what counts as a violation")
+    validate.add_argument("--promise", choices=tuple(PROMISES), help=f"what counts as a violation; {unbound}")
     validate.set_defaults(run=_validate)
 
     results = commands.add_parser("reproduce", help="write tables and figures")
@@ -97,6 +101,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     results.add_argument("--workers", type=int, default=-1, help="processes; one a core unless told otherwise")
     results.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
+    results.add_argument("--json", action="store_true", help="one JSON object on standard output")
     results.set_defaults(run=_reproduce)
 
     add_commands(commands)
@@ -122,6 +127,10 @@ def _policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    outputs = {f"--{name}": getattr(options, name) for name in ("trace", "figure", "html")}
+    refuse_overwriting(outputs, [] if options.table.startswith(PREFIX) else [options.table])
+    if options.figure:
+        check_ending(options.figure)
     table = open_table(options.table, options.score)
     if options.expert_correct_only:
         table = table.only("expert_correct")
@@ -185,7 +194,7 @@ def _replay_text(report: Mapping[str, Any]) -> str:
             f"{name} on {report['table']}: {report['runs']} runs of {report['steps']} steps, "
             f"ε = {report['epsilon']}, α = {report['alpha']}",
             f"  expert calls  {percent('expert_call_rate')}   (the oracle: {report['oracle_expert_call_rate']:.2%})",
-            f"  loss served   {percent('empirical_risk')}   (promised: at most {report['epsilon']:.2%})",
+            f"  loss served   {percent('empirical_risk')}   ({_promised(report['policy'], report['epsilon'])})",
             f"  tokens        {percent('token_ratio')}   of always asking the expert",
             f"  threshold     {report['threshold']['mean']:.4g} ± {report['threshold']['std']:.2g} at the end",
             f"  time          {report['microseconds_per_step']:.2f} µs a step",
@@ -193,9 +202,13 @@ def _replay_text(report: Mapping[str, Any]) -> str:
     )
 
 
+def _promised(policy: str, most: float) -> str:
+    return "this policy promises nothing" if policy in WITHOUT_PROMISE else f"promised: at most {most:.2%}"
+
+
 def _write_trace(path: Path, replayed: ReplayPath) -> None:
     after = [*(decision.threshold for decision in replayed.decisions[1:]), replayed.threshold]
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with whole_file(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("step", "threshold_before", "propensity", "call_expert", "threshold_after"))
         for decision, threshold in zip(replayed.decisions, after, strict=True):
@@ -239,26 +252,37 @@ def _validate(options: argparse.Namespace) -> int:
             f"{options.policy}: {PROMISES[promise]} in {violations} of {options.streams} streams "
             f"of {options.steps} steps\n"
             f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95 % confidence; "
-            f"promised: at most {options.alpha:.2%}"
+            f"{_promised(options.policy, options.alpha)}"
         )
     return 0
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    graded = {}
+    graded, inputs = {}, list(options.tables)
     for item in options.graded:
         method, equals, place = item.partition("=")
         if not (method and equals and place):
             raise InputError(f"--graded {item}: give METHOD=TABLE, such as NoThinking=answers.csv")
         graded[method] = open_table(place)
+        inputs.append(place)
     tables = {place: open_table(place) for place in options.tables}
     # Long paths make no labels; the file's name does, where it is unique.
     short = {place: Path(place).name for place in tables}
     named = {short[place] if list(short.values()).count(short[place]) == 1 else place: t for place, t in tables.items()}
     names = options.names or ([] if tables else ["all"])
     engine = Engine(options.workers, options.dask)
-    for path in reproduce(names, options.runs, options.out, tables=named, graded=graded, engine=engine):
-        print(path)
+    files = [place for place in inputs if not place.startswith(PREFIX)]
+    done = reproduce(names, options.runs, options.out, tables=named, graded=graded, inputs=files, engine=engine)
+    written = [str(path) for path in done.written]
+    if not options.json:
+        print("\n".join(written))
+        return 0
+    results = [
+        {"name": one.name, "title": one.title, "header": list(one.header), "rows": [list(row) for row in one.rows]}
+        for one in done.sections
+    ]
+    report = {"out": str(options.out), "report": written[-1], "files": written, "runs": options.runs}
+    print(json.dumps(report | {"results": results}))
     return 0
 
 

@@ -27,6 +27,8 @@ from bpac.local.benchmark import COUNT, LOCAL
 from bpac.local.chain import Chain
 from bpac.local.server import MODEL
 from bpac.models.judging import Judge
+from bpac.replay.outputs import refuse_overwriting
+from bpac.replay.records import check_ending
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -61,7 +63,9 @@ def add_commands(commands: "Commands") -> None:
     table = commands.add_parser("table", help="make a table for replay of graded answers")
     table.add_argument("grades", type=Path, metavar="GRADES", help="what grade wrote")
     table.add_argument("--score", choices=NAMES, default=DEFAULT, help=f"what is the uncertainty ({DEFAULT})")
-    table.add_argument("--out", type=Path, required=True, metavar="TABLE", help=".csv or .jsonl, each also .gz")
+    table.add_argument(
+        "--out", type=Path, required=True, metavar="TABLE", help=".csv, .jsonl (each also .gz) or .parquet"
+    )
     _json_option(table, _table)
 
     chain = commands.add_parser("chain", help="all of it on the local pair: collect, grade, table, replay, report")
@@ -97,6 +101,7 @@ def _json_option(parser: argparse.ArgumentParser, run: Any) -> None:
 
 
 def _collect(options: argparse.Namespace) -> int:
+    draft, expert = _server(options, "draft"), _server(options, "expert")
     benchmark = KNOWN[options.benchmark]
     recipes: dict[Role, Recipe] = {
         "draft": Recipe(options.draft_model, _body(options, "draft"), named_method(options.method)),
@@ -110,7 +115,7 @@ def _collect(options: argparse.Namespace) -> int:
         options.concurrency,
         options.retry_failed,
     )
-    collected = collection.run({"draft": _server(options, "draft"), "expert": _server(options, "expert")})
+    collected = collection.run({"draft": draft, "expert": expert})
     lines = [f"{collected.questions} questions, {collected.asked} answers asked for now: {options.out}"]
     lines += [
         f"  {role:6}  {collected.answered[role]} answered, {collected.failed[role]} failed"
@@ -150,7 +155,15 @@ def _body(options: argparse.Namespace, role: str) -> dict[str, Any]:
 
 def _server(options: argparse.Namespace, role: str) -> Server:
     url, model, key = (getattr(options, f"{role}_{name}") for name in ("url", "model", "key"))
-    return Server(url, model, key, options.timeout, options.retries)
+    server = Server(url, model, key, options.timeout, options.retries)
+    try:
+        server.client()  # it connects to nothing yet, but knows what it cannot use
+    except InputError as error:
+        # The client calls its settings by other names than those that were typed.
+        typed = {"base_url": f"--{role}-url", "api_key": f"--{role}-key"}
+        option = next((option for name, option in typed.items() if str(error).startswith(name)), "")
+        raise InputError(f"{option}: {error}" if option else str(error)) from error
+    return server
 
 
 def _grade(options: argparse.Namespace) -> int:
@@ -183,6 +196,8 @@ async def _graded(options: argparse.Namespace) -> list[Grade]:
 
 
 def _table(options: argparse.Namespace) -> int:
+    refuse_overwriting({"--out": options.out}, [options.grades])
+    check_ending(options.out)
     rows = table_of(read_graded(options.grades), options.score)
     rows.write(options.out)
     summary = rows.summary()

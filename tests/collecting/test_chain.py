@@ -105,3 +105,12 @@ def test_prompting_methods_are_measured(chain: tuple[Path, int, dict[str, Any]])
         assert row["right"] + row["unknown"] <= PROMPTED
     own = report["prompting"][0]
     assert own["right"] > 0
+
+
+def test_without_prompting_methods(tmp_path: Path) -> None:
+    """``--prompted 0`` leaves them out: no row, no section, and nobody is asked for them."""
+    ran = bpac("chain", "--out", str(tmp_path), "--questions", "12", "--prompted", "0", "--runs", "1", "--json")
+    assert ran.returncode == 0, ran.stderr
+    report = json.loads(ran.stdout)
+    assert (report["prompting"], report["asked_now"]) == ([], 24)
+    assert 'id="prompting"' not in (tmp_path / "report.html").read_text(encoding="utf-8")

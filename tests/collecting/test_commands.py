@@ -141,8 +141,10 @@ def test_the_papers_models_are_sampled_as_in_the_paper(tmp_path: Path) -> None:
         (["--draft-body", "[1]"], "must be a JSON object"),
         (["--limit", "0"], "--limit must be at least 1"),
         (["--concurrency", "0"], "concurrency must be at least 1"),
-        (["--draft-url", "localhost:8000"], "base_url must start with http"),
-        (["--draft-key", "env:NO_SUCH_KEY"], "environment variable is not set"),
+        (["--draft-url", "localhost:8000"], "--draft-url: base_url must start with http"),
+        (["--expert-url", "localhost:8000"], "--expert-url: base_url must start with http"),
+        (["--draft-key", "env:NO_SUCH_KEY"], "--draft-key: api_key is env:NO_SUCH_KEY, but that environment variable"),
+        (["--timeout", "0"], "bpac: timeout must be"),
         (["--file", "none.jsonl"], "none.jsonl: cannot be read"),
     ],
 )
@@ -181,6 +183,21 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: 
     path = tmp_path / "none.jsonl"
     assert main([word.format(path) for word in words]) == 2
     assert f"{path}: cannot be read" in capsys.readouterr().err
+
+
+def test_files_that_are_read_are_not_overwritten(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Answers in the place of grades, and grades in the place of a table, are refused and left as they are."""
+    answers, grades = tmp_path / "answers.jsonl", tmp_path / "grades.jsonl"
+    with ScriptedServer(adds) as server:
+        assert main(arguments(server, tmp_path, 2)) == 0
+    assert main(["grade", str(answers), "--out", str(grades)]) == 0
+    before = {path: path.read_bytes() for path in (answers, grades)}
+    capsys.readouterr()
+    assert main(["grade", str(answers), "--out", str(answers)]) == 2
+    assert main(["table", str(grades), "--out", str(grades)]) == 2
+    assert "--out " + str(grades) + " would overwrite what is read" in capsys.readouterr().err
+    assert main(["table", str(grades), "--out", str(tmp_path / "t.xlsx")]) == 2
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_keys_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,19 @@ def test_a_draft_without_the_chosen_score(tmp_path: Path) -> None:
     assert rows.examples == {"the draft has no perplexity": "question 2: none given"}
 
 
+def test_a_score_that_nobody_has() -> None:
+    """The error is about the score, and not about losses that are known."""
+    bare = [grade(number_, scores={}, unscored={"entropy": "ask with top_logprobs"}) for number_ in (1, 2)]
+    failed = grade(3, unknown="the draft failed", loss=None)
+    with pytest.raises(BpacError) as caught:
+        table_of([*bare, failed], "entropy")
+    message = str(caught.value)
+    assert "the score entropy is missing in every question with a known loss (2)" in message
+    assert "choose another with --score" in message
+    assert "question 1: ask with top_logprobs" in message
+    assert "no loss is known: the draft failed (1)" in message
+
+
 def test_judged_answers(tmp_path: Path) -> None:
     """Marks make the loss and who is preferred; there are no verdicts."""
     none = {"draft_correct": None, "expert_correct": None}

@@ -1,12 +1,18 @@
 """The fast reader of streams and the plain one agree."""
 
 import json
+import math
+import time
 from typing import Any
 
 import pytest
 
+from bpac.answer import MOST_TOKENS
 from bpac.errors import AnswerError
+from bpac.gateway import pieces
+from bpac.gateway.completions import to_json, without_logprobs
 from bpac.gateway.pieces import Event, Reader, Transcript, read_events, sent
+from bpac.models import streams
 from bpac.models.streams import LONGEST_LINE, Events, Piece, gather
 from bpac.testing import Reply, Request
 
@@ -65,10 +71,99 @@ def test_odd_but_usable(data: str) -> None:
     assert read_events([plain, data.encode()]) == [Event.read(plain), Event.read(data.encode())]
 
 
-def test_texts_that_are_pieces_only_together() -> None:
-    """Decoded together, they must not pass for what they are not one by one."""
+ODD = {
+    "not a number": '{"choices": [{"delta": {"content": "4"}, "logprobs": null}], "x": [NaN, -Infinity]}',
+    "too large": '{"choices": [{"delta": {"content": "4"}, "logprobs": null}], "x": 1e999}',
+    "a long number": f'{{"choices": [{{"delta": null, "logprobs": {{}}}}], "x": {2**99}}}',
+    "half a letter": '{"choices": [{"delta": {"content": "\\ud83d"}, "logprobs": {"content": null}}]}',
+    "half a letter unread": '{"choices": [{"delta": {}, "logprobs": null}], "x": {"\\ude00": "\\ude00"}}',
+    "half a letter and more": f'{{"choices": [{{"delta": {{"x": [NaN, "\\ud83d", {2**99}]}}, "logprobs": null}}]}}',
+    "odd counts": '{"choices": [], "usage": {"completion_tokens": -1, "logprobs": "\\ud83d"}}',
+    "no choices": '{"id": "x", "logprobs": 1}',
+    "choices that are null": '{"choices": null, "logprobs": {}}',
+    "nested": '{"choices": [{"delta": {}, "logprobs": null}], "x": %s}' % ("[" * 400 + "]" * 400),
+}
+
+
+def _finite(text: str) -> Any:
+    """What it says in JSON, where what is no number is null."""
+    read = json.loads(text, parse_constant=lambda _: None)
+    return read | {"x": None} if read.get("x") == math.inf else read
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_only_python_takes_for_json(name: str) -> None:
+    """What is accepted can be looked at and passed on, in JSON that everybody reads, with or without numbers."""
+    text = ODD[name]
+    for event in (Event.read(text.encode()), *read_events([b'{"choices": []}', text.encode()])[1:]):
+        assert event.finishes is False
+        assert event.only_counts == (name == "odd counts")
+        if name not in ("not a number", "half a letter and more"):  # which equals nothing
+            assert event.body() == Piece.parse(text).body
+        assert json.loads(to_json(event.body()), parse_constant=pytest.fail) == _finite(text)
+        cut = _finite(text)
+        for choice in cut.get("choices") or ():
+            choice["logprobs"] = None
+        assert _finite(without_logprobs(event.data).decode()) == cut
+        transcript = Transcript()
+        transcript.add([event])
+        assert transcript.answer() == gather([Piece.parse(text)])
+        transcript.answer().text.encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"choices": [{"delta": {"content": "\xff"}}]}', b'{"choices": [{"delta": {}}], "x": "\xff"}',
+        b'{"choices": [{"delta": {"tool_calls": []}}], "x": "\xff"}', b'{"choices": [], "error": null, "x": "\xff"}',
+        b'{"choices": [{"delta": {"x": "\xff"}, "logprobs": null}]}', b'{"choices": [{"delta": {}, "\xff": 1}]}',
+    ],
+)  # fmt: skip
+def test_broken_letters(data: bytes) -> None:
+    """They are replaced where they are read, and cost nobody the answer."""
+    event = Event.read(data)
+    text = data.decode("utf-8", errors="replace")
+    assert event.body() == json.loads(text)
+    assert json.loads(without_logprobs(event.data).decode("utf-8", errors="replace")) == json.loads(text)
+    transcript = Transcript()
+    transcript.add([event])
+    assert transcript.answer() == gather([Piece.parse(text)])
+
+
+@pytest.mark.parametrize(
+    "count", ["-1", f"{MOST_TOKENS + 1}", f"{2**64}", f"-{2**64}", "1e30", "1e999", "NaN", "12.5", "true", '"7"', "[]"]
+)
+def test_odd_counts(count: str) -> None:
+    """They are taken for not said, and the tokens are counted."""
+    piece = b'{"choices": [{"delta": {"content": "4"}, "logprobs": {"content": [{"token": "4", "logprob": -1.0}]}}]}'
+    counts = b'{"choices": [], "usage": {"completion_tokens": 0, "prompt_tokens": 0}}'.replace(b"0", count.encode())
+    transcript = Transcript()
+    transcript.add(read_events([piece, piece, counts]))
+    answer = transcript.answer()
+    assert (answer.text, answer.completion_tokens, answer.prompt_tokens) == ("44", 2, None)
+
+
+def test_whole_counts() -> None:
+    """However they are written."""
+    transcript = Transcript()
+    transcript.add([Event.read(b'{"choices": [], "usage": {"completion_tokens": 12.0, "prompt_tokens": 7}}')])
+    assert (transcript.answer().completion_tokens, transcript.answer().prompt_tokens) == (12, 7)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [b'{"choices": []}, {"choices": []}', b'{"choices": []}'],
+        [b'{"choices": []', b'"x": 1}, {"choices": []}'],
+        # Each begins and ends as a piece does, and there are as many as there seem to be.
+        [b'{"choices": [{"delta": {}}', b'{"delta": {}}]}', b'{"choices": []}, {"choices": []}'],
+        [b'{"choices": [], "x": "}', b'{", "y": {}}', b'{"choices": []},{"choices": []}'],
+    ],
+)
+def test_texts_that_are_pieces_only_together(texts: list[bytes]) -> None:
+    """They must not pass for what they are not one by one."""
     with pytest.raises(AnswerError):
-        read_events([b'{"choices": []}, {"choices": []}', b'{"choices": []}'])
+        read_events(texts)
 
 
 def test_further_choices_are_not_mixed_in() -> None:
@@ -85,6 +180,10 @@ STREAMS = {
     "comments": ": waits\n\n" + PLAIN + ": still\n\n" + PLAIN,
     "other line ends": PLAIN.replace("\n", "\r\n"),
     "other line ends later": PLAIN + PLAIN.replace("\n", "\r\n"),
+    "a third kind of line ends": PLAIN.replace("\n", "\r"),
+    "every kind of line ends": PLAIN + PLAIN.replace("\n", "\r") + PLAIN.replace("\n", "\r\n") + PLAIN,
+    "line ends of two kinds": PLAIN.replace("\n\n", "\r\n\n"),
+    "a line's end within": 'data: {"a":\r1}\n\n' + PLAIN,
     "no space": PLAIN.replace("data: ", "data:"),
     "names and numbers": PLAIN.replace("data:", "event: piece\nid: 7\ndata:"),
     "two lines": 'data: {"a":\ndata: 1}\n\n' + PLAIN,
@@ -110,6 +209,41 @@ def test_what_never_ends_is_refused() -> None:
     reader.feed(b"data: ")
     with pytest.raises(AnswerError, match="without end"):
         reader.feed(b"x" * LONGEST_LINE)
+
+
+@pytest.mark.parametrize("size", [1, 10, 1000])
+@pytest.mark.parametrize("begun", [b"data: ", b"data: x\n", b"data: x\r", b": ping\n\ndata: x\n"])
+def test_events_that_never_end_are_refused(size: int, begun: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever reader has to notice; those that end may go on."""
+    for module in (pieces, streams):
+        monkeypatch.setattr(module, "LONGEST_LINE", 100)
+    reader = Reader()
+    assert [text for _ in range(200) for text in reader.feed(b"data: 1\n\n")] == 200 * [b"1"]
+    reader.feed(begun)
+    data = 200 * begun[-8:]
+    with pytest.raises(AnswerError, match="without end"):
+        [reader.feed(data[start : start + size]) for start in range(0, len(data), size)]
+
+
+def _seconds(part: bytes, parts: int) -> float:
+    """The least processor time that an event in so many parts takes."""
+
+    def once() -> float:
+        reader = Reader()
+        start = time.process_time()
+        reader.feed(b"data: ")
+        for _ in range(parts):
+            reader.feed(part)
+        assert reader.feed(b"\n\n") == [part.replace(b"\ndata: ", b"\n") * parts]
+        return time.process_time() - start
+
+    return min(once() for _ in range(3))
+
+
+@pytest.mark.parametrize("part", [b"x" * 100, b"\ndata: " + b"x" * 93], ids=["a line", "lines"])
+def test_an_event_in_many_parts(part: bytes) -> None:
+    """It takes time in proportion to its parts, not to their square."""
+    assert _seconds(part, 8000) / _seconds(part, 1000) < 24.0  # about 8, and 64 were it the square
 
 
 def test_events_of_several_lines_stay_several() -> None:

@@ -94,7 +94,7 @@ def test_told_to_stop_it_finishes_what_it_began(tmp_path: Path) -> None:
         caller = threading.Thread(target=lambda: got.append(post(gateway.url, ASK)))
         caller.start()
         wait_for(lambda: len(models.requests) == 2)
-        gateway.end(signal.SIGTERM)
+        assert gateway.end(signal.SIGTERM) == 0
         caller.join()
         gateway.close()
         assert got[0].status == 200

@@ -2,6 +2,7 @@
 
 import math
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from bpac.errors import BpacError, InputError, MissingExtra, Unavailable
 from bpac.local import public_model
+from bpac.local.__main__ import main
 from bpac.local.server import MODEL, LocalServer
 from tests.local.chat import busy_slots, chat, get, joined, post, soon_idle, streamed
 
@@ -191,6 +193,36 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="did not start"):
         server.start()
     assert server.pid is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--slots", "0"], 2, "slots must be at least 1, got 0"),
+        (["--port", "99999"], 2, "port must be at most 65535, got 99999"),
+        (["--model", "none.gguf"], 2, "there is no model file none.gguf: give a GGUF file"),
+        (["--model", __file__], 1, "did not start; is it a GGUF file?"),
+    ],
+)
+def test_a_command_that_cannot_serve(
+    capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
+) -> None:
+    """One line says why and what to do, with the exit code of all commands."""
+    assert main(words) == code
+    error = capsys.readouterr().err
+    assert error.startswith("python -m bpac.local: ")
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is told at once; the other server's port is not shared."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["--port", str(port)]) == 1
+    assert f"port {port} cannot be had (Address already in use): give another, or 0" in capsys.readouterr().err
 
 
 def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

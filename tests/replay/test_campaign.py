@@ -135,7 +135,7 @@ def test_every_experiment_can_be_named() -> None:
 
 def test_a_report_is_one_page_that_needs_nothing_else(tmp_path: Path) -> None:
     """Tables, pictures and a list of contents in one file, without a link to anything outside it."""
-    written = reproduce(["stall", "bets", "bets"], 1, tmp_path)
+    written = reproduce(["stall", "bets", "bets"], 1, tmp_path).written
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert written[-1].name == "report.html"
     assert page.count("<section") == page.count("<svg") == 2

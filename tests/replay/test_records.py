@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bpac.errors import TableError
-from bpac.replay.records import Table, read_table
+from bpac.errors import BpacError, TableError
+from bpac.replay.records import Table, read_table, write_columns
 
 ROWS = [
     {"uncertainty": 0.25, "loss": 0.0, "draft_tokens": 10, "expert_tokens": 100},
@@ -106,6 +106,10 @@ def test_a_bad_cell_is_named(tmp_path: Path, cell: str, column: str) -> None:
         ("t.csv", "", "no rows"),
         ("t.csv", "uncertainty,draft_correct,expert_correct\n0.1,maybe,1\n", "'maybe' is not 0 or 1"),
         ("t.csv", "uncertainty,loss\n0.5\n", "column loss: None"),
+        ("t.csv", "uncertainty,loss\n0.5,0\n0.5,0,9\n", "row 2 has 3 cells, but the header names 2 columns: remove"),
+        ("t.csv", "uncertainty,loss\n0,5,0\n", "row 1 has 3 cells"),
+        ("t.csv", "uncertainty,loss,loss\n0.5,0,1\n", "the header row names column loss twice: remove or rename"),
+        ("t.csv", "uncertainty,loss,expert_token,expert_tokens\n0.5,0,1,2\n", "expert_token and expert_tokens, which"),
         ("t.csv", "uncertainty,loss,draft_tokens\n0.5,0,-3\n", "column draft_tokens: '-3' is not a finite number"),
         ("t.jsonl", '{"uncertainty": 0.5, "loss": 0}\n{"uncertainty"\n', "row 2 is not JSON"),
         ("t.jsonl", "[1]\n", "row 1 must be a JSON object"),
@@ -126,6 +130,24 @@ def test_a_bad_table_is_explained(tmp_path: Path, name: str, text: str, said: st
     with pytest.raises(TableError, match=said) as caught:
         read_table(path)
     assert str(path) in str(caught.value)
+
+
+def test_columns_without_a_name_are_passed_over(tmp_path: Path) -> None:
+    """Spreadsheets leave some behind; they hold nothing."""
+    path = write_csv(tmp_path / "t.csv", "uncertainty,loss,,\n0.5,1,,\n")
+    assert read_table(path).loss.tolist() == [1.0]
+
+
+def test_a_table_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    """If writing fails half-way, the old table stands and nothing unfinished is left beside it."""
+    path = write_csv(tmp_path / "t.jsonl", "old")
+    with pytest.raises(TypeError):
+        write_columns({"loss": [0.0, object()]}, path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(BpacError, match=r"t\.csv: cannot be written \(Is a directory\)"):
+        write_columns({"loss": [0.0]}, tmp_path / "t.csv")
 
 
 def test_a_missing_file_is_a_bad_table(tmp_path: Path) -> None:

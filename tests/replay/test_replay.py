@@ -88,7 +88,10 @@ def test_late_feedback_makes_the_portfolio_no_bolder() -> None:
     assert prompt < lost
 
 
-@pytest.mark.parametrize("text", ["", "never", "independent:x", "losses:-1", "lost:0.5", "none:3", "losses:nan"])
+NONSENSE = ["", "never", "independent:x", "independent:", "losses:-1", "lost:0.5", "none:3", "none:", "losses:nan"]
+
+
+@pytest.mark.parametrize("text", NONSENSE)
 def test_nonsense_delays_are_refused(text: str) -> None:
     """A delay that cannot be read is quoted, with what could be."""
     with pytest.raises(InputError, match="none, independent:MEAN"):
@@ -96,9 +99,11 @@ def test_nonsense_delays_are_refused(text: str) -> None:
 
 
 def test_no_runs_at_all_are_refused() -> None:
-    """A replay needs at least one run."""
+    """A replay needs at least one run, and a seed that random sources take."""
     with pytest.raises(InputError, match="at least 1"):
         Replay(stream(10), portfolio, runs=0)
+    with pytest.raises(InputError, match="seed must be at least 0"):
+        Replay(stream(10), portfolio, seed=-1)
 
 
 def test_a_traced_replay_keeps_its_decisions() -> None:

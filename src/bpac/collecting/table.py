@@ -92,10 +92,23 @@ def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:
         else:
             known.append(grade)
     if not known:
-        reasons = "; ".join(f"{why} ({count})" for why, count in left_out.most_common())
-        raise BpacError(f"no question has a known loss, so there is no table: {reasons or 'there are no grades'}")
+        raise BpacError(_nothing(score, left_out, examples))
     columns, scores_left_out = _columns(known, score)
     return Rows(score, columns, dict(left_out.most_common()), examples, scores_left_out)
+
+
+def _nothing(score: str, left_out: Counter[str], examples: Mapping[str, str]) -> str:
+    """Why there is no table, and what to do about it."""
+    scoreless = f"the draft has no {score}"
+    others = "; ".join(f"{why} ({count})" for why, count in left_out.most_common() if why != scoreless)
+    if scoreless not in left_out:
+        return f"no question has a known loss, so there is no table: {others or 'there are no grades'}"
+    also = f" Of the other questions no loss is known: {others}" if others else ""
+    return (
+        f"the score {score} is missing in every question with a known loss ({left_out[scoreless]}), so there is no "
+        f"table: choose another with --score, or collect what it is computed from. For example, "
+        f"{examples[scoreless]}.{also}"
+    )
 
 
 def _columns(known: Sequence[Grade], score: str) -> tuple[dict[str, list[Any]], dict[str, str]]:

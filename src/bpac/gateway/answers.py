@@ -1,21 +1,27 @@
 """Answers as callers see them: without what only the gateway asked for, whole or in chunks."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
-import orjson
-
+from bpac.gateway.completions import to_json
 from bpac.gateway.requests import ChatRequest
 from bpac.scores import without_confidence
 
 DONE = b"data: [DONE]\n\n"
 # A few words at a time: chunks of one word cost more than they please.
 _WORDS = re.compile(r"\s*(?:\S+\s+){0,7}\S*", re.DOTALL)
+# Of a choice, what has its place in chunks. The rest is the server's own, such as vLLM's ``stop_reason``.
+_PLACED = ("index", "message", "delta", "logprobs", "finish_reason")
 
 
 def shown(body: Mapping[str, Any], request: ChatRequest, confidence_asked: bool = False) -> dict[str, Any]:
     """A draft, whole or a piece, as its caller sees it.
+
+    With a line that states a confidence go its tokens; log-probabilities in which they cannot be told from those of the
+    text become null.
 
     Parameters
     ----------
@@ -30,7 +36,10 @@ def shown(body: Mapping[str, Any], request: ChatRequest, confidence_asked: bool 
             seen["logprobs"] = _shown_logprobs(seen["logprobs"], request)
         message = seen.get("message")
         if confidence_asked and isinstance(message, dict) and isinstance(message.get("content"), str):
-            seen["message"] = {**message, "content": without_confidence(message["content"])}
+            said, kept = message["content"], without_confidence(message["content"])
+            seen["message"] = {**message, "content": kept}
+            if seen.get("logprobs") is not None and kept != said:
+                seen["logprobs"] = _cut_logprobs(seen["logprobs"], said.encode(), kept.encode())
         choices.append(seen)
     return {**body, "choices": choices}
 
@@ -48,9 +57,33 @@ def _shown_logprobs(logprobs: Any, request: ChatRequest) -> Any:
     return {**logprobs, "content": content}
 
 
+def _cut_logprobs(logprobs: Any, said: bytes, kept: bytes) -> dict[str, Any] | None:
+    """Those of the tokens that begin within what is kept of a text, or none if it is not certain which do."""
+    try:
+        tokens = logprobs["content"]
+        parts = [_bytes(token) for token in tokens]
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return None
+    text = b"".join(parts)
+    # Thoughts may come before what was said, and marks of the end after it.
+    start = text.rfind(said)
+    end = start + len(kept)
+    begins = list(accumulate(map(len, parts), initial=0))
+    count = bisect_left(begins, end, hi=len(parts))
+    # The last token may reach beyond the end, as "2\n" does, but not into the words that are cut off.
+    if start < 0 or text[end : begins[count]].strip():
+        return None
+    return {**logprobs, "content": tokens[:count]}
+
+
+def _bytes(token: Any) -> bytes:
+    given = token.get("bytes")
+    return bytes(given) if isinstance(given, list) else token["token"].encode()
+
+
 def event(body: Mapping[str, Any]) -> bytes:
     """A server-sent event."""
-    return b"data: " + orjson.dumps(body) + b"\n\n"
+    return b"data: " + to_json(body) + b"\n\n"
 
 
 def chunks(body: Mapping[str, Any], include_usage: bool) -> Iterator[bytes]:
@@ -67,22 +100,24 @@ def chunks(body: Mapping[str, Any], include_usage: bool) -> Iterator[bytes]:
         index = choice.get("index", 0)
         message = dict(choice.get("message") or {})
         content, calls = message.pop("content", None), message.pop("tool_calls", None)
-
-        def chunk(delta: Mapping[str, Any], index: int = index, **more: Any) -> bytes:
-            parts = {"index": index, "delta": delta, "finish_reason": None, **more}
-            return event({**head, "choices": [parts]})
-
-        yield chunk({"role": "assistant", "content": "" if isinstance(content, str) else content, **message})
-        logprobs = choice.get("logprobs")
-        # All log-probabilities come with the first words: which belong to which cannot be told from here.
-        for number, words in enumerate(_pieces(content)):
-            yield chunk({"content": words}, **({"logprobs": logprobs} if logprobs and not number else {}))
-        if isinstance(calls, list):
-            numbered = [{"index": at, **call} for at, call in enumerate(calls) if isinstance(call, dict)]
-            yield chunk({"tool_calls": numbered})
-        yield chunk({}, finish_reason=choice.get("finish_reason") or "stop")
+        opening = {"role": "assistant", "content": "" if isinstance(content, str) else content, **message}
+        parts: list[dict[str, Any]] = [{"delta": {"content": words}} for words in _pieces(content)]
+        if numbered := _numbered(calls):
+            parts.append({"delta": {"tool_calls": numbered}})
+        rest = {key: value for key, value in choice.items() if key not in _PLACED}
+        parts.append({"delta": {}, **rest, "finish_reason": choice.get("finish_reason") or "stop"})
+        if choice.get("logprobs"):
+            # All come with the first words, or calls: which belong to which cannot be told from here.
+            parts[0]["logprobs"] = choice["logprobs"]
+        for part in ({"delta": opening}, *parts):
+            yield event({**head, "choices": [{"index": index, "finish_reason": None, **part}]})
     if include_usage:
         yield event({**head, "choices": [], "usage": body.get("usage")})
+
+
+def _numbered(calls: Any) -> list[dict[str, Any]]:
+    listed = calls if isinstance(calls, list) else []
+    return [{"index": at, **call} for at, call in enumerate(listed) if isinstance(call, dict)]
 
 
 def _pieces(content: Any) -> list[str]:

@@ -52,7 +52,7 @@ class Audit:
 
 
 def audit_journal(lines: Iterable[str]) -> Audit:
-    """Compute again what a journal claims.
+    """Compute again what a journal claims; ``JournalError`` if its first line does not open one.
 
     Parameters
     ----------
@@ -72,6 +72,9 @@ def audit_journal(lines: Iterable[str]) -> Audit:
                 _check_entry(audit, route, entry, number)
                 follow(route, [entry])
         except JournalError as error:
+            if route is None:
+                where = "" if str(error).startswith("line ") else f"line {number}: "
+                raise JournalError(f"{where}{error}; bpac audit reads what bpac export wrote") from error
             # What follows an entry that cannot be is worth nothing.
             audit.differences.append(Difference(number, str(error), None, None))
             break

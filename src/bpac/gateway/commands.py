@@ -10,13 +10,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from bpac.errors import InputError, MissingExtra
+from bpac.errors import InputError, JournalError, MissingExtra
 from bpac.gateway.auditing import Audit, audit_journal
 from bpac.gateway.config import Config, load_config
-from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
+from bpac.gateway.exporting import chosen_game, complete_columns, files_of, journal_lines, table_rows
 from bpac.gateway.folding import folded
 from bpac.gateway.logs import log_as_json
 from bpac.gateway.savings import Prices
+from bpac.replay.outputs import refuse_overwriting, whole_file
+from bpac.replay.records import check_ending, write_columns
 from bpac.stores import open_store
 from bpac.stores.store import Game, Store
 
@@ -45,7 +47,8 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     export.add_argument("--thin", action="store_true", help="a table in which every query is as likely to appear")
     export.add_argument("--seed", type=int, default=0, help="of --thin (0)")
-    export.add_argument("--out", type=Path, metavar="FILE", help="standard output unless told otherwise")
+    place = "standard output unless told otherwise; a table is written as its name says: .csv, .jsonl, .gz, .parquet"
+    export.add_argument("--out", type=Path, metavar="FILE", help=place)
     export.set_defaults(run=_export)
 
     audit = commands.add_parser("audit", help="compute thresholds and certificate again from an exported journal")
@@ -66,7 +69,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    config = load_config(options.config)
+    config = load_config(options.config, secrets=False)
     with _opened(config) as store:
         games = [_standing(store, game, config) for game in _current(store)]
     if options.json:
@@ -107,23 +110,35 @@ def _savings_text(savings: Mapping[str, Any]) -> str:
 
 
 def _export(options: argparse.Namespace) -> int:
-    config = load_config(options.config)
+    config = load_config(options.config, secrets=False)
+    refuse_overwriting({"--out": options.out}, [options.config, *files_of(config.store)])
+    if options.format == "table" and options.out is not None:
+        check_ending(options.out)
     with _opened(config) as store:
         game = chosen_game(store, options.route, options.segment, options.game)
         if options.format == "journal":
             with _output(options.out) as file:
                 file.writelines(line + "\n" for line in journal_lines(store, game))
             return FINE
-        rows = complete_columns(list(table_rows(store, game, thin=options.thin, seed=options.seed)))
-    if not rows:
-        raise InputError("no round of this game has been graded yet: there is nothing to put into a table")
-    with _output(options.out) as file:
-        if options.out is not None and options.out.name.endswith(".jsonl"):
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-        else:
-            writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        found = table_rows(store, game, thin=options.thin, seed=options.seed)
+    left_out = found.left_out()
+    if not found.graded:
+        why = f" ({left_out})" if left_out else ""
+        raise InputError(f"no round of this game has been graded yet{why}: there is nothing to put into a table")
+    if not found.rows:
+        raise InputError(f"--thin kept none of {found.graded} graded rounds: leave it out, or give another --seed")
+    rows = complete_columns(found.rows)
+    if options.out is not None:
+        write_columns({name: [row[name] for row in rows] for name in rows[0]}, options.out)
+    else:
+        writer = csv.DictWriter(sys.stdout, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    if left_out:
+        sys.stderr.write(
+            f"bpac: rounds left out: {left_out}. Their loss is not known, so the table may look better than the "
+            "traffic was\n"
+        )
     return FINE
 
 
@@ -133,10 +148,12 @@ def _audit(options: argparse.Namespace) -> int:
             audit = audit_journal(file)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{options.journal}: cannot be read ({error})") from error
+    except JournalError as error:
+        raise JournalError(f"{options.journal}: {error}") from error
     if options.json:
         _say(json.dumps(asdict(audit)))
     else:
-        _say(_audit_text(audit))
+        _say(f"{options.journal}: {_audit_text(audit)}")
     return FAILED if audit.differences else FINE
 
 
@@ -180,7 +197,7 @@ def _output(path: Path | None) -> Iterator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with whole_file(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 

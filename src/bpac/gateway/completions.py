@@ -1,12 +1,14 @@
 """Whole answers off the wire: only what is read is decoded, and what is passed on is not."""
 
+import json
 import math
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import msgspec
 import orjson
 
-from bpac.answer import Answer, Token, split_reasoning
+from bpac.answer import MOST_TOKENS, Answer, Token, excerpt, split_reasoning
+from bpac.errors import AnswerError
 
 _FIELD = b'"logprobs":'
 
@@ -27,7 +29,7 @@ class Completion(NamedTuple):
 
     def body(self) -> dict[str, Any]:
         """All of it."""
-        body: dict[str, Any] = orjson.loads(self.raw)
+        body: dict[str, Any] = from_json(self.raw)
         return body
 
     def without_logprobs(self) -> bytes:
@@ -95,11 +97,15 @@ class _Choice(msgspec.Struct, gc=False):
     finish_reason: str | None = None
 
 
+# What is no such number is left to the patient reader, which takes it for not said (``bpac.answer.token_count``).
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
+
+
 class Usage(msgspec.Struct, gc=False):
     """Counts of tokens, as far as they are read."""
 
-    completion_tokens: int | None = None
-    prompt_tokens: int | None = None
+    completion_tokens: _Count | None = None
+    prompt_tokens: _Count | None = None
 
 
 class _Body(msgspec.Struct, gc=False):
@@ -113,7 +119,7 @@ _NUMBERS = msgspec.json.Decoder(_Numbers | None)
 
 
 def read_completion(data: bytes, *, numbers_only: bool = False) -> Completion:
-    """A chat completion, or ``AnswerError`` or ``ValueError`` if it is none.
+    """A chat completion, or ``AnswerError`` if it is none.
 
     Parameters
     ----------
@@ -129,9 +135,10 @@ def read_completion(data: bytes, *, numbers_only: bool = False) -> Completion:
         raw = bytes(choice.logprobs)
         decoder: msgspec.json.Decoder[Any] = _NUMBERS if numbers_only else _LOGPROBS
         logprobs = decoder.decode(raw) if raw else None
-    except (msgspec.DecodeError, RecursionError, IndexError):
+    except (msgspec.DecodeError, RecursionError, IndexError, UnicodeError):
         # Not what every server sends, but it may be usable; or else the error says why not.
-        return Completion(data, Answer.from_openai(orjson.loads(data)))
+        data = data.decode("utf-8", errors="replace").encode()
+        return Completion(data, _patiently_read(from_json(data)))
     usage, message = body.usage or Usage(), choice.message
     thought, text = "", message.content or ""
     if "think>" in text:
@@ -149,6 +156,15 @@ def read_completion(data: bytes, *, numbers_only: bool = False) -> Completion:
     return Completion(data, answer, raw if listed is not None else b"")
 
 
+def _patiently_read(body: Any) -> Answer:
+    answer = Answer.from_openai(body)
+    # Nothing is read of further choices, but they are shown as the first one is.
+    for choice in body["choices"]:
+        if not isinstance(choice, dict) or not isinstance(choice.get("message") or {}, dict):
+            raise AnswerError(f"not a chat completion: a choice is {excerpt(choice)}")
+    return answer
+
+
 _OUTER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _CHOICES = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _NULL = msgspec.Raw(b"null")
@@ -162,10 +178,55 @@ def without_logprobs(data: bytes) -> bytes:
     """
     if b'"logprobs"' not in data:
         return data
-    body = _OUTER.decode(data)
-    choices = _CHOICES.decode(body["choices"])
+    try:
+        body = _OUTER.decode(data)
+        choices = _CHOICES.decode(body["choices"])
+    except (msgspec.DecodeError, RecursionError, KeyError, UnicodeError):
+        return _patiently_without_logprobs(data)
     for choice in choices:
         if "logprobs" in choice:
             choice["logprobs"] = _NULL
     body["choices"] = msgspec.Raw(msgspec.json.encode(choices))
     return msgspec.json.encode(body)
+
+
+def _patiently_without_logprobs(data: bytes) -> bytes:
+    body = from_json(data)
+    for choice in body.get("choices") or ():
+        if "logprobs" in choice:
+            choice["logprobs"] = None
+    return to_json(body)
+
+
+def from_json(data: bytes) -> Any:
+    r"""What a server wrote, or ``AnswerError``: also what is JSON for Python only, such as ``NaN`` or half a letter.
+
+    >>> from_json(b'["\\ud83d", NaN]')
+    ['\ud83d', nan]
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(data.decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise AnswerError(f"not JSON ({error})") from error
+
+
+def to_json(value: Any) -> bytes:
+    r"""All that ``from_json`` reads, as JSON that everybody reads; what is no number is null.
+
+    >>> to_json(["\ud83d", 2**64, math.nan])
+    b'["\\ud83d",18446744073709551616,null]'
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        pass
+    try:
+        # Half a letter is escaped. Not a number, which orjson makes null too, is left out on the way back.
+        numbers_only = json.loads(json.dumps(value), parse_constant=lambda _: None)
+        return json.dumps(numbers_only, separators=(",", ":")).encode()
+    except RecursionError as error:
+        raise AnswerError("an answer of lists in lists in lists cannot be written") from error

@@ -1,14 +1,21 @@
 """Exports: a journal for auditors, or a table for replays, out of a store that may be in use."""
 
 import json
+import os
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bpac.errors import InputError
 from bpac.routing.decision import Decision
 from bpac.routing.journal import CLAIM, Resolved, entry_to_json
 from bpac.stores.store import Game, Store
+
+# What stands beside the file of a SQLite store.
+BESIDE = ("", "-wal", "-shm", "-journal", ".lock")
 
 
 def chosen_game(store: Store, route: str | None, segment: str | None, number: int | None = None) -> Game:
@@ -33,6 +40,19 @@ def chosen_game(store: Store, route: str | None, segment: str | None, number: in
     raise InputError(f"--route, --segment and --game must choose one game; there are {there}")
 
 
+def files_of(address: str) -> list[Path]:
+    """The files of the store at an address, whether they are there or not.
+
+    >>> [file.name for file in files_of("sqlite:///bpac.db")][:2]
+    ['bpac.db', 'bpac.db-wal']
+    """
+    parts = urlsplit(address)
+    if parts.scheme != "sqlite":
+        return []
+    path = os.path.realpath(parts.path[1:])
+    return [Path(path + ending) for ending in BESIDE]
+
+
 def journal_lines(store: Store, game: Game) -> Iterator[str]:
     """The journal of a game, one entry a line, and what its gateway claimed in between, as ``claim`` lines."""
     claims = store.claims(game)
@@ -43,10 +63,34 @@ def journal_lines(store: Store, game: Game) -> Iterator[str]:
             yield json.dumps({"entry": CLAIM, "entries": claim.entries, **claim.values}, separators=(",", ":"))
 
 
-def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """The graded rounds of a game, as rows of a table for ``bpac replay``; an outcome that was given up is a loss of 1.
+@dataclass(frozen=True, slots=True)
+class GradedRounds:
+    """The rounds of a game as rows of a table, and what did not become one.
 
-    Rounds were graded where the expert was asked: always for unsure drafts, seldom for sure ones.
+    Parameters
+    ----------
+    rows: the rounds whose outcome is known, in order.
+    graded: how many those are, before some were left to chance.
+    open_rounds: rounds that wait for their outcome.
+    given_up: rounds whose outcome will not come.
+    """
+
+    rows: list[dict[str, Any]]
+    graded: int
+    open_rounds: int
+    given_up: int
+
+    def left_out(self) -> str:
+        """How many rounds have no row, and why; empty if all have one."""
+        missing = {"still open": self.open_rounds, "given up": self.given_up}
+        return " and ".join(f"{count} {why}" for why, count in missing.items() if count)
+
+
+def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -> GradedRounds:
+    """The rounds of a game whose outcome is known, as rows of a table for ``bpac replay``.
+
+    Rounds were graded where the expert was asked: always for unsure drafts, seldom for sure ones. Open rounds and those
+    given up count as loss 1 for the promise; here they are counted but left out, because nobody knows their loss.
 
     Parameters
     ----------
@@ -54,9 +98,9 @@ def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -
     thin: keep a round with a probability such that every round of the traffic is as likely to be in the table.
     seed: of that choice.
     """
-    draws = random.Random(seed)
     least = 1.0
     rounds: dict[int, dict[str, Any]] = {}
+    given_up: set[int] = set()
     for entry, note in store.entries(game):
         if isinstance(entry, Decision):
             least = min(least, entry.least_propensity)
@@ -64,18 +108,21 @@ def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -
                 rounds[entry.step] = {
                     "step": entry.step,
                     "uncertainty": entry.uncertainty,
-                    "loss": 1.0,
+                    "loss": None,
                     "propensity": entry.propensity,
                     "draft_tokens": note.get("draft_tokens"),
                     "expert_tokens": None,
                 }
         elif isinstance(entry, Resolved) and entry.step in rounds:
             row = rounds[entry.step]
-            row["loss"] = 1.0 if entry.loss is None else entry.loss
+            row["loss"] = entry.loss
             row["expert_tokens"] = note.get("expert_tokens", row["expert_tokens"])
-    for row in rounds.values():
-        if not thin or draws.random() < least / row["propensity"]:
-            yield row
+            # An outcome may still come after the round was given up.
+            (given_up.add if entry.loss is None else given_up.discard)(entry.step)
+    known = [row for row in rounds.values() if row["loss"] is not None]
+    draws = random.Random(seed)
+    rows = [row for row in known if not thin or draws.random() < least / row["propensity"]]
+    return GradedRounds(rows, len(known), len(rounds) - len(known) - len(given_up), len(given_up))
 
 
 def complete_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -37,10 +37,13 @@ _CHAT_REQUEST = _object(
         "stream_options": {"type": ["object", "null"], "properties": {"include_usage": {"type": ["boolean", "null"]}}},
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 128},
         "logprobs": {"type": ["boolean", "null"]},
-        "top_logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
+        "top_logprobs": {"type": ["integer", "null"], "minimum": 0, "description": "only where logprobs is true"},
     },
     "stream", "stream_options", "n", "logprobs", "top_logprobs",
-)  # fmt: skip
+) | {
+    "if": _object({"top_logprobs": {"type": "integer", "minimum": 1}}),
+    "then": _object({"logprobs": {"const": True}}),
+}  # fmt: skip
 
 _SAVINGS = _object(
     {
@@ -107,12 +110,8 @@ _SCHEMAS: dict[str, Any] = {
     "ChatCompletion": _object({"choices": {**_list(_object({"message": {"type": "object"}})), "minItems": 1}}),
     # Each event of a stream; the data of the last one is [DONE], unless the stream ends in an error.
     "Event": _object({"data": {**_TEXT, "description": "a chat.completion.chunk, an Error or [DONE]"}}),
-    "Models": _object(
-        {
-            "object": {"const": "list"},
-            "data": _list(_object({"id": _TEXT, "object": {"const": "model"}, "created": _COUNT, "owned_by": _TEXT})),
-        }
-    ),
+    "Model": _object({"id": _TEXT, "object": {"const": "model"}, "created": _COUNT, "owned_by": _TEXT}),
+    "Models": _object({"object": {"const": "list"}, "data": _list(_ref("Model"))}),
     "Feedback": _object({"decision": {**_TEXT, "description": "what x-bpac-decision said"}, "loss": _SHARE}),
     "Answers": _object({"draft": _TEXT, "expert": _TEXT}),
     "Status": _object({"routes": {"type": "object", "additionalProperties": _list(_GAME)}}),
@@ -163,6 +162,9 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
     paths: dict[str, Any] = {
         "/v1/chat/completions": {"post": _chat(guarded)},
         "/v1/models": {"get": _page("The routes", _ref("Models"), guarded)},
+        "/v1/models/{model}": {
+            "get": {**_page("A route", _ref("Model"), (*guarded, 404)), "parameters": [_in_path("model")]}
+        },
         "/v1/feedback": {
             "post": {
                 **_page("Report a loss", _ref("Feedback"), (400, *guarded, 404, 409, 413, 422, 503)),
@@ -172,7 +174,7 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
         "/v1/decisions/{decision}": {
             "get": {
                 **_page("Both answers of a round that waits for a loss from outside", _ref("Answers"), (*guarded, 404)),
-                "parameters": [{"name": "decision", "in": "path", "required": True, "schema": _TEXT}],
+                "parameters": [_in_path("decision")],
             }
         },
         "/v1/status": {"get": _page("Where every game stands", _ref("Status"), guarded)},
@@ -218,6 +220,10 @@ def _page(summary: str, schema: Schema | None, failures: Sequence[int] = ()) -> 
 def _response(description: str, schema: Schema | None) -> dict[str, Any]:
     content = {"application/json": {"schema": schema}} if schema else {"text/plain": {"schema": _TEXT}}
     return {"description": description, "content": content}
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": _TEXT}
 
 
 def _body(name: str) -> dict[str, Any]:

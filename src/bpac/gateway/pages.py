@@ -43,8 +43,15 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
         return checked
 
     async def models(_: Request) -> Response:
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "bpac"} for name in service.routes()]
-        return _json({"object": "list", "data": data})
+        return _json({"object": "list", "data": [_model(name) for name in service.routes()]})
+
+    async def model(request: Request) -> Response:
+        name = request.path_params["model"]
+        if not name:
+            return await models(request)  # the list, asked for with a slash at its end
+        if name not in service.routes():
+            raise BadRequest(f"there is no route {name!r}: ask /v1/models", 404, "model", "model_not_found")
+        return _json(_model(name))
 
     async def feedback(request: Request) -> Response:
         data = await short_body(request, "feedback is a decision and a loss: this is too long")
@@ -87,6 +94,7 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
     return Starlette(
         routes=[
             Route("/v1/models", with_key(models)),
+            Route("/v1/models/{model:path}", with_key(model)),  # names may have slashes in them
             Route("/v1/feedback", with_key(feedback), methods=["POST"]),
             Route("/v1/decisions/{decision}", with_key(answers)),
             Route("/v1/status", with_key(status)),
@@ -99,6 +107,10 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
         exception_handlers={HTTPException: _wrong_page, Exception: _failed, BadRequest: _failed},
         lifespan=life,
     )
+
+
+def _model(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "bpac"}
 
 
 async def _wrong_page(_: Request, error: Exception) -> Response:

@@ -1,5 +1,6 @@
 """Chat completion requests: what of them is read, what of them is refused, and what is asked upstream."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,8 @@ import orjson
 from bpac.errors import BpacError
 from bpac.scores import Needs, with_suffix
 
-MOST_TOP_LOGPROBS = 20
+# Whole numbers beyond 64 bits have at least so many digits.
+_MANY_DIGITS, _ALL_ZERO = b"0" * 19, bytes.maketrans(b"123456789", b"000000000")
 
 
 class BadRequest(BpacError):
@@ -37,6 +39,11 @@ class BadRequest(BpacError):
         self.param = param
         self.code = code
         self.retry_after = retry_after
+
+
+def stopping() -> BadRequest:
+    """Why a request is not answered while the gateway stops."""
+    return BadRequest("the gateway is shutting down", 503, code="shutting_down", retry_after=1)
 
 
 class ChatRequest(msgspec.Struct, frozen=True, gc=False):
@@ -75,7 +82,13 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
         if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) for m in messages):
             raise BadRequest("messages must be a list of at least one message", param="messages")
         options = _typed(body, "stream_options", dict, "an object") or {}
-        n = _whole(body, "n", 1, 128, 1)
+        n = _whole(body, "n", 1, 1, 128)
+        logprobs = bool(_typed(body, "logprobs", bool, "true or false"))
+        # How many are too many is the servers' to say: they differ in it.
+        top_logprobs = _whole(body, "top_logprobs", 0, 0)
+        if top_logprobs and not logprobs:
+            message = "top_logprobs are seen with logprobs only: set logprobs to true, or leave top_logprobs out"
+            raise BadRequest(message, param="top_logprobs", code="invalid_value")
         modalities = body.get("modalities")
         several = "n" if n > 1 else ""
         return cls(
@@ -83,8 +96,8 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
             model=model,
             stream=bool(_typed(body, "stream", bool, "true or false")),
             include_usage=bool(_typed(options, "include_usage", bool, "true or false")),
-            logprobs=bool(_typed(body, "logprobs", bool, "true or false")),
-            top_logprobs=_whole(body, "top_logprobs", 0, MOST_TOP_LOGPROBS, 0),
+            logprobs=logprobs,
+            top_logprobs=top_logprobs,
             unscorable=several or ("modalities" if modalities not in (None, ["text"]) else ""),
         )
 
@@ -101,9 +114,8 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
         body = self.expert_body(stream)
         if needs.logprobs:
             body["logprobs"] = True
-            top = max(needs.top_logprobs, self.top_logprobs)
-            if top:
-                body["top_logprobs"] = top
+            if needs.top_logprobs > self.top_logprobs:
+                body["top_logprobs"] = needs.top_logprobs
         if needs.suffix:
             body["messages"] = with_suffix(self.body["messages"], needs.suffix)
         return body
@@ -129,7 +141,14 @@ def parse_object(data: bytes, max_depth: int) -> dict[str, Any]:
     # Only a body with that many brackets can be too deep; nearly all are shallow, and are not looked at.
     if data.count(b"{") + data.count(b"[") > max_depth and too_deep(body, max_depth):
         raise BadRequest(f"the body nests deeper than {max_depth} levels", code="too_deep")
-    return body
+    if _MANY_DIGITS not in data.translate(_ALL_ZERO):
+        return body
+    # What orjson has found to be JSON is read again, and slowly, where it may have rounded a number.
+    try:
+        exact: dict[str, Any] = json.loads(data)
+    except ValueError as error:
+        raise BadRequest(f"a number in the body is too long: {error}", code="invalid_json") from None
+    return exact
 
 
 def too_deep(value: Any, most: int) -> bool:
@@ -161,12 +180,13 @@ def _typed(body: Mapping[str, Any], key: str, kind: type, what: str) -> Any:
     return value
 
 
-def _whole(body: Mapping[str, Any], key: str, least: int, most: int, default: int) -> int:
+def _whole(body: Mapping[str, Any], key: str, default: int, least: int, most: int | None = None) -> int:
     value = body.get(key)
     if value is None:
         return default
     if type(value) is float and value.is_integer():  # to JSON 1.0 is a whole number
         value = int(value)
-    if type(value) is not int or not least <= value <= most:
-        raise BadRequest(f"{key} must be a whole number from {least} to {most}", param=key, code="invalid_value")
+    if type(value) is not int or value < least or (most is not None and value > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise BadRequest(f"{key} must be a whole number {bounds}", param=key, code="invalid_value")
     return value

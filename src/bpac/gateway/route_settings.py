@@ -164,6 +164,8 @@ class RouteSettings:
     @property
     def first_tokens(self) -> int | None:
         """After how many tokens of the draft its score is known; none if only after the last."""
+        if self.score.needs.suffix:
+            return None  # a draft that ends in its confidence, for want of another score, is cut before it is shown
         score = self.score.score if isinstance(self.score, Otherwise) else self.score
         return score.count if isinstance(score, FirstTokens) else None
 

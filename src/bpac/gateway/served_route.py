@@ -5,15 +5,13 @@ import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-import orjson
-
 from bpac.answer import Answer
 from bpac.betting.numbers import fraction
 from bpac.errors import AnswerError, BpacError, ModelError, NoScore
 from bpac.gateway.answers import DONE, chunks, shown
 from bpac.gateway.audits import Auditor, Drafted, Round
 from bpac.gateway.channel import Channel
-from bpac.gateway.completions import Completion
+from bpac.gateway.completions import Completion, from_json, to_json
 from bpac.gateway.keeper import EXPERT_FAILED, Keeper
 from bpac.gateway.prefixes import Beginning, Spawn
 from bpac.gateway.requests import ChatRequest
@@ -120,14 +118,14 @@ class ServedRoute:
         headers = self._headers(keeper, decision, "draft")
         confidence_asked = bool(self.settings.score.needs.suffix)
         if request.logprobs or confidence_asked:
-            sent = orjson.dumps(shown(draft.body(), request, confidence_asked))
+            sent = to_json(shown(draft.body(), request, confidence_asked))
         else:
             sent = draft.without_logprobs()
         if not request.stream:
             return Served(headers, sent)
 
         async def events() -> AsyncGenerator[bytes, None]:
-            yield b"".join(chunks(orjson.loads(sent), request.include_usage)) + DONE
+            yield b"".join(chunks(from_json(sent), request.include_usage)) + DONE
 
         return Served(headers, events=events())
 

@@ -5,11 +5,9 @@ from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-import orjson
-
 from bpac import __version__
 from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
-from bpac.gateway.completions import Completion, read_completion
+from bpac.gateway.completions import Completion, read_completion, to_json
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.pieces import Event, Reader, read_events
 from bpac.gateway.tracing import NoTraces, Traces
@@ -102,7 +100,7 @@ class Upstream:
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
         ours = {**self.settings.body, "model": self.settings.model}
-        return orjson.dumps(merged(body, ours) if self.settings.body else {**body, **ours})
+        return to_json(merged(body, ours) if self.settings.body else {**body, **ours})
 
     async def _tried(self, attempt: Any) -> Any:
         try:

@@ -20,6 +20,7 @@ from bpac.collecting.table import table_of
 from bpac.local.benchmark import COUNT, LOCAL, fresh
 from bpac.local.chain_report import Pair, PromptingRow, write_chain_report
 from bpac.local.server import MODEL, LocalServer
+from bpac.replay.outputs import whole_file
 
 # The likeliest token always; room for the longest thought that the model was taught.
 BODY = {"temperature": 0.0, "max_tokens": 400}
@@ -78,7 +79,7 @@ class Chain:
         rows = table_of(grades["direct"])
         table = self.out / "table.csv"
         rows.write(table)
-        prompting = [_prompting_row(PROMPTING[method], grades[method][: self.prompted]) for method in grades]
+        prompting = [_prompting_row(PROMPTING[name], found[: len(some)]) for name, found in grades.items() if some]
         figures = write_chain_report(Pair(grades["direct"], rows.summary(), table), prompting, self.runs, self.out)
         found = {
             "out": str(self.out),
@@ -92,7 +93,8 @@ class Chain:
             "prompting": [asdict(row) for row in prompting],
             "seconds": round(time.monotonic() - began, 1),
         }
-        (self.out / "summary.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        with whole_file(self.out / "summary.json") as unfinished:
+            unfinished.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
         return found
 
     def _collect(self, server: LocalServer, questions: Sequence[Question], method: str) -> Collected:

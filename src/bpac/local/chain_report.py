@@ -68,7 +68,7 @@ def write_chain_report(pair: Pair, prompting: Sequence[PromptingRow], runs: int,
     Parameters
     ----------
     pair: what was collected.
-    prompting: how prompting methods did.
+    prompting: how prompting methods did; they have no section if none was tried.
     runs: replays of each policy.
     out: where to write.
     """
@@ -90,7 +90,7 @@ def write_chain_report(pair: Pair, prompting: Sequence[PromptingRow], runs: int,
         _saved_section(routed, runs),
         _score_section(pair, scores, scored),
         *(one.section([next(given) for _ in one.tasks()], folder) for one in comparisons),
-        _prompting_section(prompting),
+        *([_prompting_section(prompting)] if prompting else []),
     ]
     write_report(sections, out / "report.html")
     return {"runs": runs, "routers": [_figures(outcome) for outcome in routed]}

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import json
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,11 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from bpac.errors import InputError, MissingExtra, Unavailable
+from bpac.errors import BpacError, InputError, MissingExtra, Unavailable
 from bpac.local.child import READY
 
 MODEL = Path(__file__).with_name("model.gguf")
-
+LAST_PORT = 65_535
 
 # A proxy for the rest of the world has no way to this machine.
 open_directly = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
@@ -64,6 +65,8 @@ class LocalServer:
         for name, least in (("slots", 1), ("context", 1), ("threads", 1), ("temperature", 0), ("port", 0)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be at least {least}, got {getattr(self, name)!r}")
+        if self.port > LAST_PORT:
+            raise InputError(f"port must be at most {LAST_PORT}, got {self.port}; 0 is any free one")
 
     @property
     def address(self) -> str:
@@ -98,7 +101,8 @@ class LocalServer:
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("xllamacpp", "local")
         if not Path(self.model).is_file():
-            raise InputError(f"there is no model file {self.model}")
+            raise InputError(f"there is no model file {self.model}: give a GGUF file, or none for {MODEL.name}")
+        self._check_port()
         fields = ("name", "slots", "context", "threads", "temperature", "port")
         settings = {"model": str(self.model), **{name: getattr(self, name) for name in fields}}
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
@@ -116,6 +120,19 @@ class LocalServer:
             self.stop()
             raise
 
+    def _check_port(self) -> None:
+        if not self.port:
+            return
+        with socket.socket() as tried:
+            # As servers do: connections that ended a moment ago take no port. A server that listens does.
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                tried.bind(("127.0.0.1", self.port))
+            except OSError as error:
+                raise BpacError(
+                    f"port {self.port} cannot be had ({error.strerror}): give another, or 0 for any free one"
+                ) from error
+
     def stop(self) -> None:
         """Stop; nothing happens if it was stopped before."""
         process, self._process, self._address = self._process, None, ""
@@ -132,13 +149,15 @@ class LocalServer:
         reader.start()
         reader.join(max(0.0, deadline - time.monotonic()))
         if not lines:
-            raise Unavailable(f"the server for {self.model} did not start: {self._last_words()}")
-        while time.monotonic() < deadline:
+            raise Unavailable(f"the server for {self.model} did not start; is it a GGUF file? {self._last_words()}")
+        while time.monotonic() < deadline and self._process is not None and self._process.poll() is None:
             try:
                 with open_directly(f"{lines[0]}/health", timeout=5.0):
                     return lines[0]
             except (urllib.error.URLError, OSError):  # still loading, or not listening yet
                 time.sleep(0.05)
+        if time.monotonic() < deadline:
+            raise Unavailable(f"the server for {self.model} ended while it started: {self._last_words()}")
         raise Unavailable(f"the server for {self.model} was not healthy after {self.patience:g} seconds")
 
     def _read_address(self, lines: list[str]) -> None:
@@ -153,4 +172,5 @@ class LocalServer:
         assert self._complaints is not None
         self._complaints.seek(0)
         words = self._complaints.read().decode(errors="replace").strip().splitlines()
-        return " / ".join(words[-3:]) or f"nothing heard for {self.patience:g} seconds"
+        # The last line says what went wrong; those before it, where.
+        return words[-1].strip() if words else f"nothing heard for {self.patience:g} seconds"

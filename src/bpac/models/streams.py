@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bpac.answer import Answer
+from bpac.answer import Answer, excerpt
 from bpac.errors import AnswerError
 
-# Longer than any line a server writes, and short enough to notice in time that it is no stream of events.
+# Longer than any line or event a server writes, and short enough to notice in time that it is no stream of events.
 LONGEST_LINE = 16 * 2**20
 
 
@@ -21,23 +21,38 @@ class Events:
     """
 
     def __init__(self) -> None:
-        self._rest = b""
-        self._lines: list[str] = []
+        self._rest = bytearray()  # of the line that has begun
+        self._data = bytearray()  # of the event that has begun
+        self._returned = False  # whether the last byte was \r
 
     def feed(self, data: bytes) -> list[str]:
-        """The data of every event that is complete now."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > LONGEST_LINE:
-            raise AnswerError("the stream has a line without end: it is no stream of events")
-        return [event for line in lines if (event := self._line(line.rstrip(b"\r"))) is not None]
+        """The data of every event that is complete now, or ``AnswerError`` if there will never be any."""
+        if not data:
+            return []
+        # A line may end in \r, \n or both. The first of both ends it at once: the other may never come.
+        lines = (data.removeprefix(b"\n") if self._returned else data).splitlines()
+        self._returned = data.endswith(b"\r")
+        rest = b"" if data.endswith((b"\r", b"\n")) else lines.pop()
+        if lines and self._rest:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        # In place, and only what is new is searched: an event in many parts would cost the square of their number.
+        self._rest += rest
+        events = [event for line in lines if (event := self._line(line)) is not None]
+        if len(self._data) + len(self._rest) > LONGEST_LINE:
+            endless = "an event" if self._data else "a line"
+            raise AnswerError(f"the stream has {endless} without end: it is no stream of events")
+        return events
 
     def _line(self, line: bytes) -> str | None:
-        if line.startswith(b"data:"):
-            self._lines.append(line[5:].removeprefix(b" ").decode("utf-8", errors="replace"))
         # Comments, which keep a connection open, and other fields mean nothing to us; an empty line ends an event.
-        if line or not self._lines:
+        if line.startswith(b"data:"):
+            self._data += b"\n"
+            self._data += line[6:] if line.startswith(b"data: ") else line[5:]
+        if line or not self._data:
             return None
-        event, self._lines = "\n".join(self._lines), []
+        event = self._data[1:].decode("utf-8", errors="replace")
+        self._data.clear()
         return event
 
 
@@ -106,7 +121,7 @@ class Gathering:
     _head: dict[str, Any] = field(default_factory=dict)
     _message: dict[str, str] = field(default_factory=lambda: {"content": ""})
     _logprobs: list[Any] | None = None
-    _calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _calls: dict[float, dict[str, Any]] = field(default_factory=dict)
     finish_reason: str | None = None
 
     def add(self, piece: Piece) -> None:
@@ -125,7 +140,7 @@ class Gathering:
             for call in piece.delta.get("tool_calls") or ():
                 self._add_call(call)
         except (TypeError, AttributeError) as error:
-            raise AnswerError(f"not a piece of a chat completion ({error}): {str(piece.body)[:200]}") from error
+            raise AnswerError(f"not a piece of a chat completion ({error}): {excerpt(piece.body)}") from error
         self.finish_reason = piece.finish_reason or self.finish_reason
 
     def body(self) -> dict[str, Any]:
@@ -144,7 +159,12 @@ class Gathering:
 
     def _add_call(self, part: Mapping[str, Any]) -> None:
         # A call comes in parts: its name first, then its arguments, a few letters at a time.
-        call = self._calls.setdefault(part.get("index") or 0, {"function": {"name": "", "arguments": ""}})
+        index = part.get("index")
+        if index is None:
+            index = 0
+        if isinstance(index, bool) or not isinstance(index, int | float) or index % 1 != 0:
+            raise TypeError(f"{index!r} is no index of a call")
+        call = self._calls.setdefault(index, {"function": {"name": "", "arguments": ""}})
         call |= {name: value for name, value in part.items() if name not in ("index", "function") and value}
         for name, value in (part.get("function") or {}).items():
             call["function"][name] = call["function"].get(name, "") + (value or "")

@@ -45,6 +45,10 @@ class Engine:
     workers: int = -1
     dask: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.workers < 1 and self.workers != -1:
+            raise InputError(f"workers must be at least 1, or -1 for one a core; got {self.workers}")
+
     @contextmanager
     def parallel(self) -> Iterator[joblib.Parallel]:
         """Ready to take calls; results come as they are finished."""

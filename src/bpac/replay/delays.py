@@ -37,12 +37,12 @@ class Delay:
         >>> Delay.parse("losses:20")
         Delay(mean=20.0, by_loss=True, lost=0.0, deadline=200)
         """
-        kind, _, amount = text.partition(":")
+        kind, colon, amount = text.partition(":")
         defaults = {"none": 0.0, "independent": 20.0, "losses": 20.0, "lost": 0.1}
         try:
-            value = float(amount) if amount else defaults[kind]
+            value = float(amount) if colon else defaults[kind]
             most = 1.0 / LOSS_FACTOR if kind == "lost" else 1e6
-            if not 0.0 <= value <= most or (kind == "none" and amount):
+            if not 0.0 <= value <= most or (kind == "none" and colon):
                 raise ValueError
         except (KeyError, ValueError):
             raise InputError(

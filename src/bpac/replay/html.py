@@ -12,6 +12,7 @@ from bpac.dashboard.decisions import Told
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.history import History
 from bpac.dashboard.page import replay_page
+from bpac.replay.outputs import whole_file
 from bpac.replay.records import Table
 from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay
@@ -81,8 +82,8 @@ def write_page(replay: Replay, start: Start, path: Path, *, name: str, score: st
     score: the column with the uncertainty.
     """
     page = replay_page(replay_document(replay, start, name=name, score=score, generated=time.time()))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    with whole_file(path) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
 
 
 def replay_document(replay: Replay, start: Start, *, name: str, score: str, generated: float) -> dict[str, Any]:

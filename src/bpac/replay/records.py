@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpac.errors import MissingExtra, TableError
+from bpac.replay.outputs import whole_file
 
 Vector = NDArray[np.float64]
 Row = Mapping[str, Any]
 
 # The names the paper's authors use in their tables.
 ALIASES = {"instant_token": "draft_tokens", "expert_token": "expert_tokens", "instant_correct": "draft_correct"}
+ENDINGS = "a table ends in .csv, .jsonl (each also .gz) or .parquet"
 TRUE, FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
 
 
@@ -85,7 +87,7 @@ def read_table(path: str | Path, score: str = "uncertainty") -> Table:
             return _collect(path, _parquet_rows(path), score)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise TableError(f"{path}: cannot be read ({error})") from error
-    raise TableError(f"{path}: a table ends in .csv, .jsonl (each also .gz) or .parquet")
+    raise TableError(f"{path}: {ENDINGS}")
 
 
 def write_table(table: Table, path: str | Path) -> None:
@@ -103,24 +105,27 @@ def write_columns(columns: Mapping[str, Sequence[Any]], path: str | Path) -> Non
     path: where to write.
     """
     path = Path(path)
-    name = path.name.removesuffix(".gz")
-    if not name.endswith((".csv", ".jsonl")) and not path.name.endswith(".parquet"):
-        raise TableError(f"{path}: a table ends in .csv, .jsonl (each also .gz) or .parquet")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"unfinished-{path.name}")
+    check_ending(path)
     rows = zip(*columns.values(), strict=True)
-    if path.name.endswith(".parquet"):
-        pyarrow = _pyarrow()
-        pyarrow.parquet.write_table(pyarrow.table({name: list(column) for name, column in columns.items()}), unfinished)
-    else:
+    with whole_file(path) as unfinished:
+        if path.name.endswith(".parquet"):
+            pyarrow = _pyarrow()
+            table = pyarrow.table({name: list(column) for name, column in columns.items()})
+            pyarrow.parquet.write_table(table, unfinished)
+            return
         with _text(unfinished, "wt") as file:
-            if name.endswith(".csv"):
+            if path.name.removesuffix(".gz").endswith(".csv"):
                 writer = csv.writer(file)
                 writer.writerow(columns)
                 writer.writerows(rows)
             else:
                 file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
-    unfinished.replace(path)
+
+
+def check_ending(path: Path) -> None:
+    """Raise ``TableError`` unless the file's name asks for a format that tables have."""
+    if not path.name.removesuffix(".gz").endswith((".csv", ".jsonl")) and not path.name.endswith(".parquet"):
+        raise TableError(f"{path}: {ENDINGS}")
 
 
 @contextmanager
@@ -134,7 +139,19 @@ def _text(path: Path, mode: Literal["rt", "wt"] = "rt") -> Iterator[IO[str]]:
 def _csv_rows(path: Path, file: IO[str]) -> Iterator[Row]:
     reader = csv.DictReader(file)
     try:
-        yield from reader
+        names = list(reader.fieldnames or ())
+        # Spreadsheets leave columns without a name behind; nobody reads those.
+        twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
+        if twice:
+            raise TableError(f"{path}: the header row names column {twice[0]} twice: remove or rename one of them")
+        for number, row in enumerate(reader, start=1):
+            if None in row:
+                cells = len(names) + len(row[None])  # what has no name is there as a list
+                raise TableError(
+                    f"{path}: row {number} has {cells} cells, but the header names {len(names)} columns: "
+                    "remove what is too much, or put a cell with a comma in it into quotes"
+                )
+            yield row
     except csv.Error as error:
         raise TableError(f"{path}: line {reader.line_num} is not CSV ({error})") from error
 
@@ -175,6 +192,9 @@ def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
     missing: set[str] = set()
     for number, raw in enumerate(rows, start=1):
         cells = _Cells(f"{path}: row {number}", {ALIASES.get(key, key): value for key, value in raw.items()})
+        if len(cells.row) < len(raw):
+            twice = next(f"{theirs} and {ours}" for theirs, ours in ALIASES.items() if {theirs, ours} <= set(raw))
+            raise TableError(f"{cells.place} has columns {twice}, which mean the same: remove one of them")
         values = cells.values(score)
         if number == 1:
             columns = {name: array("d") for name in values}

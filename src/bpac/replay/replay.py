@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bpac.errors import InputError
+from bpac.betting.numbers import whole
 from bpac.replay.delays import Asked, Delay, delayed
 from bpac.replay.records import Table
 from bpac.replay.streams import shuffled
@@ -189,8 +189,8 @@ class Replay:
     delay: Delay = Delay()
 
     def __post_init__(self) -> None:
-        if self.runs < 1:
-            raise InputError(f"runs must be at least 1, got {self.runs}")
+        whole(self.runs, "runs", 1)
+        whole(self.seed, "seed", 0)
 
     def one(self, run: int, *, trace: bool = False) -> tuple[Table, Path]:
         """The replay of that number, always the same: its table in order, and its path."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from bpac.replay.outputs import whole_file
+
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
@@ -40,12 +42,13 @@ def write_report(sections: Sequence[Section], path: Path) -> None:
     """Write the page."""
     contents = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
     body = "".join(_section(section) for section in sections)
-    path.write_text(
+    page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>bpac: results</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
-        f"<body><h1>bpac: results</h1><nav><ol>{contents}</ol></nav>{body}</body></html>\n",
-        encoding="utf-8",
+        f"<body><h1>bpac: results</h1><nav><ol>{contents}</ol></nav>{body}</body></html>\n"
     )
+    with whole_file(path) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
 
 
 def _section(section: Section) -> str:

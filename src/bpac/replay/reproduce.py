@@ -1,19 +1,34 @@
 """Results that can be reproduced by name: numbers as CSV, pictures as PNG and SVG, and one page with all of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bpac.betting.numbers import one_of
 from bpac.errors import InputError
 from bpac.replay.campaign import HERE, Engine, run_tasks
 from bpac.replay.experiments import BOTH, Experiment, Method
+from bpac.replay.outputs import refuse_overwriting
 from bpac.replay.records import Table
-from bpac.replay.report import write_report
+from bpac.replay.report import Section, write_report
 from bpac.replay.studies import STUDIES, Comparison, Folder, Gap, Prompting, Study
 
 NAMES = tuple(study.name for study in STUDIES)
 TABLE_EPSILONS = (0.05, 0.08)
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """What was reproduced.
+
+    Parameters
+    ----------
+    sections: the results, in the order of the page.
+    written: the files, the page last.
+    """
+
+    sections: list[Section]
+    written: list[Path]
 
 
 def reproduce(
@@ -23,9 +38,10 @@ def reproduce(
     *,
     tables: Mapping[str, Table] | None = None,
     graded: Mapping[str, Table] | None = None,
+    inputs: Sequence[str | Path] = (),
     engine: Engine = HERE,
-) -> list[Path]:
-    """Reproduce results and return the files that were written, the page last.
+) -> Reproduced:
+    """Reproduce results and write them: numbers, pictures and the page.
 
     Parameters
     ----------
@@ -34,6 +50,7 @@ def reproduce(
     out: where to write. Finished runs are kept there too, so that a stopped command can go on.
     tables: tables of one's own, to see what the policies would save on them.
     graded: graded answers of prompting methods, to stand in their table.
+    inputs: the files that tables and graded answers were read from; none of them is overwritten.
     engine: where the replays run.
     """
     for name in names:
@@ -44,6 +61,9 @@ def reproduce(
     studies += _of_tables(dict(tables or {}))
     if not studies:
         raise InputError("nothing to reproduce: give names, or tables with --tables")
+    for study in studies:
+        for name in (study.name, f"{study.name}-paths"):
+            refuse_overwriting({"--out": out / f"{name}.csv"}, inputs)
     out.mkdir(parents=True, exist_ok=True)
     tasks = [list(study.tasks()) for study in studies]
     results = iter(run_tasks([task for of_study in tasks for task in of_study], runs, out / "runs", engine))
@@ -53,7 +73,7 @@ def reproduce(
     ]
     page = out / "report.html"
     write_report(sections, page)
-    return [*folder.written, page]
+    return Reproduced(sections, [*folder.written, page])
 
 
 def _of_tables(tables: dict[str, Table]) -> list[Study]:

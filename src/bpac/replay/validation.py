@@ -114,6 +114,7 @@ class Validation:
     def run(self, streams: int, seed: int = 0, *, workers: int = -1) -> list[Verdict]:
         """Send many streams through fresh routers, on all cores, with a progress bar on standard error."""
         whole(streams, "streams", 1)
+        whole(seed, "seed", 0)
         parallel = joblib.Parallel(n_jobs=workers, batch_size="auto", return_as="generator")
         results: Any = parallel(joblib.delayed(self.stream)(seed + number) for number in range(streams))
         return list(tqdm(results, total=streams, desc="streams", unit="stream", leave=False, mininterval=0.5))

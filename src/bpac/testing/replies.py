@@ -120,7 +120,7 @@ class Reply:
     def _logprobs(self, request: Request, tokens: tuple[Token, ...]) -> dict[str, Any] | None:
         if not (self.logprobs and request.body.get("logprobs")):
             return None
-        count = request.body.get("top_logprobs") or 0
+        count = int(request.body.get("top_logprobs") or 0)  # to JSON 5.0 is a whole number
         listed = []
         for token in tokens:
             top = [_entry(*other) for other in zip(token.top_texts, token.top, strict=True)][:count]

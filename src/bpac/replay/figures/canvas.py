@@ -4,7 +4,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bpac.errors import MissingExtra
+from bpac.errors import InputError, MissingExtra
+from bpac.replay.outputs import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,8 +58,16 @@ def as_svg(figure: "Figure") -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
+def check_ending(path: Path) -> None:
+    """Raise ``InputError`` unless the file's name asks for a format that figures can be written in."""
+    # What matplotlib can write, which is more than we promise.
+    if path.suffix.lower().removeprefix(".") not in new_figure(1.0, 1.0).canvas.get_supported_filetypes():
+        raise InputError(f"{path}: a figure ends in .png or .svg")
+
+
 def save(figure: "Figure", path: Path) -> None:
-    """Write a figure as PNG or SVG, by the ending of the file's name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Without a date and with fixed ids, the same numbers give the same file.
-    figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+    """Write a figure as PNG or SVG, by the ending of the file's name; the file appears whole or not at all."""
+    check_ending(path)
+    with whole_file(path) as unfinished:
+        # Without a date and with fixed ids, the same numbers give the same file.
+        figure.savefig(unfinished, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)

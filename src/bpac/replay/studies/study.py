@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bpac.replay.campaign import Arrays, Task
 from bpac.replay.figures import as_svg, save
+from bpac.replay.outputs import whole_file
 from bpac.replay.report import Section
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Folder:
     def csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Write numbers."""
         path = self.path / f"{name}.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with whole_file(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(header)
             writer.writerows(rows)

@@ -1,0 +1,140 @@
+"""Exports: what is in a table, where it may be written, and what an auditor is told of a file that is no journal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpac.cli import main
+from bpac.replay.records import read_table
+from bpac.routing.journal import Entry, Resolved
+from bpac.routing.router import Router
+from bpac.stores import SqliteStore
+from tests.gateway.configured import settings
+from tests.gateway.serving import to_toml
+
+FORMATS = ["t.csv", "t.csv.gz", "t.jsonl", "t.jsonl.gz", "t.parquet"]
+
+
+def kept(directory: Path, outcomes: list[str]) -> Path:
+    """A configuration and its store, with a round for each outcome: a loss, ``open``, ``given up`` or ``late``."""
+    store = SqliteStore(str(directory / "bpac.db"))
+    game = store.open_game("homework", "", "terms")
+
+    def journal(entry: Entry) -> None:
+        store.append(game, entry, {"expert_tokens": 30} if isinstance(entry, Resolved) else {"draft_tokens": 3})
+
+    router = Router(0.2, journal=journal)
+    for number, outcome in enumerate(outcomes):
+        decision = router.decide(0.5 + number / 100)  # nothing is certified yet, so the expert is always asked
+        assert decision.call_expert
+        if outcome in ("given up", "late"):
+            router.forfeit(decision, "lost")
+        if outcome not in ("given up", "open"):
+            router.observe(decision, 0.25 if outcome == "late" else float(outcome))
+    store.close()
+    config = directory / "gateway.toml"
+    gateway = {"store": f"sqlite:///{directory / 'bpac.db'}"}
+    config.write_text(to_toml(settings("http://127.0.0.1:9/v1", gateway=gateway)))
+    return config
+
+
+def export(config: Path, *words: str | Path) -> int:
+    """The exit code of ``bpac export``."""
+    return main(["export", str(config), *map(str, words)])
+
+
+def test_only_known_outcomes_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Open rounds and those given up are no losses: they are left out and counted; a late outcome is known."""
+    config = kept(tmp_path, ["0", "open", "1", "given up", "late", "open"])
+    assert export(config, "--format", "table", "--out", tmp_path / "t.csv") == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "bpac: rounds left out: 2 still open and 1 given up" in captured.err
+    table = read_table(tmp_path / "t.csv")
+    assert table.loss.tolist() == [0.0, 1.0, 0.25]
+    assert table.uncertainty.tolist() == [0.5, 0.52, 0.54]
+    assert table.expert_tokens is not None, "what is not known of rounds without a row takes no column away"
+    assert export(kept_whole(tmp_path), "--format", "table") == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[1] == "1,0.5,0.0,1.0,3,30"
+    assert captured.err == ""
+
+
+def kept_whole(directory: Path) -> Path:
+    """A store in which every outcome is known."""
+    (directory / "whole").mkdir()
+    return kept(directory / "whole", ["0", "1"])
+
+
+def test_nothing_graded_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """If no outcome is known there is no file, and the command says so."""
+    out = tmp_path / "t.csv"
+    assert export(kept(tmp_path, ["open", "given up"]), "--format", "table", "--out", out) == 2
+    said = capsys.readouterr().err
+    assert "no round of this game has been graded yet (1 still open and 1 given up)" in said
+    assert said.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_table_has_the_format_of_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every format that replays read can be written, into directories that are made; another ending is refused."""
+    config = kept(tmp_path, ["0", "1"])
+    for name in FORMATS:
+        path = tmp_path / "new" / name / name
+        assert export(config, "--format", "table", "--out", path) == 0
+        assert read_table(path).loss.tolist() == [0.0, 1.0]
+        assert [file.name for file in path.parent.iterdir()] == [name]
+    assert export(config, "--format", "table", "--out", tmp_path / "t.xlsx") == 2
+    assert "t.xlsx: a table ends in .csv" in capsys.readouterr().err
+    assert export(config, "--out", tmp_path / "journals" / "j.jsonl") == 0
+    assert main(["audit", str(tmp_path / "journals" / "j.jsonl")]) == 0
+    assert f"{tmp_path / 'journals' / 'j.jsonl'}: 2 rounds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["bpac.db", "bpac.db-wal", "bpac.db.lock", "gateway.toml", "link", "hard"])
+def test_nothing_that_is_read_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """The store, what stands beside it, and the configuration are refused as outputs, by any of their names."""
+    config = kept(tmp_path, ["0"])
+    (tmp_path / "link").symlink_to("bpac.db")
+    (tmp_path / "hard").hardlink_to(tmp_path / "bpac.db")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert export(config, "--out", tmp_path / name) == 2
+    assert "would overwrite what is read: give another place" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def opened(**changes: Any) -> str:
+    """The first line of a journal, with other settings."""
+    lines: list[Entry] = []
+    Router(0.2, journal=lines.append)
+    return json.dumps({"entry": "opened", "settings": lines[0].settings | changes}) + "\n"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the journal is empty"),
+        ("uncertainty,loss\n0.5,0\n", "line 1 is not JSON"),
+        ("{}\n", "line 1 is no journal entry"),
+        ('{"entry":"claim","entries":1}\n', "line 1 is no journal entry"),
+        ('{"entry":"resolved","step":1,"loss":0}\n', "line 1: entry 1 must be the opened entry"),
+        (opened(epsilon=5), "epsilon must lie strictly between 0 and 1, got 5"),
+        (opened(policy={"kind": "Hunch"}), "unknown kind 'Hunch'"),
+        (opened(policy=None), "line 1: entry 1 has settings that cannot be used"),
+        ('{"entry":"opened","settings":{}}\n', "line 1: entry 1 has settings that cannot be used"),
+    ],
+)
+def test_an_audit_says_what_is_wrong_with_the_first_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    """A file that does not begin as a journal is named, with the line and the real cause."""
+    path = tmp_path / "journal.jsonl"
+    path.write_text(text, encoding="utf-8")
+    assert main(["audit", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"bpac: {path}: ")
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
