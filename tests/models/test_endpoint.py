@@ -13,7 +13,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bpac.models.connections import new_session
-from bpac.models.endpoint import Endpoint
+from bpac.models.endpoint import USED, Endpoint
 
 PATIENT = aiohttp.ClientTimeout(total=30.0)
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n42"
@@ -269,11 +269,11 @@ def test_a_connection_that_was_closed_while_idle_costs_nothing() -> None:
 
     async def run() -> list[tuple[int, bytes]]:
         async with serving(once) as port, new_session() as session:
-            endpoint = Endpoint(session, f"http://127.0.0.1:{port}/", {})
-            replies = [await posted(endpoint) for _ in range(5)]
-            endpoint.used.clear()  # as if the connection were a new one: that is another matter
+            one, other = (Endpoint(session, f"http://127.0.0.1:{port}/", {}) for _ in range(2))
+            replies = [await posted(endpoint) for endpoint in (one, one, other, one, other)]
+            USED.clear()  # as if the connection were a new one: that is another matter
             with pytest.raises(aiohttp.ClientError):
-                await posted(endpoint)
+                await posted(one)
         return replies
 
     assert asyncio.run(run()) == [(200, b"42")] * 5

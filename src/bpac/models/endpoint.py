@@ -16,6 +16,9 @@ try:
 except ImportError as error:
     raise MissingExtra("aiohttp", "models") from error
 
+# Connections that have carried a request: all endpoints of a session may be given them again.
+USED: WeakSet[ResponseHandler] = WeakSet()
+
 
 class Reply:
     """The reply of a server, of which the head has come.
@@ -56,7 +59,6 @@ class Endpoint:
             sent["Authorization"] = self.request.headers["Authorization"]
         sent.update(headers)
         self._head = f"POST {self.request.url.raw_path_qs} HTTP/1.1\r\n".encode("ascii") + _lines(sent)
-        self.used: WeakSet[ResponseHandler] = WeakSet()
 
     def post(self, body: bytes, timeout: aiohttp.ClientTimeout, headers: Mapping[str, str] | None = None) -> "Exchange":
         """Send a body; the reply is there in an ``async with`` block, and dealt with after it.
@@ -92,13 +94,12 @@ class Exchange:
             raise
 
     async def _begin(self) -> Reply:
-        used = self._endpoint.used
         while True:
             protocol = await self._connected()
-            reused = protocol in used
+            reused = protocol in USED
             # What a server said unasked would be taken for the reply.
             if not (reused and protocol.should_close):
-                used.add(protocol)
+                USED.add(protocol)
                 try:
                     return await self._asked(protocol)
                 except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
