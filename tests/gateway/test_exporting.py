@@ -17,13 +17,14 @@ from tests.gateway.serving import to_toml
 FORMATS = ["t.csv", "t.csv.gz", "t.jsonl", "t.jsonl.gz", "t.parquet"]
 
 
-def kept(directory: Path, outcomes: list[str]) -> Path:
+def kept(directory: Path, outcomes: list[str], *, lost_tokens: bool = False) -> Path:
     """A configuration and its store, with a round for each outcome: a loss, ``open``, ``given up`` or ``late``."""
     store = SqliteStore(str(directory / "bpac.db"))
     game = store.open_game("homework", "", "terms")
 
     def journal(entry: Entry) -> None:
-        store.append(game, entry, {"expert_tokens": 30} if isinstance(entry, Resolved) else {"draft_tokens": 3})
+        answered = isinstance(entry, Resolved) and not (lost_tokens and entry.loss is None)
+        store.append(game, entry, {"expert_tokens": 30} if answered else {"draft_tokens": 3})
 
     router = Router(0.2, journal=journal)
     for number, outcome in enumerate(outcomes):
@@ -45,21 +46,28 @@ def export(config: Path, *words: str | Path) -> int:
     return main(["export", str(config), *map(str, words)])
 
 
-def test_only_known_outcomes_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Open rounds and those given up are no losses: they are left out and counted; a late outcome is known."""
+def test_what_is_not_known_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rounds that were given up are losses, as for the promise; open ones are left out; a late outcome is known."""
     config = kept(tmp_path, ["0", "open", "1", "given up", "late", "open"])
     assert export(config, "--format", "table", "--out", tmp_path / "t.csv") == 0
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "bpac: rounds left out: 2 still open and 1 given up" in captured.err
+    assert "not known: 2 still open and left out, 1 given up and counted as loss 1\n" in captured.err
     table = read_table(tmp_path / "t.csv")
-    assert table.loss.tolist() == [0.0, 1.0, 0.25]
-    assert table.uncertainty.tolist() == [0.5, 0.52, 0.54]
-    assert table.expert_tokens is not None, "what is not known of rounds without a row takes no column away"
+    assert table.loss.tolist() == [0.0, 1.0, 1.0, 0.25]
+    assert table.uncertainty.tolist() == [0.5, 0.52, 0.53, 0.54]
+    assert table.expert_tokens is not None
     assert export(kept_whole(tmp_path), "--format", "table") == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines()[1] == "1,0.5,0.0,1.0,3,30"
     assert captured.err == ""
+
+
+def test_columns_that_some_rounds_lack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An expert that failed has no tokens: a table without their column says so."""
+    config = kept(tmp_path, ["0", "given up"], lost_tokens=True)
+    assert export(config, "--format", "table", "--out", tmp_path / "t.csv") == 0
+    assert "columns left out, because some rounds lack them: expert_tokens" in capsys.readouterr().err
 
 
 def kept_whole(directory: Path) -> Path:
@@ -73,7 +81,10 @@ def test_nothing_graded_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "t.csv"
     assert export(kept(tmp_path, ["open", "given up"]), "--format", "table", "--out", out) == 2
     said = capsys.readouterr().err
-    assert "no round of this game has been graded yet (1 still open and 1 given up)" in said
+    assert (
+        "no round of this game has been graded yet (1 still open and left out, 1 given up and counted as loss 1)"
+        in said
+    )
     assert said.count("\n") == 1
     assert not out.exists()
 

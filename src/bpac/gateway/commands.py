@@ -121,12 +121,12 @@ def _export(options: argparse.Namespace) -> int:
                 file.writelines(line + "\n" for line in journal_lines(store, game))
             return FINE
         found = table_rows(store, game, thin=options.thin, seed=options.seed)
-    left_out = found.left_out()
+    unknown = found.unknown()
     if not found.graded:
-        why = f" ({left_out})" if left_out else ""
+        why = f" ({unknown})" if unknown else ""
         raise InputError(f"no round of this game has been graded yet{why}: there is nothing to put into a table")
     if not found.rows:
-        raise InputError(f"--thin kept none of {found.graded} graded rounds: leave it out, or give another --seed")
+        raise InputError("--thin kept no round at all: leave it out, or give another --seed")
     rows = complete_columns(found.rows)
     if options.out is not None:
         write_columns({name: [row[name] for row in rows] for name in rows[0]}, options.out)
@@ -134,11 +134,10 @@ def _export(options: argparse.Namespace) -> int:
         writer = csv.DictWriter(sys.stdout, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    if left_out:
-        sys.stderr.write(
-            f"bpac: rounds left out: {left_out}. Their loss is not known, so the table may look better than the "
-            "traffic was\n"
-        )
+    if unknown:
+        sys.stderr.write(f"bpac: rounds whose loss is not known: {unknown}\n")
+    if missing := found.rows[0].keys() - rows[0].keys():
+        sys.stderr.write(f"bpac: columns left out, because some rounds lack them: {', '.join(sorted(missing))}\n")
     return FINE
 
 

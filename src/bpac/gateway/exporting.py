@@ -65,14 +65,14 @@ def journal_lines(store: Store, game: Game) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class GradedRounds:
-    """The rounds of a game as rows of a table, and what did not become one.
+    """The rounds of a game as rows of a table, and what is not known of them.
 
     Parameters
     ----------
-    rows: the rounds whose outcome is known, in order.
-    graded: how many those are, before some were left to chance.
-    open_rounds: rounds that wait for their outcome.
-    given_up: rounds whose outcome will not come.
+    rows: the rounds whose outcome has come or will not come, in order.
+    graded: how many have come.
+    open_rounds: rounds that wait for their outcome; they have no row.
+    given_up: rounds whose outcome will not come; in their rows it is a loss of 1.
     """
 
     rows: list[dict[str, Any]]
@@ -80,17 +80,17 @@ class GradedRounds:
     open_rounds: int
     given_up: int
 
-    def left_out(self) -> str:
-        """How many rounds have no row, and why; empty if all have one."""
-        missing = {"still open": self.open_rounds, "given up": self.given_up}
-        return " and ".join(f"{count} {why}" for why, count in missing.items() if count)
+    def unknown(self) -> str:
+        """How many outcomes are not known, and what was made of them; empty if all are."""
+        missing = {"still open and left out": self.open_rounds, "given up and counted as loss 1": self.given_up}
+        return ", ".join(f"{count} {why}" for why, count in missing.items() if count)
 
 
 def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -> GradedRounds:
-    """The rounds of a game whose outcome is known, as rows of a table for ``bpac replay``.
+    """The rounds of a game in which the expert was asked, as rows of a table for ``bpac replay``.
 
-    Rounds were graded where the expert was asked: always for unsure drafts, seldom for sure ones. Open rounds and those
-    given up count as loss 1 for the promise; here they are counted but left out, because nobody knows their loss.
+    That is always the case for unsure drafts, and seldom for sure ones. Rounds that were given up count as loss 1, as
+    they do for the promise: without them the traffic would look easier than it was. Those still open are left out.
 
     Parameters
     ----------
@@ -108,21 +108,21 @@ def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -
                 rounds[entry.step] = {
                     "step": entry.step,
                     "uncertainty": entry.uncertainty,
-                    "loss": None,
+                    "loss": None,  # still open
                     "propensity": entry.propensity,
                     "draft_tokens": note.get("draft_tokens"),
                     "expert_tokens": None,
                 }
         elif isinstance(entry, Resolved) and entry.step in rounds:
             row = rounds[entry.step]
-            row["loss"] = entry.loss
+            row["loss"] = 1.0 if entry.loss is None else entry.loss
             row["expert_tokens"] = note.get("expert_tokens", row["expert_tokens"])
             # An outcome may still come after the round was given up.
             (given_up.add if entry.loss is None else given_up.discard)(entry.step)
-    known = [row for row in rounds.values() if row["loss"] is not None]
+    closed = [row for row in rounds.values() if row["loss"] is not None]
     draws = random.Random(seed)
-    rows = [row for row in known if not thin or draws.random() < least / row["propensity"]]
-    return GradedRounds(rows, len(known), len(rounds) - len(known) - len(given_up), len(given_up))
+    rows = [row for row in closed if not thin or draws.random() < least / row["propensity"]]
+    return GradedRounds(rows, len(closed) - len(given_up), len(rounds) - len(closed), len(given_up))
 
 
 def complete_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
