@@ -33,16 +33,17 @@ def compare(servers: Sequence[Server], requests: int, *, stream: bool, at_once: 
     times: dict[str, list[float]] = {server.name: [] for server in servers}
     rates: dict[str, list[float]] = {server.name: [] for server in servers}
     cpus: dict[str, list[float]] = {server.name: [] for server in servers}
-    for turn in range(TURNS + 1):
+    for _ in range(TURNS):
         for server in servers:
             # LiteLLM is so much slower that as many requests would take an hour.
-            share = max(at_once, requests // TURNS // (40 if server.name == PEER else 4 if at_once == 1 else 1), 8)
+            share = max(at_once, requests // TURNS // (40 if server.name == PEER else 1), 8)
+            # Whoever has slept while the others had their turns is woken first.
+            send(server.port, max(at_once, share // 10), at_once, stream=stream, key=server.key)
             before = server.cpu()
             load = send(server.port, share, at_once, stream=stream, key=server.key)
-            if turn:  # the first turn warms up
-                times[server.name] += load.times
-                rates[server.name].append(share / load.seconds)
-                cpus[server.name].append(1e6 * (server.cpu() - before) / share)
+            times[server.name] += load.times
+            rates[server.name].append(share / load.seconds)
+            cpus[server.name].append(1e6 * (server.cpu() - before) / share)
     for server in servers:
         yield Cost(
             server.name, stream, at_once,

@@ -11,7 +11,7 @@ from bpac.errors import AnswerError, ModelError, Unavailable
 from bpac.gateway.channel import Channel
 from bpac.gateway.grading import Grader, graded
 from bpac.gateway.keeper import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED, Keeper
-from bpac.gateway.pieces import Transcript, sent
+from bpac.gateway.pieces import Transcript, sent, without_counts
 from bpac.gateway.requests import ChatRequest
 from bpac.gateway.savings import Savings
 from bpac.gateway.stages import Stages
@@ -141,7 +141,7 @@ class Auditor:
         try:
             async for events in self.expert.stream(request.expert_body(stream=True), within=self.deadline):
                 transcript.add(events)
-                if shown := events if request.include_usage else [one for one in events if not one.only_counts]:
+                if shown := events if request.include_usage else without_counts(events):
                     channel.put(sent(shown))
             return transcript.answer()
         except AnswerError as error:

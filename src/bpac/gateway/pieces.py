@@ -1,5 +1,6 @@
 """Pieces of streamed answers off the wire: only what is read is decoded, and what is passed on is not."""
 
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -27,10 +28,11 @@ class _Choice(msgspec.Struct, gc=False):
 class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice]
     usage: Usage | None = None
-    error: msgspec.Raw = msgspec.Raw()
+    error: Any = None
 
 
 _DECODER = msgspec.json.Decoder(_Chunk)
+_error = attrgetter("error")
 _RETURN, _NEWLINE = b"\r\n"  # numbers: bytes are searched for them in an eighth of the time
 
 
@@ -61,7 +63,7 @@ class Reader:
             *blocks, rest = found.split(b"\n\n")
             # What is left may end in a line's end, of which the second half is to come, and hold no other.
             plain = plain and rest.find(b"\n", 0, -1) < 0
-            if plain and all(block.startswith(b"data: ") and _NEWLINE not in block for block in blocks):
+            if plain and (not blocks or _are_lines(found, len(blocks), rest)):
                 self._rest = bytearray(rest)
                 return self._limited([block[6:] for block in blocks])
             # Comments, other fields, other ends of lines: from here on, line by line.
@@ -73,6 +75,13 @@ class Reader:
         if len(self._rest) > LONGEST_LINE:
             raise AnswerError("the stream has a line without end: it is no stream of events")
         return texts
+
+
+def _are_lines(found: bytes, count: int, rest: bytes) -> bool:
+    """Whether each of so many events, before what is left, is one line of data: by counting, not one by one."""
+    beginnings = found.startswith(b"data: ") + found.count(b"\n\ndata: ")
+    ends = found.count(b"\n") - rest.count(b"\n")
+    return beginnings == count + rest.startswith(b"data: ") and ends == 2 * count
 
 
 class Event(NamedTuple):
@@ -96,7 +105,7 @@ class Event(NamedTuple):
         """
         try:
             chunk = _DECODER.decode(data)
-            if not bytes(chunk.error):
+            if not chunk.error:
                 return cls(data, chunk)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             pass
@@ -135,7 +144,7 @@ def read_events(texts: list[bytes]) -> list[Event]:
         chunks = [*map(_DECODER.decode, texts)]
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return [Event.read(text) for text in texts]
-    if any(bytes(chunk.error) for chunk in chunks):
+    if any(map(_error, chunks)):
         return [Event.read(text) for text in texts]
     return [*map(Event, texts, chunks)]
 
@@ -146,7 +155,16 @@ def sent(events: list[Event]) -> bytes:
     >>> sent([Event.read(b'{"choices": []}')] * 2)
     b'data: {"choices": []}\n\ndata: {"choices": []}\n\n'
     """
-    return b"".join([b"data: %b\n\n" % event.data.replace(b"\n", b"\ndata: ") for event in events])
+    texts = [event.data for event in events]
+    together = b"data: %b\n\n" % b"\n\ndata: ".join(texts)
+    if together.count(b"\n") == 2 * len(texts):  # nearly always
+        return together
+    return b"".join([b"data: %b\n\n" % text.replace(b"\n", b"\ndata: ") for text in texts])
+
+
+def without_counts(events: list[Event]) -> list[Event]:
+    """Those that bring more than counts of tokens."""
+    return [event for event in events if (event.chunk is not None and event.chunk.choices) or not event.only_counts]
 
 
 class Transcript:

@@ -28,6 +28,8 @@ HEADERS = {
     "Accept-Encoding": "gzip, deflate",
     "User-Agent": f"bpac/{__version__}",
 }
+# The mark of the end of a stream.
+DONE = b"[DONE]"
 # Longer than anything a server writes in earnest.
 LONGEST_ERROR, LONGEST_ANSWER = 2**20, 2**26
 
@@ -131,7 +133,7 @@ class Upstream:
                     if time.monotonic() > end:
                         raise Unavailable(f"{self} does not end its stream")
                     texts = reader.feed(data)
-                    last = next((at for at, text in enumerate(texts) if text.strip() == b"[DONE]"), None)
+                    last = _end_of(texts)
                     if events := read_events(texts[:last]):
                         seen += events
                         yield events
@@ -156,6 +158,13 @@ class Upstream:
         busy = _Busy(f"status {status}", status, requested_wait(retry_after))
         busy.reply = passed_on
         raise busy
+
+
+def _end_of(texts: list[bytes]) -> int | None:
+    """Where the mark of the end is, if it is there."""
+    if DONE in texts:
+        return texts.index(DONE)
+    return len(texts) - 1 if texts and texts[-1].strip() == DONE else None
 
 
 def _described(error: Exception) -> str:
