@@ -24,31 +24,35 @@ DIRECT, BARE, TWICE, KEPT, CALLED, PEER = (
 AT_ONCE = (1, 16, 64)
 # Requests in flight on a slow upstream, and the seconds it takes.
 MANY, SLOW = 512, 0.5
-# Shares of the work that each server gets in turn, so that what else the machine does falls on all of them.
-TURNS = 6
+# Shares of the work that each server gets in turn, so that what else the machine does falls on all of them: many short
+# ones, so that it falls on few of them. LiteLLM is so much slower that it gets fewer and smaller ones.
+TURNS, PEER_TURNS, PEER_SHARE = 24, 6, 40
 
 
 def compare(servers: Sequence[Server], requests: int, *, stream: bool, at_once: int) -> Iterator[Cost]:
     """Ask every server in turn, several times."""
     times: dict[str, list[float]] = {server.name: [] for server in servers}
     rates: dict[str, list[float]] = {server.name: [] for server in servers}
-    cpus: dict[str, list[float]] = {server.name: [] for server in servers}
-    for _ in range(TURNS):
+    cpu: dict[str, float] = {server.name: 0.0 for server in servers}
+    for turn in range(TURNS):
         for server in servers:
-            # LiteLLM is so much slower that as many requests would take an hour.
-            share = max(at_once, requests // TURNS // (40 if server.name == PEER else 1), 8)
+            share = max(at_once, requests // TURNS)
+            if server.name == PEER:
+                if turn % (TURNS // PEER_TURNS):
+                    continue
+                share = max(at_once, requests // PEER_TURNS // PEER_SHARE)
             # Whoever has slept while the others had their turns is woken first.
             send(server.port, max(at_once, share // 10), at_once, stream=stream, key=server.key)
             before = server.cpu()
             load = send(server.port, share, at_once, stream=stream, key=server.key)
+            cpu[server.name] += server.cpu() - before
             times[server.name] += load.times
             rates[server.name].append(share / load.seconds)
-            cpus[server.name].append(1e6 * (server.cpu() - before) / share)
     for server in servers:
+        taken = times[server.name]
         yield Cost(
-            server.name, stream, at_once,
-            1000.0 * statistics.median(times[server.name]), statistics.median(rates[server.name]),
-            statistics.median(cpus[server.name]), server.megabytes(),
+            server.name, stream, at_once, 1000.0 * statistics.median(taken), statistics.median(rates[server.name]),
+            1e6 * cpu[server.name] / len(taken), server.megabytes(),
         )  # fmt: skip
 
 
