@@ -13,13 +13,13 @@ from typing import IO, Any
 from bpac.errors import InputError, JournalError, MissingExtra
 from bpac.gateway.auditing import Audit, audit_journal
 from bpac.gateway.config import Config, load_config
-from bpac.gateway.exporting import chosen_game, complete_columns, files_of, journal_lines, table_rows
+from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
 from bpac.gateway.folding import folded
 from bpac.gateway.logs import log_as_json
 from bpac.gateway.savings import Prices
 from bpac.replay.outputs import refuse_overwriting, whole_file
 from bpac.replay.records import check_ending, write_columns
-from bpac.stores import open_store
+from bpac.stores import files_of, open_store
 from bpac.stores.store import Game, Store
 
 FINE, FAILED = 0, 1

@@ -16,7 +16,7 @@ from bpac.gateway.decision_search import Search, Wanted, shown, whole_of
 from bpac.gateway.keeper import Keeper
 from bpac.gateway.keys import KeyOf
 from bpac.gateway.latency import latency
-from bpac.gateway.requests import BadRequest
+from bpac.gateway.requests import BadRequest, no_such_decision
 from bpac.gateway.savings import Prices
 from bpac.gateway.service import Service
 
@@ -119,7 +119,7 @@ class Dashboard:
         await self._service.store.durable()
         told = await asyncio.to_thread(search.one, step)
         if told is None:
-            raise BadRequest("there is no such decision", 404, "decision", "unknown_decision")
+            raise no_such_decision()
         return _json(shown(told, keeper, texts=True))
 
     def _asked(self, request: Request) -> Keeper:

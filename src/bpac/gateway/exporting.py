@@ -1,21 +1,15 @@
 """Exports: a journal for auditors, or a table for replays, out of a store that may be in use."""
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from bpac.errors import InputError
 from bpac.routing.decision import Decision
 from bpac.routing.journal import CLAIM, Resolved, entry_to_json
 from bpac.stores.store import Game, Store
-
-# What stands beside the file of a SQLite store.
-BESIDE = ("", "-wal", "-shm", "-journal", ".lock")
 
 
 def chosen_game(store: Store, route: str | None, segment: str | None, number: int | None = None) -> Game:
@@ -38,19 +32,6 @@ def chosen_game(store: Store, route: str | None, segment: str | None, number: in
         return games[-1]
     there = ", ".join(f"{g.number}: {g.route} {g.segment!r}" for g in store.games()) or "none"
     raise InputError(f"--route, --segment and --game must choose one game; there are {there}")
-
-
-def files_of(address: str) -> list[Path]:
-    """The files of the store at an address, whether they are there or not.
-
-    >>> [file.name for file in files_of("sqlite:///bpac.db")][:2]
-    ['bpac.db', 'bpac.db-wal']
-    """
-    parts = urlsplit(address)
-    if parts.scheme != "sqlite":
-        return []
-    path = os.path.realpath(parts.path[1:])
-    return [Path(path + ending) for ending in BESIDE]
 
 
 def journal_lines(store: Store, game: Game) -> Iterator[str]:

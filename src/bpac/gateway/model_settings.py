@@ -5,12 +5,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from bpac.betting.numbers import positive, whole
 from bpac.errors import SettingsError
 from bpac.gateway.tables import Section
-from bpac.models.fields import secret
+from bpac.models.fields import address, secret
 
 # What HTTP allows in the name of a header, and those that say where a request begins and ends.
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -44,7 +43,7 @@ class ModelSettings:
         """The settings in a table ``[models.NAME]``."""
         model = cls(
             name=name,
-            base_url=_address(table),
+            base_url=address(table.take("base_url", str), table.at("base_url")),
             model=table.filled("model"),
             api_key=table.secret("api_key"),
             headers=_headers(table),
@@ -56,20 +55,6 @@ class ModelSettings:
         )
         table.end()
         return model
-
-
-def _address(table: Section) -> str:
-    base_url = table.take("base_url", str)
-    if not base_url.startswith(("http://", "https://")):
-        raise SettingsError(f"{table.at('base_url')} must start with http:// or https://, got {base_url!r}")
-    try:
-        parts = urlsplit(base_url)
-        if parts.hostname and parts.port != 0:
-            return base_url.rstrip("/")
-        reason = "it names no server"
-    except ValueError as error:
-        reason = str(error)
-    raise SettingsError(f"{table.at('base_url')} is no address ({reason}), got {base_url!r}")
 
 
 def _headers(table: Section) -> dict[str, str]:

@@ -11,7 +11,7 @@ from bpac.gateway.dashboard import Dashboard
 from bpac.gateway.failures import error_body, failure_of
 from bpac.gateway.keys import KeyOf
 from bpac.gateway.openapi import document
-from bpac.gateway.requests import BadRequest, parse_object
+from bpac.gateway.requests import BadRequest, no_such_route, parse_object
 from bpac.gateway.service import Service
 
 try:
@@ -50,7 +50,7 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
         if not name:
             return await models(request)  # the list, asked for with a slash at its end
         if name not in service.routes():
-            raise BadRequest(f"there is no route {name!r}: ask /v1/models", 404, "model", "model_not_found")
+            raise no_such_route(name)
         return _json(_model(name))
 
     async def feedback(request: Request) -> Response:

@@ -136,17 +136,15 @@ class Event(NamedTuple):
 
 def read_events(texts: list[bytes]) -> list[Event]:
     """The events with those texts, or ``AnswerError``: in one go if all are what every server sends."""
-    if len(texts) == 1:
-        return [Event.read(texts[0])]
     # Each is decoded by itself. Joined to one list they would not be any faster, and broken ones could make up for
     # each other: no count and no look at their ends can tell '{"a": [{}', '{}]}' and '{}, {}' from three pieces.
     try:
         chunks = [*map(_DECODER.decode, texts)]
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return [Event.read(text) for text in texts]
-    if any(map(_error, chunks)):
-        return [Event.read(text) for text in texts]
-    return [*map(Event, texts, chunks)]
+        chunks = []
+    if chunks and not any(map(_error, chunks)):
+        return [*map(Event, texts, chunks)]
+    return [Event.read(text) for text in texts]
 
 
 def sent(events: list[Event]) -> bytes:

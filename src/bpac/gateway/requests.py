@@ -46,6 +46,16 @@ def stopping() -> BadRequest:
     return BadRequest("the gateway is shutting down", 503, code="shutting_down", retry_after=1)
 
 
+def no_such_route(name: str) -> BadRequest:
+    """Why a route cannot be asked, or told of."""
+    return BadRequest(f"there is no route {name!r}: ask /v1/models", 404, "model", "model_not_found")
+
+
+def no_such_decision() -> BadRequest:
+    """Why nothing can be said of a decision."""
+    return BadRequest("there is no such decision", 404, "decision", "unknown_decision")
+
+
 class ChatRequest(msgspec.Struct, frozen=True, gc=False):
     """A request for a chat completion.
 

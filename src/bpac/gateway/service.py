@@ -14,7 +14,7 @@ from bpac.gateway.games import Caller, Games
 from bpac.gateway.grading import grader_of
 from bpac.gateway.keeper import Keeper, read_id
 from bpac.gateway.metrics import Metrics, exposition
-from bpac.gateway.requests import BadRequest, ChatRequest, stopping
+from bpac.gateway.requests import BadRequest, ChatRequest, no_such_decision, no_such_route, stopping
 from bpac.gateway.served import Served
 from bpac.gateway.served_route import ServedRoute
 from bpac.gateway.stages import Stages
@@ -162,7 +162,7 @@ class Service:
         game, step = read_id(decision, self.store.secret) or (0, 0)
         keeper = self.keeper(game)
         if keeper is None:
-            raise BadRequest("there is no such decision", 404, "decision", "unknown_decision")
+            raise no_such_decision()
         return keeper, step
 
     def status(self) -> dict[str, list[dict[str, Any]]]:
@@ -179,7 +179,7 @@ class Service:
             found = self._routes.get(candidate)
             if found is not None and (not rest or found[0].settings.segment_by == "model"):
                 return *found, rest
-        raise BadRequest(f"there is no route {model!r}: ask /v1/models", 404, "model", "model_not_found")
+        raise no_such_route(model)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         task = asyncio.create_task(work)

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from bpac.answer import Answer
 from bpac.betting.numbers import positive
-from bpac.errors import AnswerError, MissingExtra, Refused, SettingsError
+from bpac.errors import AnswerError, MissingExtra, Refused
 from bpac.models.connections import new_session, read_out
-from bpac.models.fields import merged, secret
+from bpac.models.fields import address, merged, secret
 from bpac.models.retrying import LATER, Failed, Patience, begun, carried_on, requested_wait
 from bpac.models.streams import Events, Piece
 
@@ -58,9 +58,7 @@ class ModelClient:
     _session: aiohttp.ClientSession | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.base_url.startswith(("http://", "https://")):
-            raise SettingsError(f"base_url must start with http:// or https://, got {self.base_url!r}")
-        self.base_url = self.base_url.rstrip("/")
+        self.base_url = address(self.base_url, "base_url")
         self.timeout = positive(self.timeout, "timeout")
         self._patience = Patience(self.retries, self.backoff, self.longest_wait)
         self.headers = {name: secret(value, f"header {name}") for name, value in self.headers.items()}

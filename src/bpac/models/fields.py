@@ -1,8 +1,9 @@
-"""What is sent with every request: fields that are laid over a caller's, and secrets that stand elsewhere."""
+"""Where requests go and what each carries: addresses, fields laid over a caller's, secrets that stand elsewhere."""
 
 import os
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from bpac.errors import SettingsError
 
@@ -18,6 +19,24 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(under[name], Mapping) and isinstance(over[name], Mapping):
             both[name] = merged(under[name], over[name])
     return both
+
+
+def address(value: str, name: str) -> str:
+    """The address of a server, without a slash at its end; ``name`` is what the setting is called.
+
+    >>> address("http://127.0.0.1:8001/v1/", "base_url")
+    'http://127.0.0.1:8001/v1'
+    """
+    if not value.startswith(("http://", "https://")):
+        raise SettingsError(f"{name} must start with http:// or https://, got {value!r}")
+    try:
+        parts = urlsplit(value)
+        if parts.hostname and parts.port != 0:
+            return value.rstrip("/")
+        reason = "it names no server"
+    except ValueError as error:
+        reason = str(error)
+    raise SettingsError(f"{name} is no address ({reason}), got {value!r}")
 
 
 def secret(value: str, name: str) -> str:

@@ -1,5 +1,7 @@
 """Stores: where journals are kept, so that a gateway goes on after a crash as if nothing had happened."""
 
+import os
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from bpac.errors import SettingsError, StoreError, StoreInUse
@@ -17,8 +19,12 @@ __all__ = [
     "Store",
     "StoreError",
     "StoreInUse",
+    "files_of",
     "open_store",
 ]
+
+# What stands beside the file of a SQLite store.
+BESIDE = ("", "-wal", "-shm", "-journal", ".lock")
 
 
 def open_store(address: str, *, read_only: bool = False) -> Store:
@@ -46,3 +52,16 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
         raise SettingsError(f"store: after the ? only sync=normal or sync=full may stand, got {parts.query!r}")
     path = parts.path[1:]
     return SqliteStore.read_only(path) if read_only else SqliteStore(path, wait_for_disk=sync == "full")
+
+
+def files_of(address: str) -> list[Path]:
+    """The files of the store at an address, whether they are there or not.
+
+    >>> [file.name for file in files_of("sqlite:///bpac.db")][:2]
+    ['bpac.db', 'bpac.db-wal']
+    """
+    parts = urlsplit(address)
+    if parts.scheme != "sqlite":
+        return []
+    path = os.path.realpath(parts.path[1:])
+    return [Path(path + ending) for ending in BESIDE]
