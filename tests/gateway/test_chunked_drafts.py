@@ -167,3 +167,10 @@ def test_log_probabilities_that_do_not_fit_the_text(logprobs: Any) -> None:
     choice = kept(body, {"logprobs": True}, score="verbalized")
     assert choice["message"]["content"] == "42"
     assert choice["logprobs"] is None
+
+
+def test_half_a_letter_in_a_draft_with_a_confidence() -> None:
+    """It stands in the text but in no token: the draft is served, without log-probabilities."""
+    body = completion(spoken("4\N{REPLACEMENT CHARACTER}", *LINE), content="4\ud83d\n\nConfidence: 85%")
+    choice = kept(body, {"logprobs": True}, score="verbalized")
+    assert (choice["message"]["content"], choice["logprobs"]) == ("4\ud83d", None)

@@ -39,7 +39,7 @@ def shown(body: Mapping[str, Any], request: ChatRequest, confidence_asked: bool 
             said, kept = message["content"], without_confidence(message["content"])
             seen["message"] = {**message, "content": kept}
             if seen.get("logprobs") is not None and kept != said:
-                seen["logprobs"] = _cut_logprobs(seen["logprobs"], said.encode(), kept.encode())
+                seen["logprobs"] = _cut_logprobs(seen["logprobs"], said, kept)
         choices.append(seen)
     return {**body, "choices": choices}
 
@@ -57,7 +57,7 @@ def _shown_logprobs(logprobs: Any, request: ChatRequest) -> Any:
     return {**logprobs, "content": content}
 
 
-def _cut_logprobs(logprobs: Any, said: bytes, kept: bytes) -> dict[str, Any] | None:
+def _cut_logprobs(logprobs: Any, said: str, kept: str) -> dict[str, Any] | None:
     """Those of the tokens that begin within what is kept of a text, or none if it is not certain which do."""
     try:
         tokens = logprobs["content"]
@@ -65,9 +65,9 @@ def _cut_logprobs(logprobs: Any, said: bytes, kept: bytes) -> dict[str, Any] | N
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
     text = b"".join(parts)
-    # Thoughts may come before what was said, and marks of the end after it.
-    start = text.rfind(said)
-    end = start + len(kept)
+    # Thoughts may come before what was said, and marks of the end after it. Half a letter is in no token's bytes.
+    start = text.rfind(said.encode("utf-8", "surrogatepass"))
+    end = start + len(kept.encode("utf-8", "surrogatepass"))
     begins = list(accumulate(map(len, parts), initial=0))
     count = bisect_left(begins, end, hi=len(parts))
     # The last token may reach beyond the end, as "2\n" does, but not into the words that are cut off.
