@@ -3,9 +3,11 @@
 import json
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from bpac.gateway.pages import pages
 from bpac.testing import Reply
 from tests.gateway.configured import get_json
 from tests.gateway.raw import CHAT, post
@@ -94,8 +96,11 @@ def test_an_unknown_route(gateway: RunningGateway) -> None:
 
 
 def test_the_published_document(gateway: RunningGateway) -> None:
-    """Every address in it answers."""
+    """Every address in it answers, and every one that answers is in it, but for the dashboard's and its own."""
     paths = get_json(f"{gateway.url}/openapi.json")["paths"]
+    routes: list[Any] = pages(gateway.service, lambda _: "").routes
+    there = {route.path.replace(":path", "") for route in routes}
+    assert set(paths) - {CHAT} == {path for path in there if not path.startswith(("/dashboard", "/openapi.json"))}
     for path, methods in paths.items():
         for method in methods:
             got = post(gateway.url, b"", path.replace("{decision}", "dec-1-1-0"), method=method.upper())
