@@ -3,6 +3,7 @@
 from bpac.betting.certificate import Certificate
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
+from bpac.routing.ticket import Ticket
 
-__all__ = ["Certificate", "Decision", "Router", "__version__"]
+__all__ = ["Certificate", "Decision", "Router", "Ticket", "__version__"]
 __version__ = "0.1.0"

@@ -8,6 +8,7 @@
         - ``UnknownStep``: the step was never decided here
         - ``NotAudited``: the draft was kept, so there is nothing to observe
         - ``AlreadyResolved``: the round has its outcome already
+        - ``UnknownTicket``: the ticket was not given out here, or is done already
     - ``JournalError``: entries that no router can have written
         - ``TornLine``: the last line was cut off while it was being written
     - ``CheckFailed``: a policy does not do what every policy must (``bpac.routing.checks``)
@@ -59,6 +60,10 @@ class NotAudited(ObservationError):
 
 class AlreadyResolved(ObservationError):
     """The round has its outcome already; a second one is refused."""
+
+
+class UnknownTicket(ObservationError):
+    """The ticket was not given out by this router since it started, or is done already."""
 
 
 class JournalError(BpacError):

@@ -67,7 +67,7 @@ def test_the_journal_itself_is_good() -> None:
         ([OPENED, Labelled((0.1, 0.2), 0.0)], "entry 2 has 2 scores"),
         ([OPENED, Labelled((1.5,), 0.0)], "entry 2: uncertainty must be"),
         ([OPENED, Labelled((0.5,), 1.5)], "entry 2: loss must be"),
-        ([OPENED, LABELLED._replace(loss=cast(float, None))], "entry 2: loss must be"),
+        ([OPENED, LABELLED._replace(loss=None)], "entry 2 contradicts itself"),
         ([OPENED, AUDIT, RESOLVED._replace(loss=1.5)], "entry 3: loss must be"),
         ([OPENED, AUDIT, RESOLVED._replace(loss=float("nan"))], "entry 3: loss must be"),
     ],

@@ -106,6 +106,8 @@ class Broken:
     game: ClassVar[Callable[[], Game]]
     certain_while_closed: ClassVar[bool] = True
     commutes: ClassVar[bool] = True
+    in_order: ClassVar[bool] = True
+    passes_over: ClassVar[bool] = False
     exploration: Exploration = Constant(0.2)
     alarm: None = None
     score_names: tuple[str, ...] = ()

@@ -100,30 +100,63 @@ def test_an_audit_that_is_open_during_a_reset_is_charged_to_its_own_epoch() -> N
     assert wealth(router) == [0.0] * len(POINTS)
 
 
-def test_forfeits_ring_the_alarm() -> None:
-    """An expert that always fails is a drift as well: rounds that are given up count as loss 1."""
+def test_forfeits_do_not_ring_the_alarm() -> None:
+    """An outage is no drift: nothing is forgotten, but every draft is audited until verdicts come again."""
     router = opened()
-    while router.epoch == 1:
+    threshold = router.threshold
+    for _ in range(100):
         router.forfeit(audit(router), "expert failed")
-    assert router.summary()["forfeits"]["expert failed"] > 3
+    assert (router.epoch, router.threshold, router.summary()["alarm"]) == (1, threshold, pytest.approx(1.0, abs=0.5))
+    assert router.summary()["forfeit_share"] > 0.5
+    assert router.decide(0.5).propensity == 1.0
+    for _ in range(1000):
+        router.observe(audit(router), 0.0)
+    assert router.decide(0.5).propensity < 0.5
+    assert router.summary()["doubt"] == 1.0
 
 
-def test_an_outcome_after_all_does_not_sound_twice() -> None:
-    """The alarm hears of a round once: when it was given up, and not again when its loss comes after all."""
+def test_a_drift_behind_forfeits_is_noticed() -> None:
+    """If the verdicts of losing drafts never come, drafts are soon served no more without an audit."""
+    router = opened()
+    served = 0
+    for _ in range(2000):
+        decision = router.decide(0.5)
+        served += decision.serve_draft
+        if decision.call_expert:
+            router.forfeit(decision, "grader failed")
+    assert router.epoch == 1
+    assert served < 200
+
+
+@pytest.mark.parametrize("explore", ["serve", "shadow"])
+def test_in_doubt_nothing_is_served_without_a_verdict(explore: Any) -> None:
+    """While every draft is audited for doubt, callers get the expert's answer, with shadow audits too."""
+    router = opened(explore=explore)
+    for _ in range(100):
+        router.forfeit(audit(router), "expert failed")
+    decision = router.decide(0.5)
+    assert (decision.propensity, decision.call_expert, decision.serve_draft) == (1.0, True, False)
+
+
+def test_an_outcome_after_all_sounds_the_alarm() -> None:
+    """The alarm hears of a loss when it is known, also after the round was given up; the doubt has counted it."""
     router = opened()
     decision = audit(router)
     router.forfeit(decision)
-    level = router.summary()["alarm"]
+    quiet, doubt = router.summary()["alarm"], router.summary()["doubt"]
     router.observe(decision, 1.0)
-    assert router.summary()["alarm"] == level > 1.0
+    assert router.summary()["alarm"] > quiet
+    assert doubt > quiet
+    assert router.summary()["doubt"] <= doubt
 
 
 @pytest.mark.parametrize("alpha_epochs", ["each", "all"])
 def test_the_level_of_each_epoch(alpha_epochs: Any) -> None:
-    """Each epoch has level α, or all together: then epoch k has ``6α/(π²k²)`` and needs so many more rounds."""
+    """Each epoch has level α, or all together: then the first has 0.9α and the others share the rest."""
     router = Router(EPSILON, ALPHA, alpha_epochs=alpha_epochs, seed=5)
     for epoch in (1, 2, 3):
-        level = ALPHA if alpha_epochs == "each" else 6 * ALPHA / (math.pi * epoch) ** 2
+        shared = 0.9 * ALPHA if epoch == 1 else 0.1 * ALPHA * 6 / (math.pi * (epoch - 1)) ** 2
+        level = ALPHA if alpha_epochs == "each" else shared
         expected = PortfolioTranscription(EPSILON, level, 0.95, [0.5], latched=True)
         while expected.threshold == 0.0:
             assert (router.epoch, router.threshold) == (epoch, 0.0)

@@ -56,7 +56,7 @@ def state(entries: list[Entry]) -> dict[str, Any]:
     """All but the alarm, which is told of outcomes as they come, and the order in which rounds were given up."""
     full: dict[str, Any] = Router.rebuild(entries).snapshot()["state"]
     full["given_up"].sort()
-    return {key: value for key, value in full.items() if key != "alarm"}
+    return {key: value for key, value in full.items() if key not in ("drift", "forfeit_share")}
 
 
 def shuffled(entries: list[Entry], data: st.DataObject) -> list[Entry]:

@@ -99,5 +99,9 @@ def test_a_summary_is_json() -> None:
         "forfeits": {"timeout": 1},
         "epoch": 1,
         "alarm": summary["alarm"],
+        "doubt": 1.0,
+        "forfeit_share": 0.0,
+        "refused": 0,
+        "withdrawn": 0,
         "certificate": {"rounds": 4, "lower": 0.0, "upper": 0.0, "confidence": 0.8, "average_upper": 0.0},
     }

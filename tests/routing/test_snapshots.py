@@ -95,10 +95,10 @@ def test_a_damaged_snapshot_is_refused(damage: Any) -> None:
         verify_snapshot(snapshot, entries)
 
 
-@pytest.mark.parametrize("snapshot", [{}, {"format": 2}, {"format": "1"}, [], "snapshot", 3, True])
+@pytest.mark.parametrize("snapshot", [{}, {"format": 1}, {"format": "1"}, [], "snapshot", 3, True])
 def test_what_is_no_snapshot_is_refused(snapshot: Any) -> None:
     """Another format, or another thing, is refused with what to do instead."""
-    with pytest.raises(SnapshotError, match="this is no snapshot of format 1: leave it out"):
+    with pytest.raises(SnapshotError, match="this is no snapshot of format 2: leave it out"):
         Router.rebuild([], snapshot=snapshot)
 
 

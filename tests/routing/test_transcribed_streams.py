@@ -40,7 +40,7 @@ PAPERS: dict[str, tuple[Policy, Callable[[], PaperTranscription]]] = {
 def compare(policy: Policy, rows: list[Row], trace: Any, exploration: Exploration | None = None) -> list[float]:
     """Run a router beside a transcription, assert that every step agrees, and return the thresholds."""
     coins = ListedCoins([row.coin for row in rows])
-    router = Router(EPSILON, ALPHA, policy, exploration=exploration, coins=coins)
+    router = Router(EPSILON, ALPHA, policy, exploration=exploration, alpha_epochs="each", coins=coins)
     thresholds = []
     for row, expected in zip(rows, trace, strict=True):
         decision = router.decide(row.uncertainty)

@@ -81,7 +81,7 @@ class DriftAlarm:
             self._listen()
 
     def known(self, decision: Round, loss: float) -> None:
-        """Take in an audit whose outcome is known, or given up (loss 1)."""
+        """Take in an audit with its loss."""
         if loss == 0.0 or decision.uncertainty >= decision.threshold:
             self.fade(decision.least_propensity)
             return
@@ -90,6 +90,13 @@ class DriftAlarm:
         pairs = zip(self._gamblers, self._bets, strict=True)
         self._gamblers = [max(wealth, 1.0) * (1.0 + bet * excess) for wealth, bet in pairs]
         self._listen()
+
+    def hold_at(self, level: float) -> None:
+        """Scale the gamblers so that the alarm is as loud as that."""
+        self._gamblers = self._faded()
+        self.quiet = 0
+        scale = level / self.level
+        self._gamblers = [wealth * scale for wealth in self._gamblers]
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

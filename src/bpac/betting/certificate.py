@@ -135,14 +135,14 @@ class ServedLoss:
         explores = terms.floor > 0.0
         self._upper = _Upper(terms.floor, shadow=terms.shadow, sign=1) if explores else None
         self._lower = _Lower(terms.floor, shadow=terms.shadow, sign=-1) if explores else None
-        self._uncovered = 0
+        self._uncovered = 0.0
         # The bounds before uncovered losses, until something changes them.
         self._solved_upper: float | None = None
         self._solved_lower: float | None = None
 
-    def served_instead(self) -> None:
-        """A draft was served in place of a failed expert: no coin covers it, so it counts as loss 1."""
-        self._uncovered += 1
+    def served_instead(self, loss: float = 1.0) -> None:
+        """A draft was served in place of an expert that failed or refused: no coin covers it, so it counts in full."""
+        self._uncovered += loss
 
     def resolve(self, decision: Round, loss: float) -> None:
         """Book the loss of an audit that was not charged."""
@@ -164,6 +164,13 @@ class ServedLoss:
             self._upper.refund(decision, loss)
             self._lower.refund(decision, loss)
             self._solved_upper = self._solved_lower = None
+
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Book the loss of the other round in the place of the charge."""
+        if charged:
+            self.refund(decision, loss)
+        else:
+            self.resolve(decision, loss)
 
     def decided(self, decision: Round) -> None:
         """Nothing: only audits carry information."""

@@ -1,7 +1,7 @@
 """What a router tells its accounts about rounds, and the accounts in which order does not matter."""
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 
 class Round(Protocol):
@@ -36,27 +36,42 @@ class Round(Protocol):
         """Whether the expert was called (ξ)."""
 
 
-class Account(Protocol):
+R = TypeVar("R", bound=Round, contravariant=True)
+
+
+class Account(Protocol[R]):
     """Something that follows the rounds of a route.
 
     Every round is ``decided`` once. An audited round then sees ``resolve`` if its loss is known
-    before the next decision; otherwise ``charge`` and, later, ``refund`` or ``forfeit``.
+    before the next decision; otherwise ``charge`` and, later, ``refund`` or ``forfeit``. A round in
+    which the expert refused is seen as another one (``replace``).
     """
 
-    def decided(self, decision: Round) -> None:
+    def decided(self, decision: R) -> None:
         """A decision was made; if the expert is called, its outcome is still to come."""
 
-    def resolve(self, decision: Round, loss: float) -> None:
+    def resolve(self, decision: R, loss: float) -> None:
         """The loss of a round that was not charged is known."""
 
-    def charge(self, decision: Round) -> None:
+    def charge(self, decision: R) -> None:
         """The loss of the round is not known in time."""
 
-    def refund(self, decision: Round, loss: float) -> None:
+    def refund(self, decision: R, loss: float) -> None:
         """The loss of a charged round is known after all."""
 
-    def forfeit(self, decision: Round) -> None:
+    def forfeit(self, decision: R) -> None:
         """The loss of a charged round is given up."""
+
+    def replace(self, decision: R, instead: R, loss: float, *, charged: bool) -> None:
+        """The round counts as another one with that loss.
+
+        Parameters
+        ----------
+        decision: the round as it was decided.
+        instead: the round as it counts.
+        loss: the loss of the latter.
+        charged: whether the round was charged.
+        """
 
 
 class Ledger(ABC):
@@ -94,3 +109,9 @@ class Ledger(ABC):
 
     def forfeit(self, decision: Round) -> None:
         """Leave the charge where it is."""
+
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Book the loss of the other round in the place of the charge."""
+        self.resolve(instead, loss)  # first, as in ``refund``
+        if charged:
+            self.remove(decision, 1.0)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import add as plus
 from operator import mul as times
-from operator import sub as minus
 from typing import Any
+
+import numpy as np
 
 from bpac.betting.ledger import Ledger, Round
 from bpac.betting.levels import Levels
@@ -121,22 +122,34 @@ class PortfolioWealth(Ledger):
         if code <= self._table.limit:
             self._climb()
 
-    def log_wealth(self, threshold: float, without: Iterable[Round] = ()) -> float:
-        """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K).
-
-        Parameters
-        ----------
-        threshold: which one.
-        without: rounds whose charge is to be left out, as if they had been won.
-        """
+    def log_wealth(self, threshold: float) -> float:
+        """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K)."""
         self._collect()
         code = self._levels.code(threshold)
         code += threshold > self._levels.value(code)  # between two levels, losses booked at the lower one are seen
-        logs = list(map(plus, self._common, self._table.sums_below(code)))
-        for decision in without:
-            if self._level(decision.uncertainty) < code:
-                logs = list(map(minus, logs, self._changes(decision.propensity, decision.least_propensity, 1.0)))
-        return _log_mean(logs)
+        return _log_mean(list(map(plus, self._common, self._table.sums_below(code))))
+
+    def hopeless_from(self, log_bar: float, charged: Iterable[Round]) -> float:
+        """The least score above which no threshold has more than that log-wealth; infinite if there is none.
+
+        Parameters
+        ----------
+        log_bar: the log-wealth.
+        charged: rounds that are charged and are taken to be won.
+        """
+        self._collect()
+        codes, sums = self._table.arrays()
+        logs = sums.astype(np.float64)  # levels that are dead may add up to more than 64 bits
+        for decision in charged:
+            code = self._level(decision.uncertainty)
+            at = int(np.searchsorted(codes, code))
+            if at < len(codes) and codes[at] == code:
+                logs[at] -= self._changes(decision.propensity, decision.least_propensity, 1.0)
+        logs = (np.cumsum(logs, axis=0) + self._common) / LOG_UNIT
+        most = logs.max(axis=1, keepdims=True)
+        means = most[:, 0] + np.log(np.exp(logs - most).mean(axis=1))
+        hopeless = np.flatnonzero(means <= log_bar)
+        return self._levels.value(int(codes[hopeless[0]])) if len(hopeless) else math.inf
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

@@ -66,5 +66,9 @@ class SeenLosses(WeightedLosses):
         """Book the loss; there is no charge to take out."""
         self.resolve(decision, loss)
 
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Book the loss of the other round; there is no charge to take out."""
+        self.resolve(instead, loss)
+
     def _units(self, decision: Round, loss: float) -> int:
         return math.ceil(loss * SUM_UNIT)

@@ -49,9 +49,7 @@ def log_bar(settings: Settings, epoch: int, share: float = 1.0) -> float:
     epoch: its number.
     share: of α, where several scores share it.
     """
-    alpha = settings.alpha * share
-    if settings.alpha_epochs == "all":
-        alpha *= 6.0 / (math.pi * epoch) ** 2
+    alpha = settings.alpha_of(epoch) * share
     policy = settings.policy
     if isinstance(policy, Portfolio) and policy.assume == "any" and policy.levels is not None:
         return math.log(policy.levels.top / alpha)

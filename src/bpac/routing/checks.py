@@ -104,9 +104,9 @@ def _refused(call: Callable[..., object], *arguments: object) -> None:
 
 
 def _settled_state(entries: Sequence[Entry]) -> dict[str, Any]:
-    """The state without the alarm, which is told of outcomes as they come."""
+    """The state without what is told of outcomes as they come: the alarm, and the share of audits without a verdict."""
     state: dict[str, Any] = Router.rebuild(entries).snapshot()["state"]
-    return {key: value for key, value in state.items() if key != "alarm"}
+    return {key: value for key, value in state.items() if key not in ("drift", "forfeit_share")}
 
 
 def _wealth(entries: Sequence[Entry]) -> Any:

@@ -20,6 +20,8 @@ class Decision(NamedTuple):
     serve_draft: whether the caller gets the draft; with shadow audits also where the expert is called.
     epoch: the betting game this round belongs to; a drift alarm starts a new one.
     uncertainties: all scores of the draft, where a router has several.
+    ticket: number of the query's ticket in its epoch; 0 where tickets are not in use.
+    seen: entries in the journal when the query arrived, where tickets are in use.
     """
 
     step: int
@@ -31,8 +33,15 @@ class Decision(NamedTuple):
     serve_draft: bool
     epoch: int = 1
     uncertainties: tuple[float, ...] = ()
+    ticket: int = 0
+    seen: int = 0
+
+    def at_zero(self) -> "Decision":
+        """The same round with a score of 0, which every threshold sees."""
+        return self._replace(uncertainty=0.0, uncertainties=(0.0,) * len(self.uncertainties))
 
     @staticmethod
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
-        return Decision._make((*values[:-1], tuple(values[-1])))
+        *plain, uncertainties, ticket, seen = values
+        return Decision._make((*plain, tuple(uncertainties), ticket, seen))

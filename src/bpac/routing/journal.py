@@ -1,7 +1,9 @@
 """The journal: what was decided and what came of it, in one order. The state of a router is a fold over it.
 
 Entries, one a line: ``opened`` (the settings) first, then ``labelled`` rows of a warm start, then
-``decided`` and ``resolved`` as they happen. A resolved entry without a loss is a forfeit.
+``decided`` and ``resolved`` as they happen. A resolved entry without a loss is a forfeit, or the news that the expert
+refused to answer. Where queries take tickets on arrival (MATH section 12), ``started`` and ``stopped`` frame the time
+in which a process gave them out, and tickets that do not come to a decision are ``withdrawn``, or ``overdue``.
 
 In a journal that was exported there may be lines of one more kind, ``claim``: what a gateway said of itself at that
 moment, for auditors to check. They are no entries, because nothing follows from them.
@@ -22,10 +24,21 @@ class Opened(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """A row of labelled history, fed before the first live round."""
+    """A row of history, fed before the first live round.
+
+    Parameters
+    ----------
+    uncertainties: the score of the draft, or all scores where a router has several.
+    loss: its loss; none for a draft that was kept, whose loss nobody saw.
+    propensity, least_propensity: with which the expert was called (π, p).
+    refused: the expert refused to answer.
+    """
 
     uncertainties: tuple[float, ...]
-    loss: float
+    loss: float | None
+    propensity: float = 1.0
+    least_propensity: float = 1.0
+    refused: bool = False
 
 
 class Resolved(NamedTuple):
@@ -34,19 +47,65 @@ class Resolved(NamedTuple):
     Parameters
     ----------
     step: which round.
-    loss: its loss; none if it is given up and so counts as 1.
+    loss: its loss; none if it is given up and so counts as 1, or if the expert refused.
     cause: why it was given up.
-    draft_served: the expert failed and the caller got the draft in its place.
+    draft_served: the expert failed or refused and the caller got the draft in its place.
+    refused: the expert refused to answer: a fair round (MATH section 13).
     """
 
     step: int
     loss: float | None
     cause: str = ""
     draft_served: bool = False
+    refused: bool = False
 
 
-Entry = Opened | Labelled | Decision | Resolved
-KINDS: dict[str, type[Any]] = {"opened": Opened, "labelled": Labelled, "decided": Decision, "resolved": Resolved}
+class Started(NamedTuple):
+    """From here on queries take tickets, numbered from 1.
+
+    Without a ``stopped`` entry since the last one, the process before died with queries under way.
+    """
+
+
+class Stopped(NamedTuple):
+    """No query was under way: nothing was cut off."""
+
+
+class Withdrawn(NamedTuple):
+    """A ticket came to no decision: its caller left, or its draft has no score.
+
+    Parameters
+    ----------
+    ticket: its number.
+    reason: why.
+    """
+
+    ticket: int
+    reason: str = ""
+
+
+class Overdue(NamedTuple):
+    """The draft of a ticket did not end before its deadline; the ticket no longer holds up those behind it.
+
+    Parameters
+    ----------
+    ticket: its number.
+    """
+
+    ticket: int
+
+
+Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue
+KINDS: dict[str, type[Any]] = {
+    "opened": Opened,
+    "labelled": Labelled,
+    "decided": Decision,
+    "resolved": Resolved,
+    "started": Started,
+    "stopped": Stopped,
+    "withdrawn": Withdrawn,
+    "overdue": Overdue,
+}
 NAMES = {kind: name for name, kind in KINDS.items()}
 # The kind of a line that is no entry.
 CLAIM = "claim"
@@ -69,6 +128,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "serve_draft": (bool,),
     "draft_served": (bool,),
     "epoch": (int,),
+    "ticket": (int,),
+    "seen": (int,),
+    "refused": (bool,),
+    "reason": (str,),
 }
 
 

@@ -1,24 +1,31 @@
-"""The router: decide → Decision → observe."""
+"""The router: arrive → decide → observe."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
 from bpac.betting.certificate import Certificate
 from bpac.betting.numbers import fraction
-from bpac.betting.portfolio import PortfolioWealth
-from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
+from bpac.errors import (
+    AlreadyResolved,
+    InputError,
+    NotAudited,
+    ObservationError,
+    SettingsError,
+    UnknownStep,
+    UnknownTicket,
+)
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration import Exploration
-from bpac.routing.games import FixedThreshold
-from bpac.routing.journal import Entry, Labelled, Opened, Resolved
+from bpac.routing.journal import Entry, Labelled, Opened, Overdue, Resolved, Started, Stopped, Withdrawn
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
 from bpac.routing.settings import Settings, check_policy
 from bpac.routing.snapshot import load_snapshot, take_snapshot
+from bpac.routing.ticket import Ticket
+from bpac.routing.worth import Worth
 
 Write = Callable[[Entry], object]
 # ``Decision(*values)`` without the cost of naming them: one is made for every query.
@@ -30,6 +37,11 @@ class Router:
 
     One router is one betting game. It is meant for one thread or one event loop, and never blocks.
 
+    Queries count in the order in which they arrive. A caller with several queries under way takes a ticket for each
+    when it comes (``arrive``) and hands it in with the draft's score (``decide``). Without tickets, decisions count in
+    the order of the calls; the promise then assumes that this order says nothing about the losses, which it does where
+    drafts of hard questions take longer (MATH section 12).
+
     Parameters
     ----------
     epsilon: the average loss against always asking the expert stays below this (ε) …
@@ -38,7 +50,7 @@ class Router:
     memory, assume: of the portfolio policy.
     exploration: a schedule other than the policy's own.
     explore: ``serve`` gives callers the expert's answer on an audit, ``shadow`` the draft.
-    alpha_epochs: ``each`` epoch after a drift alarm has level α, or ``all`` together.
+    alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
     max_owed: audits that may be outstanding; beyond it the oldest is given up.
     seed: makes the coins repeatable, for experiments.
     coins: another random source.
@@ -63,7 +75,7 @@ class Router:
         assume: str | None = None,
         exploration: Exploration | None = None,
         explore: Literal["serve", "shadow"] = "serve",
-        alpha_epochs: Literal["each", "all"] = "each",
+        alpha_epochs: Literal["all", "each"] = "all",
         max_owed: int = 4096,
         seed: int | None = None,
         coins: Coins | None = None,
@@ -85,6 +97,11 @@ class Router:
         self._coins = coins or SeededCoins(seed)
         self._draws: list[float] = []
         self._journal = journal
+        self._worth = Worth()
+        # Tickets given out and not done, by epoch and number; and the last number given out in an epoch.
+        self._open: dict[tuple[int, int], Ticket] = {}
+        self._given = (0, 0)
+        self._started = False
 
     @property
     def settings(self) -> Settings:
@@ -113,31 +130,111 @@ class Router:
         self._route.charge()
         return tuple(self._route.owed.values())
 
-    def decide(self, uncertainty: float | Mapping[str, float]) -> Decision:
-        """Decide for the next query.
+    @property
+    def under_way(self) -> tuple[Ticket, ...]:
+        """The tickets that are not done, oldest first."""
+        return tuple(self._open.values())
+
+    def arrive(self) -> Ticket:
+        """Take a ticket for a query that has just arrived, before its draft is asked for.
+
+        Hand it to ``decide``, or to ``withdraw`` if there is nothing to decide.
+
+        >>> router = Router(epsilon=0.05, seed=1)
+        >>> first, second = router.arrive(), router.arrive()
+        >>> router.decide(0.2, ticket=second).step                   # its draft came first …
+        1
+        >>> router.decide(0.4, ticket=first).ticket                  # … and counts second
+        1
+        """
+        route = self._route
+        if not self._started or not route.running:
+            self._write(Started())
+            route.started()
+            self._started, self._given = True, (route.epoch, 0)
+            self._open.clear()
+        route.charge()
+        epoch, number = self._given
+        number = number + 1 if epoch == route.epoch else 1
+        ticket = Ticket(number, route.epoch, route.game.threshold, route.rate, route.active_score, route.entries)
+        self._given = (route.epoch, number)
+        self._open[route.epoch, number] = ticket
+        return ticket
+
+    def withdraw(self, ticket: Ticket, reason: str = "") -> None:
+        """Let a ticket go without a decision: its caller left, or its draft has no score.
 
         Parameters
         ----------
-        uncertainty: score of the draft in [0, 1]; 1 for a draft that has none. With several
-            scores, one for each name.
+        ticket: what ``arrive`` returned.
+        reason: why, for the journal.
+        """
+        if not isinstance(reason, str):
+            raise InputError(f"reason must be a string, got {reason!r}")
+        self._check_ticket(ticket)
+        if ticket.epoch == self.epoch:
+            self._write(Withdrawn(ticket.number, reason))
+            self._route.withdrawn(ticket.number)
+        del self._open[ticket.epoch, ticket.number]
+
+    def overdue(self, ticket: Ticket) -> None:
+        """Stop waiting for a draft that takes too long, so that it no longer holds up the queries behind it.
+
+        Until it is decided or withdrawn it counts as a loss of 1 at every threshold.
+
+        Parameters
+        ----------
+        ticket: what ``arrive`` returned.
+        """
+        self._check_ticket(ticket)
+        route = self._route
+        waits = route.by_arrival is None or ticket.number > route.by_arrival.arrivals.reached
+        if ticket.epoch == route.epoch and waits:
+            self._write(Overdue(ticket.number))
+            route.overdue(ticket.number)
+
+    def stop(self) -> bool:
+        """Note in the journal that no query is under way; false if there is one, or if tickets are not in use.
+
+        A router that is rebuilt without such a note assumes that a query was cut off, and is charged for it.
+        """
+        if self._open or not self._started or not self._route.running:
+            return False
+        self._write(Stopped())
+        self._route.stopped()
+        return True
+
+    def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+        """Decide for a query.
+
+        Parameters
+        ----------
+        uncertainty: score of the draft in [0, 1]. With several scores, one for each name. A query whose draft has no
+            score is not decided: send it to the expert, and withdraw its ticket.
+        ticket: what ``arrive`` returned for the query; without one, it counts as arriving now.
         """
         route = self._route
         # What is still unknown must be charged before the threshold is read.
         if route.uncharged is not None:
             route.charge()
+        number = seen = 0
+        step = route.step + 1
+        if ticket is None and not route.running:
+            # The threshold first, then the step: a threshold may be stale, never from the future.
+            threshold, epoch = route.game.threshold, route.epoch
+            rate = route.floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
+            drift = route.drift
+            if drift is not None and rate < drift.careful_rate:
+                rate = drift.careful_rate
+            score = route.active_score if route.score_names else 0
+        else:
+            number, epoch, threshold, rate, score, seen = self._terms_of(ticket)
         uncertainties: tuple[float, ...] = ()
         if route.score_names:
             uncertainties = self._all_scores(uncertainty)
-            uncertainty = uncertainties[route.active_score]
+            uncertainty = uncertainties[score]
         elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
             uncertainty = fraction(uncertainty, "uncertainty")
-        # The threshold first, then the step: a threshold may be stale, never from the future.
-        threshold = route.game.threshold
-        step = route.step + 1
-        rate = route.floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
-        alarm = route.alarm
-        if alarm is not None and rate < alarm.careful_rate:
-            rate = alarm.careful_rate
         accepted = uncertainty < threshold
         propensity = rate if accepted else 1.0
         draws = self._draws
@@ -154,9 +251,12 @@ class Router:
                 propensity,
                 1.0 if threshold == 0.0 and route.certain_while_closed else rate,
                 call_expert,
-                accepted if route.shadow else not call_expert,
-                route.epoch,
+                # In the shadow, too, nothing is served without need while every draft is being audited.
+                accepted and rate < 1.0 if route.shadow else not call_expert,
+                epoch,
                 uncertainties,
+                number,
+                seen,
             ),
         )
         if self._journal is not None:
@@ -166,7 +266,29 @@ class Router:
                 draws.append(draw)  # a journal that fails leaves the step and its coin as they were
                 raise
         route.decided(decision)
+        if number:
+            del self._open[epoch, number]
         return decision
+
+    def _terms_of(self, ticket: Ticket | None) -> Ticket:
+        """The terms on which a query with a ticket is decided; a query without one arrives now."""
+        if ticket is None:
+            return self.arrive()
+        self._check_ticket(ticket)
+        route = self._route
+        if ticket.epoch != route.epoch:
+            # An alarm has rung since: nothing that was certified before it is used.
+            return ticket._replace(threshold=0.0, rate=1.0)
+        if not route.in_order:
+            # Only the coin matters there, and what is known by now makes the router more careful.
+            return ticket._replace(threshold=route.game.threshold, rate=route.rate)
+        return ticket
+
+    def _check_ticket(self, ticket: object) -> None:
+        if not isinstance(ticket, Ticket) or self._open.get((ticket.epoch, ticket.number)) != ticket:
+            raise UnknownTicket(
+                f"{ticket!r} is not under way here: a ticket comes from arrive, and is decided or withdrawn once"
+            )
 
     def observe(self, decision: Decision, loss: float) -> None:
         """Report the loss of an audited draft: any time later, in any order, once.
@@ -201,6 +323,23 @@ class Router:
             raise AlreadyResolved(f"step {found.step} was given up already; only its loss is still accepted")
         self._write(Resolved(found.step, None, cause, draft_served))
         self._route.forfeited(found, cause, draft_served)
+
+    def refuse(self, decision: Decision, *, draft_served: bool = False) -> None:
+        """Report that the expert refused to answer: there is nothing that the draft could lose against.
+
+        It counts as a fair round, which pays nothing on average at any threshold (MATH section 13): refusals then
+        neither open nor close anything, whoever provokes them.
+
+        Parameters
+        ----------
+        decision: what ``decide`` returned.
+        draft_served: the draft was accepted, and the caller got it in the expert's place.
+        """
+        if not isinstance(draft_served, bool):
+            raise InputError(f"draft_served must be a bool, got {draft_served!r}")
+        found = self._find(decision)
+        self._write(Resolved(found.step, None, "", draft_served, refused=True))
+        self._route.refused(found, draft_served)
 
     def warm_start(self, rows: Iterable[tuple[float | Mapping[str, float], float]]) -> None:
         """Feed labelled history: ``(uncertainty, loss)`` for every row, before the first decision.
@@ -244,15 +383,7 @@ class Router:
         >>> [router.worth_grading(router.decide(uncertainty)) for uncertainty in (0.3, 0.9)]
         [True, False]
         """
-        route, score = self._route, decision.uncertainty
-        if decision.propensity < 1.0:
-            return True  # it stands for drafts that were kept
-        if score >= 1.0 or isinstance(route.game, FixedThreshold):
-            return False
-        if not isinstance(route.game, PortfolioWealth):
-            return True
-        charged = (owed for owed in route.owed.values() if owed.epoch == route.epoch)
-        return route.game.log_wealth(math.nextafter(score, 1.0), charged) > math.log(self.settings.alpha)
+        return self._worth.of(decision, self._route)
 
     def game_state(self) -> dict[str, Any]:
         """The betting game of this epoch, as a snapshot would keep it."""
@@ -274,7 +405,11 @@ class Router:
             "owed": len(route.owed),
             "forfeits": dict(route.forfeits),
             "epoch": route.epoch,
-            "alarm": route.alarm.level if route.alarm else None,
+            "alarm": route.drift.alarm.level if route.drift else None,
+            "doubt": route.drift.doubts if route.drift else None,
+            "forfeit_share": route.forfeit_share,
+            "refused": route.refusals,
+            "withdrawn": route.withdrawals,
             "certificate": asdict(certificate) | {"average_upper": certificate.average_upper},
         }
 

@@ -1,5 +1,6 @@
 """All settings of a router as one value, and its JSON form, from which any router can be built again."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -14,6 +15,11 @@ from bpac.errors import SettingsError
 from bpac.routing.exploration import Constant, Exploration, NoExploration, TwoStage
 from bpac.routing.learnt_rates import GainDriven, WhileItPays
 from bpac.routing.policies import Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
+
+# Below this, weights of audited losses exceed what the certificate can add up without losing digits.
+LEAST_RATE = 1e-6
+# With one claim over all epochs, this share of α belongs to the first.
+FIRST_EPOCH = 0.9
 
 KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
@@ -37,7 +43,7 @@ class Settings:
     policy: the betting game.
     exploration: with which least probability the expert is called.
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
-    alpha_epochs: whether each epoch after a drift alarm has level α, or all together.
+    alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
     max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up. As many that were
         given up are remembered, in case their outcome comes after all.
     """
@@ -47,24 +53,42 @@ class Settings:
     policy: Policy
     exploration: Exploration
     explore: Literal["serve", "shadow"] = "serve"
-    alpha_epochs: Literal["each", "all"] = "each"
+    alpha_epochs: Literal["all", "each"] = "all"
     max_owed: int = 4096
 
     def __post_init__(self) -> None:
         keep(self, epsilon=open_fraction(self.epsilon, "epsilon"), alpha=open_fraction(self.alpha, "alpha"))
         one_of(self.explore, "explore", ("serve", "shadow"))
-        one_of(self.alpha_epochs, "alpha_epochs", ("each", "all"))
+        one_of(self.alpha_epochs, "alpha_epochs", ("all", "each"))
         whole(self.max_owed, "max_owed", 1)
         check_policy(self.policy)
         of_kind(self.exploration, "exploration", [kind for kind in KINDS.values() if hasattr(kind, "floor")])
         fixed = isinstance(self.policy, Fixed | Offline)
         if not self.exploration.floor and not fixed:
             raise SettingsError(f"{type(self.policy).__name__} must explore: give it a schedule with a rate above 0")
+        if 0.0 < self.exploration.floor < LEAST_RATE:
+            raise SettingsError(
+                f"exploration rates must be at least {LEAST_RATE}, got {self.exploration.floor}: "
+                "an audit would count for more than a million queries"
+            )
 
     @property
     def terms(self) -> Terms:
         """The terms of the betting game."""
         return Terms(self.epsilon, self.exploration.floor, shadow=self.explore == "shadow")
+
+    def alpha_of(self, epoch: int) -> float:
+        """The level of an epoch; without an alarm there is only one (MATH section 3).
+
+        Parameters
+        ----------
+        epoch: its number, from 1.
+        """
+        if self.alpha_epochs == "each" or self.policy.alarm is None:
+            return self.alpha
+        if epoch == 1:
+            return FIRST_EPOCH * self.alpha
+        return (1.0 - FIRST_EPOCH) * self.alpha * 6.0 / (math.pi * (epoch - 1)) ** 2
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON values."""

@@ -4,6 +4,7 @@
 """
 
 from bpac.routing.games.budget import BudgetGame
+from bpac.routing.games.by_arrival import ByArrival
 from bpac.routing.games.calibration import Calibration
 from bpac.routing.games.fixed import FixedThreshold
 from bpac.routing.games.game import Game
@@ -13,6 +14,7 @@ from bpac.routing.games.sums import SumGame, hoeffding_allowance, naive_allowanc
 
 __all__ = [
     "BudgetGame",
+    "ByArrival",
     "Calibration",
     "FixedThreshold",
     "Game",

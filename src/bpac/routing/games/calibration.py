@@ -45,6 +45,12 @@ class Calibration:
         """A loss that will never be known counts as 1."""
         self.resolve(decision, 1.0)
 
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Leave the round out: the set is about queries that the expert answers, and takes another one."""
+        entry = self._losses.get(decision.step)
+        if entry is not None and entry[1] is None:
+            del self._losses[decision.step]
+
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
         losses = [[step, *entry] for step, entry in self._losses.items()]

@@ -26,6 +26,9 @@ class FixedThreshold:
     def forfeit(self, decision: Round) -> None:
         """Nothing to lose."""
 
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Nothing to learn."""
+
     def state(self) -> dict[str, Any]:
         """The threshold."""
         return {"threshold": self.threshold}

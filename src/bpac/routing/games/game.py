@@ -2,10 +2,10 @@
 
 from typing import Any, Protocol
 
-from bpac.betting.ledger import Account
+from bpac.betting.ledger import Account, Round
 
 
-class Game(Account, Protocol):
+class Game(Account[Round], Protocol):
     """An account that has a threshold."""
 
     threshold: float

@@ -46,7 +46,17 @@ class InOrder:
 
     def refund(self, decision: Round, loss: float) -> None:
         """Settle an owed round and what it was holding back."""
-        self._owed.pop(decision.step)[1] = loss
+        self._fill(decision, decision, loss)
+
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Settle the other round in the place of this one."""
+        if charged:
+            self._fill(decision, instead, loss)
+        else:
+            self.resolve(instead, loss)
+
+    def _fill(self, decision: Round, instead: Round, loss: float) -> None:
+        self._owed.pop(decision.step)[:2] = instead, loss
         ready = 0
         for waiting, known, count in self._waiting:
             if known is None:

@@ -50,6 +50,12 @@ class SplitScores:
     def forfeit(self, decision: Round) -> None:
         """Leave the charges where they are."""
 
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Every wealth books the loss of the other round."""
+        for wealth in self._wealths:
+            wealth.replace(decision, instead, loss, charged=charged)
+        self.threshold = self._wealths[self.active].threshold
+
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
         return {"active": self.active, "accepted": self._accepted, "wealths": [w.state() for w in self._wealths]}

@@ -51,6 +51,11 @@ class SumGame:
     def forfeit(self, decision: Round) -> None:
         """Leave the charge where it is."""
 
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Book the loss of the other round in the place of the charge."""
+        self._losses.replace(decision, instead, loss, charged=charged)
+        self._move()
+
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
         return {"rounds": self._rounds, "threshold": self.threshold, "losses": self._losses.state()}

@@ -91,6 +91,8 @@ class Fixed(PlainPolicy):
     explores: the rate at which drafts below it are audited all the same; 0 for none.
     """
 
+    in_order: ClassVar[bool] = False  # it learns nothing
+
     threshold: float = 0.0
     explores: float = 0.0
 

@@ -1,6 +1,7 @@
 """The policy for any stream."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bpac.betting.certificate import ServedLoss
 from bpac.betting.levels import RelativeLevels
@@ -20,6 +21,8 @@ class Budget(PlainPolicy):
     ----------
     first: rounds before the first draft may be kept.
     """
+
+    in_order: ClassVar[bool] = False  # only the coin is random there
 
     first: int = 100
 

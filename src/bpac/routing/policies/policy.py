@@ -19,6 +19,11 @@ class Policy(Protocol):
     # Whether outcomes are sums: then a loss of 0 changes nothing, and one that comes after the round
     # was given up is still taken.
     commutes: ClassVar[bool]
+    # Whether the game must see rounds in the order in which their queries arrived. What only needs the
+    # coin to be random, or learns nothing, need not wait for earlier queries.
+    in_order: ClassVar[bool]
+    # Whether an open ticket is charged where the rounds held up behind it are worth more.
+    passes_over: ClassVar[bool]
 
     @property
     def exploration(self) -> Exploration:
@@ -42,6 +47,8 @@ class PlainPolicy:
 
     certain_while_closed: ClassVar[bool] = True
     commutes: ClassVar[bool] = True
+    in_order: ClassVar[bool] = True
+    passes_over: ClassVar[bool] = False
 
     @property
     def exploration(self) -> Exploration:

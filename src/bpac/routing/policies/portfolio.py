@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 from bpac.betting.alarm import AlarmSettings
 from bpac.betting.bounds import FRACTIONS
@@ -36,6 +36,8 @@ class Portfolio(PlainPolicy):
     scores: names and shares of α, where several scores compete (section 8).
     drift: the alarm of ``alarmed``.
     """
+
+    passes_over: ClassVar[bool] = True
 
     memory: Memory | None = None
     assume: Literal["iid", "any"] = "iid"

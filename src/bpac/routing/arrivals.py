@@ -1,0 +1,90 @@
+"""The order of arrival, and which queries in it are done (MATH section 12).
+
+1. Queries are independent in the order in which they arrive, not in the order in which their drafts end: hard
+   questions take longer to draft, so what is still being drafted is likelier to lose.
+2. A ticket is *done* when its query is decided or withdrawn. The *prefix* is the longest run of tickets from the first
+   on that are all done. The betting game sees the rounds of the prefix, in order, and no others.
+3. A decided round beyond the prefix is *held* until every earlier ticket is done.
+4. A ticket may be *passed over*: the game is charged the worst that its round could cost at any threshold, the prefix
+   moves on, and the charge is taken back when the ticket is done. The game's wealth is then at most what it would be if
+   the outcome were known, so passing over is always valid. It is done when the deadline of a draft passes, and where
+   the rounds held up behind a ticket have won more than the charge takes.
+5. When queries under way are cut off, by a crash say, the earliest of them is passed over for good: the cut is then a
+   stopping time in the order of arrival, and spares no loss that was on its way.
+6. Arrivals are not in the journal. Everything here follows from the entries of decided and withdrawn tickets, so a fold
+   of the journal finds the same prefix at every point.
+"""
+
+from typing import Any
+
+from bpac.routing.decision import Decision
+
+PENDING, CHARGED, LOSS, FORFEIT, REFUSED = "pending", "charged", "loss", "forfeit", "refused"
+
+
+class Held:
+    """A decided round that its game does not know yet, and what came of it meanwhile.
+
+    Parameters
+    ----------
+    decision: the round.
+    outcome: ``pending`` (also where the draft was kept), ``charged``, ``loss``, ``forfeit`` or ``refused``.
+    loss: the loss, where it is known.
+    """
+
+    __slots__ = ("decision", "loss", "outcome")
+
+    def __init__(self, decision: Decision, outcome: str = PENDING, loss: float = 0.0) -> None:
+        self.decision = decision
+        self.outcome = outcome
+        self.loss = loss
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the round is won at every threshold: its draft was kept, or its loss is known to be 0."""
+        return not self.decision.call_expert or (self.outcome == LOSS and self.loss == 0.0)
+
+
+class Arrivals:
+    """The tickets of one epoch since the router started.
+
+    Parameters
+    ----------
+    reached: every ticket up to this one is done or passed over.
+    held: tickets beyond the prefix that are done, with their round; none for those withdrawn.
+    passed: tickets that were passed over and are not done.
+    overdue: tickets beyond the prefix that are passed over when it reaches them.
+    """
+
+    __slots__ = ("held", "overdue", "passed", "reached")
+
+    def __init__(self) -> None:
+        self.reached = 0
+        self.held: dict[int, Held | None] = {}
+        self.passed: set[int] = set()
+        self.overdue: set[int] = set()
+
+    def is_open(self, number: int) -> bool:
+        """Whether a ticket of that number can still be done."""
+        return number in self.passed or (number > self.reached and number not in self.held)
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        return {
+            "reached": self.reached,
+            "held": [
+                [number, None if held is None else [list(held.decision), held.outcome, held.loss]]
+                for number, held in sorted(self.held.items())
+            ],
+            "passed": sorted(self.passed),
+            "overdue": sorted(self.overdue),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self.reached = state["reached"]
+        self.held = {
+            number: None if held is None else Held(Decision.from_list(held[0]), *held[1:])
+            for number, held in state["held"]
+        }
+        self.passed, self.overdue = set(state["passed"]), set(state["overdue"])
