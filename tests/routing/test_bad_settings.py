@@ -118,6 +118,7 @@ OF_ANOTHER_KIND: list[tuple[Callable[[], object], str]] = [
     (router(policy=TwoStage()), "policy must be one of"),
     (router(policy=Homemade()), "policy must be one of"),
     (router(policy=AdaptiveBet()), "policy must be one of"),
+    (router(exploration=Constant(1e-17)), "exploration rates must be at least 1e-06, got 1e-17"),
     (router(exploration="often"), "exploration must be one of"),
     (router(exploration=0.05), "exploration must be one of"),
     (router(exploration=Budget()), "exploration must be one of"),

@@ -29,6 +29,14 @@ def test_outcomes_that_are_still_owed_are_no_losses() -> None:
     assert not router.worth_grading(router.decide(0.5))
 
 
+def test_rounds_behind_an_open_ticket_are_not_charged_yet() -> None:
+    """What the game has not seen has no charge to take out: such rounds leave the prospects as they are."""
+    router = Router(EPSILON, ALPHA, seed=1)
+    router.arrive()
+    behind = [router.decide(0.3, ticket=router.arrive()), router.decide(0.7, ticket=router.arrive())]
+    assert [router.worth_grading(decision) for decision in behind] == [True, True]
+
+
 def test_charges_of_an_earlier_epoch_are_not_taken_out_of_this_one() -> None:
     """They were never in it."""
     router = opened()

@@ -22,7 +22,19 @@ STEPS = 600
 
 def check_rebuild(policy: Policy) -> None:
     """A journal written to JSON and read back gives the same router to the same bits, snapshot or not."""
-    entries, router = _play(policy, delay=40)
+    _rebuilt(*_play(policy, delay=40))
+
+
+def check_tickets(policy: Policy) -> None:
+    """The same holds where drafts end in any order, some never do, and the expert refuses some queries."""
+    entries, router = _play_by_ticket(policy)
+    _rebuilt(entries, router)
+    _expect(router.under_way == (), "every ticket is done")
+    _expect(router.stop(), "a router with nothing under way can stop")
+    _expect(Router.rebuild(entries).snapshot() == router.snapshot(), "the journal rebuilds a router that has stopped")
+
+
+def _rebuilt(entries: Sequence[Entry], router: Router) -> None:
     copies = [entry_from_json(entry_to_json(entry)) for entry in entries]
     _expect(Router.rebuild(copies).snapshot() == router.snapshot(), "the journal rebuilds the router")
     half = Router.rebuild(copies[: len(copies) // 2])
@@ -67,7 +79,13 @@ def check_bad_input(policy: Policy) -> None:
     _expect(router.snapshot() == before, "a refused input changes nothing")
 
 
-CHECKS: tuple[Callable[[Policy], None], ...] = (check_rebuild, check_order, check_refund, check_bad_input)
+CHECKS: tuple[Callable[[Policy], None], ...] = (
+    check_rebuild,
+    check_tickets,
+    check_order,
+    check_refund,
+    check_bad_input,
+)
 
 
 def _play(policy: Policy, delay: int) -> tuple[list[Entry], Router]:
@@ -87,6 +105,34 @@ def _play(policy: Policy, delay: int) -> tuple[list[Entry], Router]:
             router.observe(item[1], item[2])
     for _, decision, loss in waiting:
         router.observe(decision, loss)
+    return entries, router
+
+
+def _play_by_ticket(policy: Policy) -> tuple[list[Entry], Router]:
+    """A seeded stream with up to twelve queries under way, decided in any order."""
+    dice = np.random.default_rng(11)
+    entries: list[Entry] = []
+    router = Router(0.15, 0.2, policy, seed=7, journal=entries.append)
+    for _ in range(STEPS):
+        router.arrive()
+        while len(router.under_way) > dice.integers(12):
+            ticket = router.under_way[dice.integers(len(router.under_way))]
+            fate = dice.random()
+            if fate < 0.05:
+                router.withdraw(ticket, "no score")
+            elif fate < 0.1:
+                router.overdue(ticket)
+            else:
+                uncertainty = dice.random()
+                decision = router.decide(_scores(policy.score_names, uncertainty), ticket=ticket)
+                if decision.call_expert and fate < 0.9:
+                    router.observe(decision, float(dice.random() < uncertainty**3))
+                elif decision.call_expert and fate < 0.94:
+                    router.refuse(decision, draft_served=decision.propensity < 1.0)
+                elif decision.call_expert and fate < 0.97:
+                    router.forfeit(decision)
+    for ticket in router.under_way:
+        router.withdraw(ticket, "the stream ends")
     return entries, router
 
 

@@ -217,6 +217,11 @@ class Router:
         # What is still unknown must be charged before the threshold is read.
         if route.uncharged is not None:
             route.charge()
+        uncertainties: tuple[float, ...] = ()
+        if route.score_names:
+            uncertainties = self._all_scores(uncertainty)
+        elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
+            uncertainty = fraction(uncertainty, "uncertainty")
         number = seen = 0
         step = route.step + 1
         if ticket is None and not route.running:
@@ -229,13 +234,9 @@ class Router:
             score = route.active_score if route.score_names else 0
         else:
             number, epoch, threshold, rate, score, seen = self._terms_of(ticket)
-        uncertainties: tuple[float, ...] = ()
-        if route.score_names:
-            uncertainties = self._all_scores(uncertainty)
+        if uncertainties:
             uncertainty = uncertainties[score]
-        elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
-            uncertainty = fraction(uncertainty, "uncertainty")
-        accepted = uncertainty < threshold
+        accepted = uncertainty < threshold  # type: ignore[operator]  # a number by now
         propensity = rate if accepted else 1.0
         draws = self._draws
         if not draws:
@@ -263,7 +264,10 @@ class Router:
             try:
                 self._journal(decision)
             except BaseException:
-                draws.append(draw)  # a journal that fails leaves the step and its coin as they were
+                draws.append(draw)  # a journal that fails leaves the step, its coin and its ticket as they were
+                if ticket is None and number:
+                    del self._open[epoch, number]
+                    self._given = (epoch, number - 1)
                 raise
         route.decided(decision)
         if number:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bpac.betting.payoff import Terms
-from bpac.routing.arrivals import CHARGED, FORFEIT, LOSS, REFUSED, Arrivals, Held
+from bpac.routing.arrivals import CHARGED, FORFEIT, LOSS, PENDING, REFUSED, Arrivals, Held
 from bpac.routing.decision import Decision
 from bpac.routing.games.game import Game
 
@@ -37,6 +37,8 @@ class ByArrival:
         # decided, if it could not take that back.
         self._held: dict[int, Held] = {}
         self._had: set[int] = set()
+        # The latest round, if the game was charged for it before the route charges it.
+        self._early = 0
 
     def decided(self, decision: Decision) -> None:
         """Let the game see the round, or hold it back."""
@@ -47,12 +49,14 @@ class ByArrival:
 
     def resolve(self, decision: Decision, loss: float) -> None:
         """The loss of a round that was not charged is known."""
-        if not self._noted(decision, LOSS, loss):
+        if self._was_early(decision):
+            self._game.refund(decision, loss)
+        elif not self._noted(decision, LOSS, loss):
             self._game.resolve(decision, loss)
 
     def charge(self, decision: Decision) -> None:
         """The loss of the round is not known in time."""
-        if not self._noted(decision, CHARGED):
+        if not self._was_early(decision) and not self._noted(decision, CHARGED):
             self._game.charge(decision)
 
     def refund(self, decision: Decision, loss: float) -> None:
@@ -67,8 +71,9 @@ class ByArrival:
 
     def replace(self, decision: Decision, instead: Decision, loss: float, *, charged: bool) -> None:
         """The round counts as another one with that loss."""
+        early = self._was_early(decision)
         if not self._noted(decision, REFUSED, loss):
-            self._game.replace(decision, instead, loss, charged=charged)
+            self._game.replace(decision, instead, loss, charged=charged or early)
 
     def withdrawn(self, number: int) -> None:
         """A ticket comes to no decision."""
@@ -114,6 +119,12 @@ class ByArrival:
         held.outcome, held.loss = outcome, loss
         return True
 
+    def _was_early(self, decision: Decision) -> bool:
+        early = decision.step == self._early
+        if early:
+            self._early = 0
+        return early
+
     def _done(self, number: int, held: Held | None) -> None:
         arrivals = self.arrivals
         arrivals.overdue.discard(number)
@@ -126,8 +137,9 @@ class ByArrival:
                 self._had.add(held.decision.step)
         elif number == arrivals.reached + 1:
             arrivals.reached = number
-            self._play(held)
-            if arrivals.held or arrivals.overdue:
+            more = bool(arrivals.held or arrivals.overdue)
+            self._play(held, more=more)
+            if more:
                 self._advance()
         else:
             arrivals.held[number] = held
@@ -166,8 +178,15 @@ class ByArrival:
                     self._advance()
                     return
 
-    def _play(self, held: Held | None) -> None:
-        """Let the game see a round, and what came of it."""
+    def _play(self, held: Held | None, *, more: bool = True) -> None:
+        """Let the game see a round, and what came of it.
+
+        Parameters
+        ----------
+        held: the round; none for a ticket that was withdrawn.
+        more: whether more rounds may follow at once. An audit without an outcome is charged before they do: they must
+            not find it nowhere.
+        """
         if held is None:
             return
         decision, game = held.decision, self._game
@@ -177,10 +196,12 @@ class ByArrival:
             game.resolve(decision, held.loss)
         elif held.outcome == REFUSED:
             game.replace(decision, decision.at_zero(), held.loss, charged=False)
-        elif held.outcome in (CHARGED, FORFEIT):
+        elif decision.call_expert and (more or held.outcome != PENDING):
             game.charge(decision)
             if held.outcome == FORFEIT:
                 game.forfeit(decision)
+            elif held.outcome == PENDING:
+                self._early = decision.step
 
     def _pass_over(self) -> None:
         """Charge the game the worst that the round of an open ticket could cost at any threshold."""
