@@ -134,7 +134,7 @@ def test_the_warm_up_ends_where_the_paper_says(warmup_steps: int) -> None:
 
 @pytest.mark.parametrize("memory", ["alarmed", "latched", "revocable"])
 def test_a_rate_so_small_that_a_round_wins_nothing(memory: str) -> None:
-    """At a rate of 1e-6 wealth nearly stands still once drafts are kept; the router goes on with the threshold it has."""
+    """At a rate of 1e-6 wealth hardly moves once drafts are kept; the router goes on with the threshold it has."""
     router = Router(0.2, 0.1, memory=memory, exploration=Constant(1e-6), seed=1)
     router.observe(router.decide(0.5), 1.0)
     while router.threshold == 0.0:

@@ -174,6 +174,17 @@ def test_a_hung_draft_is_passed_over_where_that_pays() -> None:
     assert patient.game_state()["rounds"] == 0
 
 
+def test_no_more_rounds_are_held_than_may_be_owed() -> None:
+    """A draft that never ends does not fill the memory, also where passing it over does not pay."""
+    router = fresh("paper", max_owed=20)
+    hung = [router.arrive() for _ in range(2)]
+    for _ in range(100):
+        router.observe(router.decide(0.5, ticket=router.arrive()), 0.0)
+        assert len(router.snapshot()["state"]["by_arrival"]["arrivals"]["held"]) <= 20
+    assert router.under_way == tuple(hung)
+    assert router.game_state()["wealth"]["settled"] == 102
+
+
 def test_rounds_that_lost_do_not_pay_for_an_open_ticket() -> None:
     """Only rounds known to be won are weighed against the charge; lost and unknown ones are not."""
     router = fresh()
@@ -354,9 +365,7 @@ def change(at: int, **fields: Any) -> Callable[[list[Entry]], list[Entry]]:
         (lambda entries: [entries[0], Withdrawn(1)], "ticket 1, which is not under way"),
     ],
 )
-def test_journals_that_no_router_wrote_are_refused(
-    tampered: Callable[[list[Entry]], list[Entry]], says: str
-) -> None:
+def test_journals_that_no_router_wrote_are_refused(tampered: Callable[[list[Entry]], list[Entry]], says: str) -> None:
     """Tickets that are done twice, missing, or of a time in which there were none, are refused."""
     entries = journal_with_tickets()
     Router.rebuild(entries)

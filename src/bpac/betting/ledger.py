@@ -36,10 +36,10 @@ class Round(Protocol):
         """Whether the expert was called (ξ)."""
 
 
-R = TypeVar("R", bound=Round, contravariant=True)
+RoundT_contra = TypeVar("RoundT_contra", bound=Round, contravariant=True)
 
 
-class Account(Protocol[R]):
+class Account(Protocol[RoundT_contra]):
     """Something that follows the rounds of a route.
 
     Every round is ``decided`` once. An audited round then sees ``resolve`` if its loss is known
@@ -47,22 +47,22 @@ class Account(Protocol[R]):
     which the expert refused is seen as another one (``replace``).
     """
 
-    def decided(self, decision: R) -> None:
+    def decided(self, decision: RoundT_contra) -> None:
         """A decision was made; if the expert is called, its outcome is still to come."""
 
-    def resolve(self, decision: R, loss: float) -> None:
+    def resolve(self, decision: RoundT_contra, loss: float) -> None:
         """The loss of a round that was not charged is known."""
 
-    def charge(self, decision: R) -> None:
+    def charge(self, decision: RoundT_contra) -> None:
         """The loss of the round is not known in time."""
 
-    def refund(self, decision: R, loss: float) -> None:
+    def refund(self, decision: RoundT_contra, loss: float) -> None:
         """The loss of a charged round is known after all."""
 
-    def forfeit(self, decision: R) -> None:
+    def forfeit(self, decision: RoundT_contra) -> None:
         """The loss of a charged round is given up."""
 
-    def replace(self, decision: R, instead: R, loss: float, *, charged: bool) -> None:
+    def replace(self, decision: RoundT_contra, instead: RoundT_contra, loss: float, *, charged: bool) -> None:
         """The round counts as another one with that loss.
 
         Parameters

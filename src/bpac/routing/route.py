@@ -268,7 +268,12 @@ class Route:
         if not policy.in_order:
             return
         self.by_arrival = ByArrival(
-            self.game, self.terms, len(self.score_names), commutes=policy.commutes, weighs=policy.passes_over
+            self.game,
+            self.terms,
+            len(self.score_names),
+            commutes=policy.commutes,
+            weighs=policy.passes_over,
+            most_held=self._max_owed,
         )
         self._set_accounts(self.by_arrival)
 

@@ -45,7 +45,7 @@ class Settings:
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
     alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
     max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up. As many that were
-        given up are remembered, in case their outcome comes after all.
+        given up are remembered, in case their outcome comes after all, and as many rounds wait for an earlier ticket.
     """
 
     epsilon: float

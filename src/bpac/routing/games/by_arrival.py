@@ -23,14 +23,17 @@ class ByArrival:
     scores: how many scores a decision has beside the one in use.
     commutes: whether the game can take a charge back.
     weighs: whether open tickets are passed over where the rounds behind them are worth more.
+    most_held: how many rounds may be held; beyond it the oldest open ticket is passed over, so that a draft that never
+        ends does not fill the memory.
     """
 
-    def __init__(self, game: Game, terms: Terms, scores: int, *, commutes: bool, weighs: bool) -> None:
+    def __init__(self, game: Game, terms: Terms, scores: int, *, commutes: bool, weighs: bool, most_held: int) -> None:
         self._game = game
         self._terms = terms
         self._scores = scores
         self._commutes = commutes
         self._weighs = weighs
+        self._most_held = most_held
         self.arrivals = Arrivals()
         self.passes = 0
         # Rounds beyond the prefix, by step; and rounds that the game was charged for before they were
@@ -147,6 +150,8 @@ class ByArrival:
                 self._held[held.decision.step] = held
             if self._weighs and not len(arrivals.held) % WEIGH_EVERY:
                 self._weigh()
+            while len(arrivals.held) > self._most_held:
+                self.overdue(arrivals.reached + 1)
 
     def _advance(self) -> None:
         """Let the game see the rounds whose earlier tickets are all done or overdue."""
