@@ -7,8 +7,8 @@ from bpac.routing.decision import Decision
 from bpac.routing.games import FixedThreshold
 from bpac.routing.route import Route
 
-# Fewest decisions and outcomes after which the wealth of all thresholds is looked at again. In between the answer may be
-# stale, which costs a few grades, or a few audits given up although they were worth something; never the promise.
+# Fewest decisions and outcomes after which the wealth of all thresholds is looked at again. In between the answer may
+# be stale, which costs a few grades, or a few audits given up although they were worth something; never the promise.
 LOOK_EVERY = 64
 
 
