@@ -318,6 +318,18 @@ def test_a_command_imports_only_its_own_module() -> None:
     assert done.stdout.splitlines()[-1] == "['bpac.replay_cli']"
 
 
+def test_a_module_of_commands_that_needs_more_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the module itself cannot be imported, for its command and for the list of all."""
+    (tmp_path / "bpac_more.py").write_text("from bpac.errors import MissingExtra\nraise MissingExtra('it', 'more')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FAMILIES, "bpac_more", ("more",))
+    for arguments in (["more"], ["--help"]):
+        assert main(arguments) == 2
+        assert capsys.readouterr().err == "bpac: this needs it: install it with  pip install 'bpac[more]'\n"
+
+
 def test_every_command_is_listed_with_its_module(capsys: pytest.CaptureFixture[str]) -> None:
     """The table of commands says what the modules add, and a misspelt command is answered with all of them."""
     for called, names in [(names[0], names) for names in FAMILIES.values()] + [("reply", sum(FAMILIES.values(), ()))]:

@@ -22,8 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 fine, 1 failed, 2 wrong usage or an extra that is not installed."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     command = next((word for word in words if not word.startswith("-")), None)
-    parsed = build_parser(command).parse_args(words)
     try:
+        parsed = build_parser(command).parse_args(words)
         result: int = parsed.run(parsed)
     except (InputError, MissingExtra) as error:
         print(f"bpac: {error}", file=sys.stderr)
