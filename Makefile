@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
-WORKERS := $(shell expr $$(nproc) + 1)
+WORKERS = $(shell expr $$(nproc) + 1)
 CORE := src/bpac/betting src/bpac/routing tests/betting tests/routing
 
 .PHONY: demo test lint bench clean
