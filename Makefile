@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
 
+# Tests of servers wait for much of their time: one process more than there are processors uses it.
+WORKERS = $(shell expr $$(nproc) + 1)
 CORE := src/bpac/betting src/bpac/routing tests/betting tests/routing
 
 .PHONY: demo test lint bench clean
@@ -17,7 +19,7 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
 test: lint $(BROWSER)  ## run every test: those of the mathematical core, with coverage, then all others
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
-	$(BIN)/pytest -n auto --dist worksteal --durations=20 $(CORE:%=--ignore=%)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
 lint: $(READY)  ## check style, types and the direction of imports
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from bpac import __version__
-from bpac.cli import main
+from bpac.cli import FAMILIES, build_parser, main
 from bpac.replay.laws import PowerLaw
 from bpac.replay.records import read_table
 from bpac.routing.policies import POLICIES
@@ -305,3 +306,33 @@ def test_the_installed_command() -> None:
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout == f"bpac {__version__}\n"
     assert subprocess.run([program], capture_output=True, check=False).returncode == 2
+
+
+def test_a_command_imports_only_its_own_module() -> None:
+    """What one command needs, even if it is broken or not installed, keeps no other from running."""
+    code = (
+        f"import sys; from bpac.cli import FAMILIES, main; main({['validate', '--streams', '1', '--steps', '9']}); "
+        "print([name for name in FAMILIES if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['bpac.replay_cli']"
+
+
+def test_a_module_of_commands_that_needs_more_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the module itself cannot be imported, for its command and for the list of all."""
+    (tmp_path / "bpac_more.py").write_text("from bpac.errors import MissingExtra\nraise MissingExtra('it', 'more')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FAMILIES, "bpac_more", ("more",))
+    for arguments in (["more"], ["--help"]):
+        assert main(arguments) == 2
+        assert capsys.readouterr().err == "bpac: this needs it: install it with  pip install 'bpac[more]'\n"
+
+
+def test_every_command_is_listed_with_its_module(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of commands says what the modules add, and a misspelt command is answered with all of them."""
+    for called, names in [(names[0], names) for names in FAMILIES.values()] + [("reply", sum(FAMILIES.values(), ()))]:
+        with pytest.raises(SystemExit, match="2"):
+            build_parser(called).parse_args(["reply"])
+        assert tuple(re.findall(r"\w+", capsys.readouterr().err.rpartition("choose from")[2])) == names

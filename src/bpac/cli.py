@@ -1,25 +1,31 @@
 """The command line. Results go to standard output, everything else to standard error."""
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
 from bpac import __version__
-from bpac.collect_cli import add_commands as add_collect_commands
-from bpac.demo.commands import add_command as add_demo_command
-from bpac.errors import BpacError, InputError
-from bpac.gateway.commands import add_commands as add_gateway_commands
-from bpac.replay_cli import add_commands as add_replay_commands
+from bpac.errors import BpacError, InputError, MissingExtra
 
 FAILED, WRONG_USAGE = 1, 2
+# The commands, by the module that adds them. A module is imported for its own commands only, and for the list of all.
+FAMILIES = {
+    "bpac.replay_cli": ("replay", "validate", "reproduce"),
+    "bpac.collect_cli": ("collect", "grade", "table", "chain"),
+    "bpac.gateway.commands": ("serve", "status", "export", "audit"),
+    "bpac.demo.commands": ("demo",),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 fine, 1 failed, 2 wrong usage."""
-    parsed = build_parser().parse_args(arguments)
+    """Run a command and return its exit code: 0 fine, 1 failed, 2 wrong usage or an extra that is not installed."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    command = next((word for word in words if not word.startswith("-")), None)
     try:
+        parsed = build_parser(command).parse_args(words)
         result: int = parsed.run(parsed)
-    except InputError as error:
+    except (InputError, MissingExtra) as error:
         print(f"bpac: {error}", file=sys.stderr)
         return WRONG_USAGE
     except (BpacError, OSError) as error:
@@ -31,13 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The parser of the command line.
+
+    Parameters
+    ----------
+    command: the command that is called, to leave out those that other modules add; all commands if it is unknown.
+    """
     parser = argparse.ArgumentParser(prog="bpac", description="Spend LLM thinking only where it matters.")
     parser.add_argument("--version", action="version", version=f"bpac {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    add_replay_commands(commands)
-    add_collect_commands(commands)
-    add_gateway_commands(commands)
-    add_demo_command(commands)
+    for module in [module for module, names in FAMILIES.items() if command in names] or FAMILIES:
+        importlib.import_module(module).add_commands(commands)
     return parser

@@ -21,7 +21,7 @@ from tests.gateway.configured import get_json
 from tests.gateway.law import KnownPair, Question, Seen, crowd
 from tests.gateway.serving import ManyLives, Process
 
-KILLS = int(os.environ.get("BPAC_KILLS", "50"))
+KILLS = int(os.environ.get("BPAC_KILLS", "25"))
 
 
 def test_killed_at_random_moments(tmp_path: Path) -> None:

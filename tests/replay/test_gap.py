@@ -76,8 +76,8 @@ def test_the_gap_on_real_tables(epsilon: float) -> None:
     ],
 )
 def test_the_papers_policy_has_the_papers_figures(name: str, published: dict[str, float]) -> None:
-    """On the built-in streams, 100 runs, every figure the paper prints lies within two standard deviations."""
-    runs = [played(builtin_table(name, seed=run), Paper(), 0.08, run) for run in range(100)]
+    """On the built-in streams, 50 runs, every figure the paper prints lies within two standard deviations."""
+    runs = [played(builtin_table(name, seed=run), Paper(), 0.08, run) for run in range(50)]
     for metric, value in published.items():
         figures = [getattr(run, metric) for run in runs]
         assert abs(np.mean(figures) - value) <= 2.0 * np.std(figures), metric

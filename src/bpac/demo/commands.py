@@ -12,7 +12,7 @@ DIRECTORY = Path("bpac-demo")
 QUESTIONS = 10_000
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add demo to the command line."""
     demo = commands.add_parser(
         "demo", help="run a gateway in front of a real pair of small models and ask it some thousand questions"

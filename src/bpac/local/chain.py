@@ -20,6 +20,7 @@ from bpac.collecting.table import table_of
 from bpac.local.benchmark import COUNT, LOCAL, fresh
 from bpac.local.chain_report import Pair, PromptingRow, write_chain_report
 from bpac.local.server import MODEL, LocalServer
+from bpac.replay.figures import check_installed
 from bpac.replay.outputs import whole_file
 
 # The likeliest token always; room for the longest thought that the model was taught.
@@ -67,6 +68,7 @@ class Chain:
     def run(self) -> dict[str, Any]:
         """Everything, with progress on standard error; returns the figures of the report."""
         began = time.monotonic()
+        check_installed()
         questions = fresh(self.questions, self.seed)
         some = questions[: self.prompted]
         with LocalServer(model=self.model, slots=SLOTS) as server:

@@ -8,6 +8,7 @@ from bpac.betting.numbers import one_of
 from bpac.errors import InputError
 from bpac.replay.campaign import HERE, Engine, run_tasks
 from bpac.replay.experiments import BOTH, Experiment, Method
+from bpac.replay.figures import check_installed
 from bpac.replay.outputs import refuse_overwriting
 from bpac.replay.records import Table
 from bpac.replay.report import Section, write_report
@@ -64,6 +65,7 @@ def reproduce(
     for study in studies:
         for name in (study.name, f"{study.name}-paths"):
             refuse_overwriting({"--out": out / f"{name}.csv"}, inputs)
+    check_installed()
     out.mkdir(parents=True, exist_ok=True)
     tasks = [list(study.tasks()) for study in studies]
     results = iter(run_tasks([task for of_study in tasks for task in of_study], runs, out / "runs", engine))

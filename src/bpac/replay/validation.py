@@ -30,11 +30,13 @@ class Verdict:
     ----------
     broken: whether the promise was ever broken.
     threshold: the last threshold.
+    unsafe: whether a threshold with a true risk above ε was ever in force, whatever the promise was about.
     expert_call_rate: share of rounds in which the expert was called.
     """
 
     broken: bool
     threshold: float
+    unsafe: bool
     expert_call_rate: float
 
 
@@ -106,10 +108,10 @@ class Validation:
                 audits[step] = decision
         if stirred and self.promise == "certificate" and not broken:
             broken = _missed(router, served)
-        if self.promise == "threshold":
-            # Risk never falls with the threshold, so the highest one tells.
-            broken = router.settings.terms.kept_share * self.law.risk(highest) > epsilon + 1e-12
-        return Verdict(broken, router.threshold, calls / self.steps)
+        # Risk never falls with the threshold, so the highest one tells.
+        unsafe = router.settings.terms.kept_share * self.law.risk(highest) > epsilon + 1e-12
+        broken = unsafe if self.promise == "threshold" else broken
+        return Verdict(broken, router.threshold, unsafe, calls / self.steps)
 
     def run(self, streams: int, seed: int = 0, *, workers: int = -1) -> list[Verdict]:
         """Send many streams through fresh routers, on all cores, with a progress bar on standard error."""

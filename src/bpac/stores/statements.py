@@ -6,14 +6,9 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
-from bpac.errors import MissingExtra
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, entry_fields
-
-try:
-    import orjson
-except ImportError as error:
-    raise MissingExtra("orjson", "gateway") from error
+from bpac.stores.encoding import encode
 
 Work = tuple[str, tuple[Any, ...]]
 
@@ -52,4 +47,4 @@ def _appending(count: int) -> str:
 
 def _row(game: int, number: int, entry: Entry, note: Mapping[str, Any]) -> tuple[Any, ...]:
     step = entry.step if isinstance(entry, Decision) else None
-    return game, number, step, orjson.dumps(entry_fields(entry)).decode(), orjson.dumps(note).decode()
+    return game, number, step, encode(entry_fields(entry)), encode(note)

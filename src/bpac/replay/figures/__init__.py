@@ -1,6 +1,6 @@
 """Pictures of results, drawn with matplotlib (extra ``figures``)."""
 
-from bpac.replay.figures.canvas import as_svg, check_ending, save
+from bpac.replay.figures.canvas import as_svg, check_ending, check_installed, save
 from bpac.replay.figures.comparisons import draw_stall, draw_summary, draw_sweep
 from bpac.replay.figures.paths import draw_paths, draw_replays, draw_thresholds
 from bpac.replay.figures.promises import draw_attacks, draw_certificates, draw_drift
@@ -8,6 +8,7 @@ from bpac.replay.figures.promises import draw_attacks, draw_certificates, draw_d
 __all__ = [
     "as_svg",
     "check_ending",
+    "check_installed",
     "draw_attacks",
     "draw_certificates",
     "draw_drift",

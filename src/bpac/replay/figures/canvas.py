@@ -29,6 +29,11 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def check_installed() -> None:
+    """Raise ``MissingExtra`` unless figures can be drawn; to be called before long work whose results are drawn."""
+    new_figure(1.0, 1.0)
+
+
 def look_of(label: str, number: int) -> tuple[str, Any]:
     """The colour and dashes of a method: its own if it has some, else the next that are free."""
     free = (
