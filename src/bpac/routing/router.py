@@ -6,25 +6,18 @@ from typing import Any, Literal
 
 from bpac.betting.certificate import Certificate
 from bpac.betting.numbers import fraction
-from bpac.errors import (
-    AlreadyResolved,
-    InputError,
-    NotAudited,
-    ObservationError,
-    SettingsError,
-    UnknownStep,
-    UnknownTicket,
-)
+from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration import Exploration
-from bpac.routing.journal import Entry, Labelled, Opened, Overdue, Resolved, Started, Stopped, Withdrawn
+from bpac.routing.journal import Entry, Labelled, Opened, Resolved
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
 from bpac.routing.settings import Settings, check_policy
 from bpac.routing.snapshot import load_snapshot, take_snapshot
 from bpac.routing.ticket import Ticket
+from bpac.routing.tickets import Tickets
 from bpac.routing.worth import Worth
 
 Write = Callable[[Entry], object]
@@ -98,10 +91,7 @@ class Router:
         self._draws: list[float] = []
         self._journal = journal
         self._worth = Worth()
-        # Tickets given out and not done, by epoch and number; and the last number given out in an epoch.
-        self._open: dict[tuple[int, int], Ticket] = {}
-        self._given = (0, 0)
-        self._started = False
+        self._tickets = Tickets(route, self._write)
 
     @property
     def settings(self) -> Settings:
@@ -133,7 +123,7 @@ class Router:
     @property
     def under_way(self) -> tuple[Ticket, ...]:
         """The tickets that are not done, oldest first."""
-        return tuple(self._open.values())
+        return self._tickets.under_way()
 
     def arrive(self) -> Ticket:
         """Take a ticket for a query that has just arrived, before its draft is asked for.
@@ -147,19 +137,7 @@ class Router:
         >>> router.decide(0.4, ticket=first).ticket                  # … and counts second
         1
         """
-        route = self._route
-        if not self._started or not route.running:
-            self._write(Started())
-            route.started()
-            self._started, self._given = True, (route.epoch, 0)
-            self._open.clear()
-        route.charge()
-        epoch, number = self._given
-        number = number + 1 if epoch == route.epoch else 1
-        ticket = Ticket(number, route.epoch, route.game.threshold, route.rate, route.active_score, route.entries)
-        self._given = (route.epoch, number)
-        self._open[route.epoch, number] = ticket
-        return ticket
+        return self._tickets.give()
 
     def withdraw(self, ticket: Ticket, reason: str = "") -> None:
         """Let a ticket go without a decision: its caller left, or its draft has no score.
@@ -171,11 +149,7 @@ class Router:
         """
         if not isinstance(reason, str):
             raise InputError(f"reason must be a string, got {reason!r}")
-        self._check_ticket(ticket)
-        if ticket.epoch == self.epoch:
-            self._write(Withdrawn(ticket.number, reason))
-            self._route.withdrawn(ticket.number)
-        del self._open[ticket.epoch, ticket.number]
+        self._tickets.withdraw(ticket, reason)
 
     def overdue(self, ticket: Ticket) -> None:
         """Stop waiting for a draft that takes too long, so that it no longer holds up the queries behind it.
@@ -186,23 +160,14 @@ class Router:
         ----------
         ticket: what ``arrive`` returned.
         """
-        self._check_ticket(ticket)
-        route = self._route
-        waits = route.by_arrival is None or ticket.number > route.by_arrival.arrivals.reached
-        if ticket.epoch == route.epoch and waits:
-            self._write(Overdue(ticket.number))
-            route.overdue(ticket.number)
+        self._tickets.overdue(ticket)
 
     def stop(self) -> bool:
         """Note in the journal that no query is under way; false if there is one, or if tickets are not in use.
 
         A router that is rebuilt without such a note assumes that a query was cut off, and is charged for it.
         """
-        if self._open or not self._started or not self._route.running:
-            return False
-        self._write(Stopped())
-        self._route.stopped()
-        return True
+        return self._tickets.stop()
 
     def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
         """Decide for a query.
@@ -233,7 +198,7 @@ class Router:
                 rate = drift.careful_rate
             score = route.active_score if route.score_names else 0
         else:
-            number, epoch, threshold, rate, score, seen = self._terms_of(ticket)
+            number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
         if uncertainties:
             uncertainty = uncertainties[score]
         accepted = uncertainty < threshold  # type: ignore[operator]  # a number by now
@@ -266,33 +231,12 @@ class Router:
             except BaseException:
                 draws.append(draw)  # a journal that fails leaves the step, its coin and its ticket as they were
                 if ticket is None and number:
-                    del self._open[epoch, number]
-                    self._given = (epoch, number - 1)
+                    self._tickets.take_back(epoch, number)
                 raise
         route.decided(decision)
         if number:
-            del self._open[epoch, number]
+            self._tickets.done(epoch, number)
         return decision
-
-    def _terms_of(self, ticket: Ticket | None) -> Ticket:
-        """The terms on which a query with a ticket is decided; a query without one arrives now."""
-        if ticket is None:
-            return self.arrive()
-        self._check_ticket(ticket)
-        route = self._route
-        if ticket.epoch != route.epoch:
-            # An alarm has rung since: nothing that was certified before it is used.
-            return ticket._replace(threshold=0.0, rate=1.0)
-        if not route.in_order:
-            # Only the coin matters there, and what is known by now makes the router more careful.
-            return ticket._replace(threshold=route.game.threshold, rate=route.rate)
-        return ticket
-
-    def _check_ticket(self, ticket: object) -> None:
-        if not isinstance(ticket, Ticket) or self._open.get((ticket.epoch, ticket.number)) != ticket:
-            raise UnknownTicket(
-                f"{ticket!r} is not under way here: a ticket comes from arrive, and is decided or withdrawn once"
-            )
 
     def observe(self, decision: Decision, loss: float) -> None:
         """Report the loss of an audited draft: any time later, in any order, once.
