@@ -162,6 +162,15 @@ class Router:
         """
         self._tickets.overdue(ticket)
 
+    def cut_off(self) -> None:
+        """Report that all queries under way were ended by something else than themselves, such as an outage.
+
+        What was under way took longer than what was decided, so it is likelier to lose: withdrawing all of it at once
+        would spare the losses that were on their way. As after a crash, the earliest ticket under way is charged for
+        good, and wins beyond it are forgotten. The tickets given out so far are void: send their queries to the expert.
+        """
+        self._tickets.cut_off()
+
     def stop(self) -> bool:
         """Note in the journal that no query is under way; false if there is one, or if tickets are not in use.
 

@@ -35,10 +35,7 @@ class Tickets:
         """A ticket for a query that has just arrived."""
         route = self._route
         if not self._started or not route.running:
-            self._write(Started())
-            route.started()
-            self._started, self._given = True, (route.epoch, 0)
-            self._open.clear()
+            self._start()
         route.charge()
         epoch, number = self._given
         number = number + 1 if epoch == route.epoch else 1
@@ -86,6 +83,17 @@ class Tickets:
         if ticket.epoch == route.epoch and waits:
             self._write(Overdue(ticket.number))
             route.overdue(ticket.number)
+
+    def cut_off(self) -> None:
+        """Whatever is under way was ended at once: number afresh, which charges the earliest ticket."""
+        if self._open:
+            self._start()
+
+    def _start(self) -> None:
+        self._write(Started())
+        self._route.started()
+        self._started, self._given = True, (self._route.epoch, 0)
+        self._open.clear()
 
     def stop(self) -> bool:
         """Note that nothing is under way, if that is so and tickets are in use."""

@@ -36,8 +36,7 @@ class ByArrival:
         self._most_held = most_held
         self.arrivals = Arrivals()
         self.passes = 0
-        # Rounds beyond the prefix, by step; and rounds that the game was charged for before they were
-        # decided, if it could not take that back.
+        # Rounds beyond the prefix, by step; and rounds whose charge in the game stands, whatever comes of them.
         self._held: dict[int, Held] = {}
         self._had: set[int] = set()
         # The latest round, if the game was charged for it before the route charges it.
@@ -90,12 +89,17 @@ class ByArrival:
     def cut_off(self) -> None:
         """Whatever is under way will not be decided: charge the earliest ticket for good, and number afresh.
 
-        Of the rounds beyond it those that cost something stay, and the others are forgotten.
+        Of the rounds beyond it those that cost something stay, and the others are forgotten. Those whose outcome is not
+        known keep their charge for good: they were decided in time, so they are likelier to win than others, and such
+        a win must not count.
         """
         self._pass_over()
         held = [held for _, held in sorted(self.arrivals.held.items()) if held is not None]
         self.start()
         for each in held:
+            if each.outcome == CHARGED:
+                each.outcome = FORFEIT
+                self._had.add(each.decision.step)
             if not each.harmless:
                 self._play(each)
 
@@ -134,8 +138,9 @@ class ByArrival:
         if number in arrivals.passed:
             arrivals.passed.discard(number)
             if self._commutes:
-                self._game.refund(self._worst(), 0.0)
+                # The round and its own charge first: a threshold must not latch on a moment without either charge.
                 self._play(held)
+                self._game.refund(self._worst(), 0.0)
             elif held is not None:
                 self._had.add(held.decision.step)
         elif number == arrivals.reached + 1:
