@@ -1,11 +1,12 @@
 """From journal entries back to the state of a route, refusing what no router can have written."""
 
+import re
 from collections.abc import Iterable
 
 from bpac.betting.numbers import fraction
 from bpac.errors import InputError, JournalError
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Labelled, Opened, Resolved
+from bpac.routing.journal import Committed, Entry, Labelled, Opened, Resolved
 from bpac.routing.route import Route
 from bpac.routing.settings import Settings
 
@@ -39,6 +40,9 @@ def follow(route: Route, entries: Iterable[Entry]) -> None:
             case Labelled():
                 _check_labelled(route, entry, number)
                 route.learned(entry)
+            case Committed():
+                _check_committed(route, entry, number)
+                route.committed()
             case _:
                 raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
 
@@ -66,6 +70,16 @@ def _check_labelled(route: Route, row: Labelled, number: int) -> None:
     for score in row.uncertainties:
         _checked(score, "uncertainty", number)
     _checked(row.loss, "loss", number)
+
+
+def _check_committed(route: Route, entry: Committed, number: int) -> None:
+    if entry.first_step != route.step + 1:
+        raise JournalError(
+            f"entry {number} commits to coins from step {entry.first_step} on after step {route.step}: "
+            "an entry is missing or repeated"
+        )
+    if not re.fullmatch("[0-9a-f]{64}", entry.digest):
+        raise JournalError(f"entry {number}: digest must be 64 hexadecimal digits, got {entry.digest!r}")
 
 
 def _check_decided(route: Route, decision: Decision, number: int) -> None:

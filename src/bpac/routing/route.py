@@ -41,6 +41,7 @@ class Route:
         self.expert_calls = 0
         self.drafts_served = 0
         self.outcomes = 0
+        self.commitments = 0
         self.forfeits: Counter[str] = Counter()
         # The latest audit, as long as no later decision needs to know its outcome; the earlier ones
         # without an outcome, all charged; and those given up whose outcome would still be taken.
@@ -183,10 +184,14 @@ class Route:
             account.resolve(decision, row.loss)
         self._set_steady()
 
+    def committed(self) -> None:
+        """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
+        self.commitments += 1
+
     @property
     def entries(self) -> int:
         """How many entries of a journal this state comes from."""
-        return 1 + self.labelled + self.step + self.outcomes
+        return 1 + self.labelled + self.step + self.outcomes + self.commitments
 
     def find(self, step: int) -> Decision | None:
         """The audit of that step, if its outcome would still be taken."""
@@ -208,6 +213,7 @@ class Route:
             "expert_calls": self.expert_calls,
             "drafts_served": self.drafts_served,
             "outcomes": self.outcomes,
+            "commitments": self.commitments,
             "forfeits": dict(self.forfeits),
             "owed": [list(decision) for decision in self.owed.values()],
             "given_up": [list(decision) for decision in self.given_up.values()],
@@ -225,7 +231,7 @@ class Route:
         self._start_epoch()
         self.step, self.labelled = state["step"], state["labelled"]
         self.expert_calls, self.drafts_served = state["expert_calls"], state["drafts_served"]
-        self.outcomes = state["outcomes"]
+        self.outcomes, self.commitments = state["outcomes"], state["commitments"]
         self.forfeits = Counter(state["forfeits"])
         self.owed = {decision.step: decision for decision in map(Decision.from_list, state["owed"])}
         self.given_up = {decision.step: decision for decision in map(Decision.from_list, state["given_up"])}

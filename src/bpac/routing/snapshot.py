@@ -12,7 +12,7 @@ from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
 from bpac.routing.settings import Settings
 
-FORMAT = 1
+FORMAT = 2
 
 
 def take_snapshot(route: Route) -> dict[str, Any]:
