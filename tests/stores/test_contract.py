@@ -30,7 +30,9 @@ def test_a_router_goes_on_where_it_stopped(store: Store) -> None:
     whole = Router.rebuild(kept.entry for kept in store.entries(game))
     rest = Router.rebuild((kept.entry for kept in store.entries(game, len(written))), snapshot=store.snapshot(game))
     assert whole.snapshot() == rest.snapshot() == snapshot
-    assert store.claims(game) == [claim(router, len(written))]
+    assert store.claims(game) == [claim(router, len(written), store.head(game).hex())]
+    with pytest.raises(StoreError, match="a claim about 3 entries does not fit"):
+        store.save_snapshot(game, snapshot, claim(router, 3))
 
 
 def test_games_are_kept_apart(store: Store) -> None:

@@ -16,8 +16,8 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal import Labelled
 from bpac.routing.router import Router
 from bpac.stores import SqliteStore, StoreError, StoreInUse, open_store
+from bpac.stores.checkpoints import Checkpoints
 from bpac.stores.migrations import APPLICATION, MIGRATIONS
-from bpac.stores.writing import Checkpoints
 from tests.stores.journals import play
 
 
@@ -126,7 +126,7 @@ def test_a_write_that_fails_stops_the_store(tmp_path: Path, wait_for_disk: bool)
     game, written, _ = play(store, 3)
     asyncio.run(store.durable())
     thief = sqlite3.connect(path)
-    thief.execute("INSERT INTO entries VALUES (?, ?, NULL, '{}', '{}')", (game.number, len(written) + 1))
+    thief.execute("INSERT INTO entries VALUES (?, ?, NULL, '{}', '{}', x'', 0)", (game.number, len(written) + 1))
     thief.commit()
     thief.close()
 

@@ -10,9 +10,10 @@ from typing import Any
 from bpac.errors import AlreadyResolved, BpacError, InputError, NotAudited, ObservationError, StoreError
 from bpac.gateway.audits import Auditor
 from bpac.gateway.config import Config
+from bpac.gateway.decision_names import read_name
 from bpac.gateway.games import Caller, Games
 from bpac.gateway.grading import grader_of
-from bpac.gateway.keeper import Keeper, read_id
+from bpac.gateway.keeper import Keeper
 from bpac.gateway.metrics import Metrics, exposition
 from bpac.gateway.requests import BadRequest, ChatRequest, no_such_decision, no_such_route, stopping
 from bpac.gateway.served import Served
@@ -159,7 +160,7 @@ class Service:
 
     def decided(self, decision: str) -> tuple[Keeper, int]:
         """The game and the step that a decision's name stands for, or ``BadRequest``."""
-        game, step = read_id(decision, self.store.secret) or (0, 0)
+        game, step = read_name(decision, self.store) or (0, 0)
         keeper = self.keeper(game)
         if keeper is None:
             raise no_such_decision()

@@ -11,8 +11,8 @@ from bpac.errors import InputError
 from bpac.routing.journal import Committed
 
 BLOCK = 2048
-# Rounds to a secret key. Few, so that auditors need not wait long until a key is revealed; a commitment costs as much as
-# an entry, once in so many rounds.
+# Rounds to a secret key. Few, so that auditors need not wait long until a key is revealed; a commitment costs as much
+# as an entry, once in so many rounds.
 COMMITTED_BLOCK = 256
 KEY_BYTES = 32
 
@@ -77,8 +77,8 @@ class CommittedCoins:
     """Draws from secret keys, one for each block of rounds, whose digests stand in the journal before their first use.
 
     Nobody who does not know the key can foresee a coin, and when a block is over its key can be shown to auditors, who
-    compute every coin of it again. Each object begins a block of its own: a router that starts again never uses a coin a
-    second time, not even if the end of its journal was lost and those coins were seen or their key was revealed.
+    compute every coin of it again. Each object begins a block of its own: a router that starts again never uses a coin
+    a second time, not even if the end of its journal was lost and those coins were seen or their key was revealed.
 
     Parameters
     ----------

@@ -5,9 +5,9 @@ Entries, one a line: ``opened`` (the settings) first, then ``labelled`` rows of 
 
 ``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
 
-In a journal that was exported every line carries a hash over all lines before it (``bpac.routing.chain``), and there are
-lines of other kinds for auditors: ``game`` (what it is about), ``claim`` (what a gateway said of itself at that moment)
-and ``revealed`` (the key of a block that is over). They are no entries, because no state follows from them.
+In a journal that was exported every entry carries a hash over all lines before it (``bpac.routing.chain``), and there
+are lines of other kinds for auditors: ``game`` (what it is about), ``claim`` (what a gateway said of itself at that
+moment) and ``revealed`` (the key of a block that is over). They are no entries, because no state follows from them.
 """
 
 import json
