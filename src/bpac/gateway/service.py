@@ -45,6 +45,8 @@ class Service:
         # Before anything is opened: what a grader lacks, its operator hears of at once.
         self._graders = {name: grader_of(route) for name, route in config.routes.items()}
         self.store = store if store is not None else open_store(config.store)
+        for loss in self.store.losses():
+            self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self._routes: dict[str, tuple[ServedRoute, Games]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answering = 0
@@ -169,6 +171,10 @@ class Service:
     def status(self) -> dict[str, list[dict[str, Any]]]:
         """Where every game stands, by route, as JSON values."""
         return {name: [keeper.summary() for keeper in games] for name, (_, games) in self._routes.items()}
+
+    def losses(self) -> list[dict[str, Any]]:
+        """Journals that no longer held what was acknowledged when the store was opened, as JSON values."""
+        return [loss._asdict() for loss in self.store.losses()]
 
     def measurements(self) -> str:
         """The page that Prometheus reads."""

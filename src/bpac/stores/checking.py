@@ -21,7 +21,7 @@ ENTRIES = """
 HEAD = "SELECT head FROM entries WHERE game = ? AND number = ?"
 
 
-def checked_entries(read: Read, game: Game, after: int, path: str) -> Iterator[tuple[Kept, Link]]:
+def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -> Iterator[tuple[Kept, Link]]:
     """The entries of a journal in order, or ``StoreError`` at the first that is not as it was written.
 
     Parameters
@@ -29,14 +29,12 @@ def checked_entries(read: Read, game: Game, after: int, path: str) -> Iterator[t
     read: answers a query.
     game: which journal.
     after: how many entries to leave out.
+    least: how many there must be.
     path: of the store, for errors.
     """
     head: Any = game.head
     if after:
-        rows = read(HEAD, (game.number, after))
-        if not rows:
-            return
-        ((head,),) = rows
+        head = next((head for (head,) in read(HEAD, (game.number, after))), None)
     # In portions, so that no long reading holds up the writer or keeps its log from being folded in.
     while rows := read(ENTRIES, (game.number, after)):
         for number, step, text, note, kept_head, note_check in rows:
@@ -50,6 +48,8 @@ def checked_entries(read: Read, game: Game, after: int, path: str) -> Iterator[t
             if step != step_of(entry) or not isinstance(note, str) or zlib.crc32(note.encode()) != note_check:
                 raise damaged(path, game, after)
             yield Kept(entry, json.loads(note)), Link(text, head)
+    if after < least:
+        raise damaged(path, game, after + 1)
 
 
 def read_entry(text: object, game: Game, path: str, number: int | None = None) -> Entry:

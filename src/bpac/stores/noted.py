@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import zlib
+from binascii import hexlify
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -45,10 +46,12 @@ class Notes(NamedTuple):
     ----------
     ends: the last acknowledged entry of each game.
     doubt: why nothing is known of some games or of all; empty if there is no doubt.
+    missing: whether nothing was noted at all, as beside a new store.
     """
 
     ends: Mapping[int, End]
     doubt: str
+    missing: bool = False
 
 
 def read_notes(path: str, identity: bytes) -> Notes:
@@ -64,7 +67,7 @@ def read_notes(path: str, identity: bytes) -> Notes:
         with open(name, "rb") as file:
             data = file.read()
     except OSError as error:
-        return Notes({}, f"{name} cannot be read ({error.strerror})")
+        return Notes({}, f"{name} cannot be read ({error.strerror})", isinstance(error, FileNotFoundError))
     lines = [data[at : at + _LENGTH] for at in range(0, len(data), _LENGTH)]
     ends = {game: _read(game, line) for game, line in enumerate(lines) if line.strip(b"\0")}
     first = ends.pop(0, None)
@@ -138,8 +141,9 @@ class Noting:
 
 
 def _line(game: int, end: End) -> bytes:
-    text = b"%20d %s" % (end.number, end.head.hex().encode())
-    return b"%s %08x\n" % (text, zlib.crc32(text, game))
+    # Which line it is and its number count in the check sum, too.
+    check_sum = zlib.crc32(end.head, (end.number << 12 ^ game) & 0xFFFFFFFF)
+    return b"%20d %b %08x\n" % (end.number, hexlify(end.head), check_sum)
 
 
 def _read(game: int, line: bytes) -> End | None:

@@ -17,7 +17,7 @@ from bpac.routing.journal import Entry
 from bpac.stores.checking import HEAD, checked_entries, damaged, read_entry, read_json, seal
 from bpac.stores.checkpoints import Checkpoints
 from bpac.stores.migrations import HASH_CHAINS, check, migrate
-from bpac.stores.noted import End, Noting, losses, read_notes
+from bpac.stores.noted import End, Notes, Noting, losses, read_notes
 from bpac.stores.ownership import Ownership
 from bpac.stores.rounds import latest_rounds
 from bpac.stores.statements import (
@@ -36,6 +36,9 @@ from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, Loss
 from bpac.stores.writing import ThreadWriter, TurnWriter, Writer
 
 log = logging.getLogger("bpac.stores")
+
+# What SQLite raises on a damaged file; its own messages may quote what cannot be decoded.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class SqliteStore:
@@ -63,7 +66,7 @@ class SqliteStore:
             opened.callback(self._owned.release)
             try:
                 self._open(opened, wait_for_disk)
-            except sqlite3.Error as error:
+            except UNREADABLE as error:
                 raise StoreError(f"{self.path} cannot be used as a store ({error}): give another file") from error
             opened.pop_all()  # it is open, and stays so
 
@@ -76,9 +79,10 @@ class SqliteStore:
         self._writing.execute("PRAGMA wal_autocheckpoint = 0")
         version = migrate(self._writing, self.path)
         self._reading = opened.enter_context(closing(_connect(self.path, f"{address}?mode=ro")))
-        doubt = self._start()
-        if doubt and version >= HASH_CHAINS and any(end.number for end in self._ends.values()):
-            log.warning("%s: whether the journal has lost its end cannot be told", doubt)
+        notes = self._start()
+        new = version < HASH_CHAINS or not any(end.number for end in self._ends.values())
+        if notes.doubt and not (notes.missing and new):
+            log.warning("%s: whether a journal has lost its end cannot be told", notes.doubt)
         for loss in self._losses:
             log.error("%s: %s", self.path, loss)
             self._writing.execute(LOSS, loss)
@@ -114,13 +118,13 @@ class SqliteStore:
                 if version < HASH_CHAINS:
                     raise StoreError(f"{store.path} is of an older version: start the gateway once, which upgrades it")
                 store._start()
-            except sqlite3.Error as error:
+            except UNREADABLE as error:
                 raise StoreError(f"{store.path} cannot be read as a store ({error})") from error
             opened.pop_all()
         return store
 
-    def _start(self) -> str:
-        """Look at what is there; why it cannot be told whether some of it was lost, if so."""
+    def _start(self) -> Notes:
+        """Look at what is there, and at what was noted about it."""
         # What is written goes through a connection of its own; of those who read one does at a time.
         self._one_reader = threading.Lock()
         self.secret = self._secret()
@@ -135,11 +139,13 @@ class SqliteStore:
                 raise StoreError(f"{self.path} is damaged: game {game.number} is not as it was written")
             self._games.append(game)
             self._ends[game.number] = next((End(*row) for row in self._all(last, (game.number,))), End(0, game.head))
+        # What was there at the start can be read to its end.
+        self._least = {game: end.number for game, end in self._ends.items()}
         self._losses = [Loss(*row) for row in self._all("SELECT * FROM losses ORDER BY game, acknowledged", ())]
         found = losses(notes, lambda game: self._ends[game].number if game in self._ends else 0, self._head_of)
         self._losses += [loss for loss in found if loss not in self._losses]
         self._keys: dict[int, CoinKey] = {}
-        return notes.doubt
+        return notes
 
     def _secret(self) -> bytes:
         for (secret,) in self._all("SELECT value FROM secrets WHERE name = 'decisions'", ()):
@@ -188,11 +194,11 @@ class SqliteStore:
 
     def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
         """The durable entries of a journal in order, without the first ``after``; ``StoreError`` if one is damaged."""
-        return (kept for kept, _ in checked_entries(self._all, game, after, self.path))
+        return (kept for kept, _ in checked_entries(self._all, game, after, self._least.get(game.number, 0), self.path))
 
     def links(self, game: Game) -> Iterator[Link]:
         """The durable entries of a journal as they are written, with the hash chain."""
-        return (link for _, link in checked_entries(self._all, game, 0, self.path))
+        return (link for _, link in checked_entries(self._all, game, 0, self._least.get(game.number, 0), self.path))
 
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step, if it is durable."""
@@ -266,7 +272,7 @@ class SqliteStore:
         try:
             with self._one_reader:
                 return self._reading.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise StoreError(f"{self.path} cannot be read ({error}): restore it from a copy") from error
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:

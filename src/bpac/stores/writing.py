@@ -50,8 +50,8 @@ class Writer(ABC):
         if self.failure is None:
             failure = StoreError(f"{self._path} failed ({error}): nothing is decided until the gateway is restarted")
             failure.__cause__ = error
-            self.failure = failure
             log.error("the store failed: nothing is decided until the gateway is restarted", exc_info=failure)
+            self.failure = failure
 
     def _commit(self, work: list[Work]) -> None:
         if not work or self.failure is not None:
@@ -61,8 +61,9 @@ class Writer(ABC):
         except Exception as error:  # whatever it is, those who wait must hear of it
             self.fail(error)
             return
-        for game, (number, head) in _last_entries(work).items():
-            self._noting.note(game, End(number, head))
+        # The last entry of each game.
+        for values in {values[0]: values for statement, values in work if statement is APPEND}.values():
+            self._noting.note(values[0], End(values[1], values[5]))
 
 
 class TurnWriter(Writer):
@@ -200,11 +201,6 @@ def commit(connection: sqlite3.Connection, work: list[Work]) -> None:
         with suppress(sqlite3.Error):
             connection.rollback()
         raise
-
-
-def _last_entries(work: list[Work]) -> dict[int, tuple[int, bytes]]:
-    """Number and head of the last entry of each game."""
-    return {values[0]: (values[1], values[5]) for statement, values in work if statement is APPEND}
 
 
 def _answer(waiting: Waiting, failure: StoreError | None) -> None:
