@@ -64,6 +64,13 @@ def test_a_cut_off_end_needs_a_noted_head() -> None:
     assert LINES[-1][-68:] not in "".join(LINES[:-4])
 
 
+def test_a_line_that_was_rewritten_says_so() -> None:
+    """Another program may write the same values in other bytes; what it wrote does not fit the hash any more."""
+    rewritten = [LINES[0], json.dumps(json.loads(LINES[1])) + "\n"]
+    with pytest.raises(JournalError, match="line 2 was rewritten since it was exported"):
+        list(read_journal(rewritten))
+
+
 def test_deeply_nested_lines_are_refused() -> None:
     """A line that exhausts the parser is no journal entry, and no crash."""
     with pytest.raises(JournalError, match="line 1 is not JSON"):

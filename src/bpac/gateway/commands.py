@@ -132,6 +132,9 @@ def _export(options: argparse.Namespace) -> int:
         check_ending(options.out)
     with _opened(config) as store:
         game = chosen_game(store, options.route, options.segment, options.game)
+        for loss in store.losses():
+            if loss.game == game.number:
+                sys.stderr.write(f"bpac: {loss}: what is exported is what is left\n")
         if options.format == "journal":
             with _output(options.out) as file:
                 file.writelines(line + "\n" for line in journal_lines(store, game))

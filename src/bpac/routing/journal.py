@@ -143,6 +143,10 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
         if key not in data and key not in kind._field_defaults:
             raise JournalError(f"line {number} lacks {key!r}: restore it from a copy")
     for key, value in data.items():
+        if key == "head":
+            raise JournalError(
+                f"line {number} was rewritten since it was exported: its hash must stand last, as written"
+            )
         if key not in kind._fields:
             raise JournalError(
                 f"line {number} has the unknown key {key!r}: it was written by another version or another program"
