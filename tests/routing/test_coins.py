@@ -194,6 +194,7 @@ def test_coins_without_a_commitment_are_refused() -> None:
         coins.draws(1)
     coins.commitment(5)
     assert len(coins.draws(5)) == COMMITTED_BLOCK
+    assert coins.commitment(6) is None  # of the same block
     for step in (4, 5 + COMMITTED_BLOCK):
         with pytest.raises(InputError, match=f"no key was committed to for step {step}"):
             coins.draws(step)

@@ -98,7 +98,7 @@ def _in_one_line(send: Send) -> Send:
 
     async def sent(message: Message) -> None:
         last = message.get("message", "").rstrip().rpartition("\n")[2]
-        await send(message | {"message": last} if last.startswith("bpac.errors.") else message)
+        await send({**message, "message": last} if last.startswith("bpac.errors.") else message)
 
     return sent
 
