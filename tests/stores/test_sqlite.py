@@ -92,7 +92,7 @@ def test_the_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ev
 
     asyncio.run(run())
     pages = (tmp_path / "bpac.db-wal").stat().st_size / 4096
-    assert (pages < 1500) == short
+    assert (pages < 3000) == short
     assert len(list(store.entries(game))) == before + 3000
     store.close()
     assert not (tmp_path / "bpac.db-wal").exists()  # all of it is in the file

@@ -6,7 +6,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -74,7 +74,8 @@ class SqliteStore:
         address = f"file:{_quoted(self.path)}"
         self._writing = opened.enter_context(closing(_connect(self.path, address)))
         self._writing.execute("PRAGMA journal_mode = WAL")
-        self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
+        # Until it is open: an upgrade, or a loss that was found, must not be forgotten.
+        self._writing.execute("PRAGMA synchronous = FULL")
         # Checkpoints have a connection of their own: SQLite would not tell of one that fails in a commit.
         self._writing.execute("PRAGMA wal_autocheckpoint = 0")
         version = migrate(self._writing, self.path)
@@ -86,6 +87,7 @@ class SqliteStore:
         for loss in self._losses:
             log.error("%s: %s", self.path, loss)
             self._writing.execute(LOSS, loss)
+        self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
         self._noting = Noting(self.path, self._identity, self._ends)
         opened.callback(self._noting.close)
         writer = ThreadWriter if wait_for_disk else TurnWriter
@@ -135,13 +137,17 @@ class SqliteStore:
         last = "SELECT number, head FROM entries WHERE game = ? ORDER BY number DESC LIMIT 1"
         for *row, head in self._all("SELECT number, route, segment, terms, head FROM games ORDER BY number", ()):
             game = Game(*row)
-            if game.head != head:
+            if not _typed(row, (int, str, str, str)) or game.head != head:
                 raise StoreError(f"{self.path} is damaged: game {game.number} is not as it was written")
+            end = next((End(*row) for row in self._all(last, (game.number,))), End(0, game.head))
+            if not _typed(end, (int, bytes)):
+                raise damaged(self.path, game)
             self._games.append(game)
-            self._ends[game.number] = next((End(*row) for row in self._all(last, (game.number,))), End(0, game.head))
+            self._ends[game.number] = end
         # What was there at the start can be read to its end.
         self._least = {game: end.number for game, end in self._ends.items()}
-        self._losses = [Loss(*row) for row in self._all("SELECT * FROM losses ORDER BY game, acknowledged", ())]
+        kept = [Loss(*row) for row in self._all("SELECT * FROM losses ORDER BY game, acknowledged", ())]
+        self._losses = [loss for loss in kept if _typed(loss, (int, int, int, str))]
         found = losses(notes, lambda game: self._ends[game].number if game in self._ends else 0, self._head_of)
         self._losses += [loss for loss in found if loss not in self._losses]
         self._keys: dict[int, CoinKey] = {}
@@ -233,7 +239,10 @@ class SqliteStore:
     def claims(self, game: Game) -> list[Claim]:
         """All that was claimed, in order."""
         rows = self._all("SELECT entries, claim, head FROM claims WHERE game = ? ORDER BY entries", (game.number,))
-        return [Claim(entries, read_json(claim, game, self.path), head) for entries, claim, head in rows]
+        claims = [Claim(entries, read_json(claim, game, self.path), head) for entries, claim, head in rows]
+        if not all(_typed(claim, (int, dict, str)) for claim in claims):
+            raise damaged(self.path, game)
+        return claims
 
     def keep_key(self, game: Game, key: CoinKey) -> None:
         """Keep the key of a block of coins, without waiting: it is durable before what is appended after it."""
@@ -288,6 +297,11 @@ def _connect(path: str, uri: str) -> sqlite3.Connection:
         )
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be opened as a store ({error})") from error
+
+
+def _typed(values: Iterable[object], types: tuple[type, ...]) -> bool:
+    """Whether columns are of the kinds that were written."""
+    return all(isinstance(value, kind) for value, kind in zip(values, types, strict=True))
 
 
 def _quoted(path: str) -> str:
