@@ -67,7 +67,9 @@ class SqliteStore:
             try:
                 self._open(opened, wait_for_disk)
             except UNREADABLE as error:
-                raise StoreError(f"{self.path} cannot be used as a store ({error}): give another file") from error
+                raise StoreError(
+                    f"{self.path} cannot be used as a store ({_said(error)}): give another file"
+                ) from error
             opened.pop_all()  # it is open, and stays so
 
     def _open(self, opened: ExitStack, wait_for_disk: bool) -> None:
@@ -121,7 +123,7 @@ class SqliteStore:
                     raise StoreError(f"{store.path} is of an older version: start the gateway once, which upgrades it")
                 store._start()
             except UNREADABLE as error:
-                raise StoreError(f"{store.path} cannot be read as a store ({error})") from error
+                raise StoreError(f"{store.path} cannot be read as a store ({_said(error)})") from error
             opened.pop_all()
         return store
 
@@ -282,7 +284,7 @@ class SqliteStore:
             with self._one_reader:
                 return self._reading.execute(query, values).fetchall()
         except UNREADABLE as error:
-            raise StoreError(f"{self.path} cannot be read ({error}): restore it from a copy") from error
+            raise StoreError(f"{self.path} cannot be read ({_said(error)}): restore it from a copy") from error
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:
         if self.failure is not None or self._writer is None:
@@ -297,6 +299,11 @@ def _connect(path: str, uri: str) -> sqlite3.Connection:
         )
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be opened as a store ({error})") from error
+
+
+def _said(error: Exception) -> str:
+    """What SQLite said, in one line: it quotes what it could not read."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(error)[:200])
 
 
 def _typed(values: Iterable[object], types: tuple[type, ...]) -> bool:
