@@ -86,7 +86,7 @@ class SqliteStore:
         new = version < HASH_CHAINS or not any(end.number for end in self._ends.values())
         if notes.doubt and not (notes.missing and new):
             log.warning("%s: whether a journal has lost its end cannot be told", notes.doubt)
-        for loss in self._losses:
+        for loss in self._new_losses:
             log.error("%s: %s", self.path, loss)
             self._writing.execute(LOSS, loss)
         self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
@@ -149,9 +149,10 @@ class SqliteStore:
         # What was there at the start can be read to its end.
         self._least = {game: end.number for game, end in self._ends.items()}
         kept = [Loss(*row) for row in self._all("SELECT * FROM losses ORDER BY game, acknowledged", ())]
-        self._losses = [loss for loss in kept if _typed(loss, (int, int, int, str))]
+        known = [loss for loss in kept if _typed(loss, (int, int, int, str))]
         found = losses(notes, lambda game: self._ends[game].number if game in self._ends else 0, self._head_of)
-        self._losses += [loss for loss in found if loss not in self._losses]
+        self._new_losses = [loss for loss in found if loss not in known]
+        self._losses = known + self._new_losses
         self._keys: dict[int, CoinKey] = {}
         return notes
 
