@@ -3,7 +3,7 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bpac.errors import JournalError, StoreError
@@ -18,7 +18,6 @@ ENTRIES = """
     SELECT number, step, entry, note, head, note_check FROM entries WHERE game = ? AND number > ?
     ORDER BY number LIMIT 5000
 """
-HEAD = "SELECT head FROM entries WHERE game = ? AND number = ?"
 
 
 def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -> Iterator[tuple[Kept, Link]]:
@@ -34,7 +33,7 @@ def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -
     """
     head: Any = game.head
     if after:
-        head = next((head for (head,) in read(HEAD, (game.number, after))), None)
+        head = head_at(read, game.number, after)
     # In portions, so that no long reading holds up the writer or keeps its log from being folded in.
     while rows := read(ENTRIES, (game.number, after)):
         for number, step, text, note, kept_head, note_check in rows:
@@ -50,6 +49,13 @@ def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -
             yield Kept(entry, json.loads(note)), Link(text, head)
     if after < least:
         raise damaged(path, game, after + 1)
+
+
+def head_at(read: Read, game: int, number: int) -> object:
+    """The head of the hash chain that stands beside an entry; none if there is no such entry."""
+    return next(
+        (head for (head,) in read("SELECT head FROM entries WHERE game = ? AND number = ?", (game, number))), None
+    )
 
 
 def read_entry(text: object, game: Game, path: str, number: int | None = None) -> Entry:
@@ -71,6 +77,16 @@ def read_json(text: object, game: Game, path: str) -> Any:
 def seal(head: object, text: str) -> bytes:
     """What ties a snapshot to the entry of the journal after which it was taken."""
     return hashlib.sha256((head if isinstance(head, bytes) else b"") + text.encode()).digest()
+
+
+def typed(values: Iterable[object], types: tuple[type, ...]) -> bool:
+    """Whether columns are of the kinds that were written."""
+    return all(isinstance(value, kind) for value, kind in zip(values, types, strict=True))
+
+
+def said(error: Exception) -> str:
+    """What SQLite said, in one line: it quotes what it could not read."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(error)[:200])
 
 
 def damaged(path: str, game: Game, number: int | None = None) -> StoreError:

@@ -1,12 +1,11 @@
 """A store in one SQLite file: write-ahead log, one writer, many entries to a commit."""
 
-import hashlib
 import json
 import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -14,10 +13,11 @@ from bpac.errors import SnapshotError, StoreError
 from bpac.routing.chain import next_head
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry
-from bpac.stores.checking import HEAD, checked_entries, damaged, read_entry, read_json, seal
+from bpac.stores.checking import checked_entries, damaged, head_at, read_entry, read_json, said, seal, typed
 from bpac.stores.checkpoints import Checkpoints
+from bpac.stores.contents import Contents, contents
 from bpac.stores.migrations import HASH_CHAINS, check, migrate
-from bpac.stores.noted import End, Notes, Noting, losses, read_notes
+from bpac.stores.noted import End, Noting
 from bpac.stores.ownership import Ownership
 from bpac.stores.rounds import latest_rounds
 from bpac.stores.statements import (
@@ -67,9 +67,7 @@ class SqliteStore:
             try:
                 self._open(opened, wait_for_disk)
             except UNREADABLE as error:
-                raise StoreError(
-                    f"{self.path} cannot be used as a store ({_said(error)}): give another file"
-                ) from error
+                raise StoreError(f"{self.path} cannot be used as a store ({said(error)}): give another file") from error
             opened.pop_all()  # it is open, and stays so
 
     def _open(self, opened: ExitStack, wait_for_disk: bool) -> None:
@@ -82,15 +80,15 @@ class SqliteStore:
         self._writing.execute("PRAGMA wal_autocheckpoint = 0")
         version = migrate(self._writing, self.path)
         self._reading = opened.enter_context(closing(_connect(self.path, f"{address}?mode=ro")))
-        notes = self._start()
-        new = version < HASH_CHAINS or not any(end.number for end in self._ends.values())
-        if notes.doubt and not (notes.missing and new):
-            log.warning("%s: whether a journal has lost its end cannot be told", notes.doubt)
-        for loss in self._new_losses:
+        found = self._start()
+        new = version < HASH_CHAINS or not any(end.number for end in found.ends.values())
+        if found.notes.doubt and not (found.notes.missing and new):
+            log.warning("%s: whether a journal has lost its end cannot be told", found.notes.doubt)
+        for loss in found.new_losses:
             log.error("%s: %s", self.path, loss)
             self._writing.execute(LOSS, loss)
         self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
-        self._noting = Noting(self.path, self._identity, self._ends)
+        self._noting = Noting(self.path, found.identity, self._ends)
         opened.callback(self._noting.close)
         writer = ThreadWriter if wait_for_disk else TurnWriter
         self._writer = writer(self._writing, self.path, self._noting)
@@ -123,47 +121,21 @@ class SqliteStore:
                     raise StoreError(f"{store.path} is of an older version: start the gateway once, which upgrades it")
                 store._start()
             except UNREADABLE as error:
-                raise StoreError(f"{store.path} cannot be read as a store ({_said(error)})") from error
+                raise StoreError(f"{store.path} cannot be read as a store ({said(error)})") from error
             opened.pop_all()
         return store
 
-    def _start(self) -> Notes:
-        """Look at what is there, and at what was noted about it."""
+    def _start(self) -> Contents:
+        """Look at what is there."""
         # What is written goes through a connection of its own; of those who read one does at a time.
         self._one_reader = threading.Lock()
-        self.secret = self._secret()
-        self._identity = hashlib.sha256(self.secret).digest()
-        notes = read_notes(self.path, self._identity)
-        self._games: list[Game] = []
-        self._ends: dict[int, End] = {}
-        last = "SELECT number, head FROM entries WHERE game = ? ORDER BY number DESC LIMIT 1"
-        for *row, head in self._all("SELECT number, route, segment, terms, head FROM games ORDER BY number", ()):
-            game = Game(*row)
-            if not _typed(row, (int, str, str, str)) or game.head != head:
-                raise StoreError(f"{self.path} is damaged: game {game.number} is not as it was written")
-            end = next((End(*row) for row in self._all(last, (game.number,))), End(0, game.head))
-            if not _typed(end, (int, bytes)):
-                raise damaged(self.path, game)
-            self._games.append(game)
-            self._ends[game.number] = end
+        found = contents(self._all, self.path)
+        self.secret = found.secret
+        self._games, self._ends, self._losses = list(found.games), dict(found.ends), found.losses
         # What was there at the start can be read to its end.
-        self._least = {game: end.number for game, end in self._ends.items()}
-        kept = [Loss(*row) for row in self._all("SELECT * FROM losses ORDER BY game, acknowledged", ())]
-        known = [loss for loss in kept if _typed(loss, (int, int, int, str))]
-        found = losses(notes, lambda game: self._ends[game].number if game in self._ends else 0, self._head_of)
-        self._new_losses = [loss for loss in found if loss not in known]
-        self._losses = known + self._new_losses
+        self._least = {game: end.number for game, end in found.ends.items()}
         self._keys: dict[int, CoinKey] = {}
-        return notes
-
-    def _secret(self) -> bytes:
-        for (secret,) in self._all("SELECT value FROM secrets WHERE name = 'decisions'", ()):
-            if isinstance(secret, bytes):
-                return secret
-        raise StoreError(f"{self.path} is damaged: its secret is missing. Restore the file from a copy")
-
-    def _head_of(self, game: int, number: int) -> object:
-        return next((head for (head,) in self._all(HEAD, (game, number))), None)
+        return found
 
     def games(self) -> list[Game]:
         """Every game, oldest first."""
@@ -233,7 +205,8 @@ class SqliteStore:
         """The latest durable snapshot; ``SnapshotError`` if it is damaged or not of this journal."""
         query = "SELECT snapshot, entries, seal FROM snapshots WHERE game = ?"
         for text, number, sealed in self._all(query, (game.number,)):
-            if not isinstance(text, str) or sealed != seal(self._head_of(game.number, number), text):
+            head = head_at(self._all, game.number, number)
+            if not isinstance(text, str) or sealed != seal(head, text):
                 raise SnapshotError("the snapshot is damaged or not of this journal")
             kept: dict[str, Any] = json.loads(text)
             return kept
@@ -243,7 +216,7 @@ class SqliteStore:
         """All that was claimed, in order."""
         rows = self._all("SELECT entries, claim, head FROM claims WHERE game = ? ORDER BY entries", (game.number,))
         claims = [Claim(entries, read_json(claim, game, self.path), head) for entries, claim, head in rows]
-        if not all(_typed(claim, (int, dict, str)) for claim in claims):
+        if not all(typed(claim, (int, dict, str)) for claim in claims):
             raise damaged(self.path, game)
         return claims
 
@@ -285,7 +258,7 @@ class SqliteStore:
             with self._one_reader:
                 return self._reading.execute(query, values).fetchall()
         except UNREADABLE as error:
-            raise StoreError(f"{self.path} cannot be read ({_said(error)}): restore it from a copy") from error
+            raise StoreError(f"{self.path} cannot be read ({said(error)}): restore it from a copy") from error
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:
         if self.failure is not None or self._writer is None:
@@ -300,16 +273,6 @@ def _connect(path: str, uri: str) -> sqlite3.Connection:
         )
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be opened as a store ({error})") from error
-
-
-def _said(error: Exception) -> str:
-    """What SQLite said, in one line: it quotes what it could not read."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(error)[:200])
-
-
-def _typed(values: Iterable[object], types: tuple[type, ...]) -> bool:
-    """Whether columns are of the kinds that were written."""
-    return all(isinstance(value, kind) for value, kind in zip(values, types, strict=True))
 
 
 def _quoted(path: str) -> str:
