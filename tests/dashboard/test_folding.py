@@ -14,7 +14,7 @@ from bpac.gateway.route_settings import RouteSettings
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
-from bpac.stores import MemoryStore, Store
+from bpac.stores import Claim, MemoryStore, Store
 from tests.gateway import configured
 
 POLICIES: dict[str, dict[str, Any]] = {
@@ -84,7 +84,7 @@ def test_the_same_history_three_ways(seed: int, name: str, rounds: tuple[int, in
     play(live, seed + 1, rounds[1], hard=hard[1])
     from_snapshot = started(store, settings_)
     assert state(from_snapshot) == state(live)
-    store.save_snapshot(live.game, {}, store.claims(live.game)[-1])
+    store.save_snapshot(live.game, {}, Claim(live.router.snapshot()["entries"], {}))
     whole = started(store, settings_)
     assert state(whole) == state(live)
     assert whole.history.step == live.router.step

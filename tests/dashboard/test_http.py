@@ -13,7 +13,7 @@ from bpac.dashboard.document import Subject, game_document
 from bpac.gateway.exporting import journal_lines
 from bpac.gateway.folding import folded
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Resolved, entry_from_json
+from bpac.routing.journal import Resolved, read_journal
 from bpac.routing.router import Router
 from bpac.stores import Store, open_store
 from bpac.testing import Reply, Request, ScriptedServer
@@ -61,8 +61,7 @@ def the_game(gateway: RunningGateway) -> dict[str, Any]:
 def journal(store: Store) -> list[Any]:
     """The exported journal, without what the gateway claimed in between."""
     (game,) = store.games()
-    lines = [line for line in journal_lines(store, game) if '"entry":"claim"' not in line]
-    return [entry_from_json(line) for line in lines]
+    return list(read_journal(f"{line}\n" for line in journal_lines(store, game)))
 
 
 def test_the_numbers_are_those_of_the_exported_journal(

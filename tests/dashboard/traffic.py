@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.gateway.exporting import journal_lines
-from bpac.routing.journal import entry_from_json
+from bpac.routing.journal import read_journal
 from bpac.routing.router import Router
 from tests.gateway.law import Question
 from tests.gateway.raw import Got, post
@@ -56,6 +56,5 @@ def metrics(gateway: RunningGateway) -> dict[str, float]:
 def folded(gateway: RunningGateway) -> tuple[Router, list[Any]]:
     """The router that the exported journal comes to, and the journal's entries."""
     (game,) = gateway.service.store.games()
-    lines = [line for line in journal_lines(gateway.service.store, game) if '"entry":"claim"' not in line]
-    entries = [entry_from_json(line) for line in lines]
+    entries = list(read_journal(f"{line}\n" for line in journal_lines(gateway.service.store, game)))
     return Router.rebuild(entries), entries

@@ -82,7 +82,8 @@ def _edited(lines: list[str], kind: str, number: int, **changes: Any) -> list[st
     """The journal with another value in the given entry of a kind."""
     places = [at for at, line in enumerate(lines) if json.loads(line)["entry"] == kind]
     at = places[number]
-    return [*lines[:at], json.dumps(json.loads(lines[at]) | changes), *lines[at + 1 :]]
+    edited = json.dumps(json.loads(lines[at]) | changes, separators=(",", ":"))
+    return [*lines[:at], edited, *lines[at + 1 :]]
 
 
 def test_tampering_is_found(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +94,7 @@ def test_tampering_is_found(place: Path, tmp_path: Path, capsys: pytest.CaptureF
     forgeries = {
         "threshold": _edited(lines, "decided", 60, threshold=0.999),
         "loss": _edited(lines, "resolved", lost, loss=0.0),
-        "epsilon": [json.dumps(_with_epsilon(json.loads(lines[0]), 0.5)), *lines[1:]],
+        "epsilon": [lines[0], lines[1].replace('"epsilon":0.4', '"epsilon":0.5'), *lines[2:]],
         "claim": _edited(lines, "claim", -1, threshold=0.999),
         "certificate": _edited(lines, "claim", -1, certificate={"upper": 0.0}),
         "missing": [*lines[:40], *lines[41:]],
@@ -105,11 +106,6 @@ def test_tampering_is_found(place: Path, tmp_path: Path, capsys: pytest.CaptureF
         report = json.loads(said(capsys, "audit", str(path), "--json", code=1))
         assert report["differences"], name
     assert "line" in said(capsys, "audit", str(tmp_path / "threshold.jsonl"), code=1)
-
-
-def _with_epsilon(opened: dict[str, Any], epsilon: float) -> dict[str, Any]:
-    opened["settings"]["epsilon"] = epsilon
-    return opened
 
 
 def test_a_table_for_replays(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

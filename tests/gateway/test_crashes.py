@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import count, takewhile
 from pathlib import Path
 
-from bpac.gateway.keeper import read_id
+from bpac.gateway.decision_names import read_name
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, Resolved
 from bpac.routing.router import Router
@@ -46,17 +46,20 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         gateway.start()
         _check_restarted(gateway)
         assert gateway.end(signal.SIGTERM) == 0
-    entries, secret = _journal(gateway)
+    entries = _journal(gateway)
     decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
     assert list(decided) == list(range(1, len(decided) + 1))
     steps = set()
+    store = open_store(gateway.store, read_only=True)
     for answer in seen:
-        named = read_id(answer.headers["x-bpac-decision"], secret)
+        named = read_name(answer.headers["x-bpac-decision"], store)
         assert named is not None
         decision = decided[named[1]]
         assert float(answer.headers["x-bpac-uncertainty"]) == decision.uncertainty
         assert answer.kept == decision.serve_draft
         steps.add(decision.step)
+    assert store.losses() == []
+    store.close()
     assert len(steps) == len(seen) > 5 * KILLS
     resolved = [entry.step for entry in entries if isinstance(entry, Resolved)]
     assert len(set(resolved)) == len(resolved)
@@ -68,18 +71,18 @@ def _ask_until(stop: threading.Event, url: str, numbers: Iterator[int], seen: li
     asyncio.run(crowd(url, questions, 16, seen))
 
 
-def _journal(gateway: Process) -> tuple[list[Entry], bytes]:
+def _journal(gateway: Process) -> list[Entry]:
     store = open_store(gateway.store, read_only=True)
     (game,) = store.games()
     entries = [kept.entry for kept in store.entries(game)]
     store.close()
-    return entries, store.secret
+    return entries
 
 
 def _check_restarted(gateway: Process) -> None:
     """The state is that of the journal; rounds that the crash cut off are given up, and so stay charged."""
     (reported,) = get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
-    entries, _ = _journal(gateway)
+    entries = _journal(gateway)
     router = Router.rebuild(entries)
     folded = json.loads(json.dumps(router.summary()))
     assert {name: reported[name] for name in folded} == folded

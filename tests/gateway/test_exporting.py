@@ -104,7 +104,9 @@ def test_a_table_has_the_format_of_its_name(tmp_path: Path, capsys: pytest.Captu
     assert f"{tmp_path / 'journals' / 'j.jsonl'}: 2 rounds" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["bpac.db", "bpac.db-wal", "bpac.db.lock", "gateway.toml", "link", "hard"])
+@pytest.mark.parametrize(
+    "name", ["bpac.db", "bpac.db-wal", "bpac.db.lock", "bpac.db.head", "gateway.toml", "link", "hard"]
+)
 def test_nothing_that_is_read_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """The store, what stands beside it, and the configuration are refused as outputs, by any of their names."""
     config = kept(tmp_path, ["0"])

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from bpac.gateway.auditing import audit_journal
+from bpac.gateway.decision_names import read_name
 from bpac.gateway.exporting import journal_lines
-from bpac.gateway.keeper import read_id
+from bpac.routing.coins import COMMITTED_BLOCK
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
-from bpac.stores import open_store
+from bpac.stores import Store, open_store
 from tests.gateway.law import KnownPair, Question, Seen, crowd
 from tests.gateway.running import Running
 
@@ -39,23 +40,25 @@ def test_five_thousand_requests(tmp_path: Path, explore: str) -> None:
     assert {name: reported[name] for name in folded} == folded
     assert (reported["steps"], reported["owed"], reported["forfeits"]) == (requests, 0, {})
     assert reported["threshold"] > 0.3
-    _check_answers(seen, entries, kept_open.secret)
+    _check_answers(seen, entries, kept_open)
     served = sum(answer.question.loss for answer in seen if answer.kept)
     certificate = router.certificate()
     assert certificate.lower <= served <= certificate.upper
     assert served / requests <= 0.2
     audit = audit_journal(journal_lines(kept_open, game))
-    assert (audit.rounds, audit.differences) == (requests, [])
+    assert (audit.rounds, audit.differences, audit.unproved) == (requests, [], [])
+    assert audit.coins.verified + audit.coins.open == requests
+    assert audit.coins.open <= COMMITTED_BLOCK
     assert audit.claims >= 2
     kept_open.close()
 
 
-def _check_answers(seen: list[Seen], entries: Sequence[object], secret: bytes) -> None:
+def _check_answers(seen: list[Seen], entries: Sequence[object], store: Store) -> None:
     """Every answer is that of one journalled decision, and no two are of the same."""
     decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
     steps = set()
     for answer in seen:
-        named = read_id(answer.headers["x-bpac-decision"], secret)
+        named = read_name(answer.headers["x-bpac-decision"], store)
         assert named is not None
         decision = decided[named[1]]
         steps.add(named[1])

@@ -12,10 +12,10 @@ from bpac.routing.journal import (
     Labelled,
     Opened,
     Resolved,
-    claim_from_json,
     entry_from_json,
     entry_to_json,
     read_journal,
+    remark_from_json,
 )
 from bpac.routing.policies import Fixed, Portfolio
 from bpac.routing.settings import Settings
@@ -220,12 +220,12 @@ def test_claims_of_an_export_are_passed_over() -> None:
     """They may stand anywhere, and lines keep their numbers; what only looks like one is still refused."""
     lines = [entry_to_json(entry) + "\n" for entry in ENTRIES]
     claim = '{"entry":"claim","entries":3,"threshold":0.5}\n'
-    assert claim_from_json(claim) == {"entries": 3, "threshold": 0.5}
+    assert remark_from_json(claim) == ("claim", {"entries": 3, "threshold": 0.5})
     assert list(read_journal([claim, *lines[:3], claim, claim, *lines[3:], claim])) == ENTRIES
     with pytest.raises(TornLine, match="line 2 is cut off"):
         list(read_journal([lines[0], claim[:-9]]))
     for false in ('{"entry":["claim"]}\n', '["claim"]\n', '{"entry":"claim"\n', '{"entry":"claims"}\n'):
-        assert claim_from_json(false) is None
+        assert remark_from_json(false) is None
         with pytest.raises(JournalError, match="line 3 is"):
             list(read_journal([lines[0], claim, false]))
 

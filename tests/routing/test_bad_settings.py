@@ -90,6 +90,7 @@ NONSENSE: list[tuple[Callable[[], object], str]] = [
     (make(WhileItPays, eagerness=-1.0), "eagerness must"),
     (make(WhileItPays, most=0.01), "most 0.01 is below floor 0.05: swap them"),
     (make(WhileItPays, horizon=-1), "horizon must be at least 0"),
+    (make(WhileItPays, horizon=10**400), "horizon must be at least 0 and at most"),
     (make(EvenLevels, 1), "count must be at least 2"),
     (make(ListedLevels, ()), "thresholds must not be empty"),
     (make(Segments, router(), 0.0), "alpha must"),

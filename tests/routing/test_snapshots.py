@@ -9,7 +9,7 @@ from bpac import Router
 from bpac.errors import JournalError, SnapshotError
 from bpac.routing.journal import Entry, Resolved
 from bpac.routing.policies import POLICIES, Paper, Portfolio
-from bpac.routing.snapshot import verify_snapshot
+from bpac.routing.snapshot import FORMAT, verify_snapshot
 
 
 def played(steps: int = 80, policy: Any = "portfolio", **settings: Any) -> tuple[Router, list[Entry]]:
@@ -95,10 +95,10 @@ def test_a_damaged_snapshot_is_refused(damage: Any) -> None:
         verify_snapshot(snapshot, entries)
 
 
-@pytest.mark.parametrize("snapshot", [{}, {"format": 1}, {"format": "1"}, [], "snapshot", 3, True])
+@pytest.mark.parametrize("snapshot", [{}, {"format": FORMAT + 1}, {"format": str(FORMAT)}, [], "snapshot", 3, True])
 def test_what_is_no_snapshot_is_refused(snapshot: Any) -> None:
     """Another format, or another thing, is refused with what to do instead."""
-    with pytest.raises(SnapshotError, match="this is no snapshot of format 2: leave it out"):
+    with pytest.raises(SnapshotError, match=f"this is no snapshot of format {FORMAT}: leave it out"):
         Router.rebuild([], snapshot=snapshot)
 
 

@@ -26,9 +26,9 @@ def play(store: Store, rounds: int, route: str = "homework") -> tuple[Game, list
     return game, written, router
 
 
-def claim(router: Router, entries: int) -> Claim:
+def claim(router: Router, entries: int, head: str = "") -> Claim:
     """What a gateway would say of that router."""
-    return Claim(entries, {"threshold": router.threshold})
+    return Claim(entries, {"threshold": router.threshold}, head)
 
 
 def write_until_killed(address: str) -> None:

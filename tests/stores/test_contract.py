@@ -1,12 +1,14 @@
 """What every store must do."""
 
 import asyncio
+import hashlib
 
 import pytest
 
-from bpac.routing.journal import Resolved
+from bpac.routing.chain import game_text
+from bpac.routing.journal import Resolved, entry_from_json
 from bpac.routing.router import Router
-from bpac.stores import Store, StoreError
+from bpac.stores import CoinKey, Store, StoreError
 from tests.stores.journals import claim, play
 
 
@@ -30,7 +32,39 @@ def test_a_router_goes_on_where_it_stopped(store: Store) -> None:
     whole = Router.rebuild(kept.entry for kept in store.entries(game))
     rest = Router.rebuild((kept.entry for kept in store.entries(game, len(written))), snapshot=store.snapshot(game))
     assert whole.snapshot() == rest.snapshot() == snapshot
-    assert store.claims(game) == [claim(router, len(written))]
+    assert store.claims(game) == [claim(router, len(written), store.head(game).hex())]
+    with pytest.raises(StoreError, match="a claim about 3 entries does not fit"):
+        store.save_snapshot(game, snapshot, claim(router, 3))
+
+
+def test_each_entry_carries_a_hash_over_all_before_it(store: Store) -> None:
+    """The chain begins with the game and goes on with the entries as they are written, in every store alike."""
+    game, written, _ = play(store, 40)
+    asyncio.run(store.durable())
+    head = hashlib.sha256(game_text(1, "homework", "", "{}").encode()).digest()
+    assert game.head == head
+    links = list(store.links(game))
+    assert [entry_from_json(link.text) for link in links] == written
+    for link in links:
+        head = hashlib.sha256(head + link.text.encode()).digest()
+        assert link.head == head
+    assert store.head(game) == head
+    other = store.open_game("homework", "", "other terms")
+    assert store.head(other) == other.head != game.head
+    assert list(store.links(other)) == []
+
+
+def test_keys_of_coins_are_found_by_step(store: Store) -> None:
+    """Those of the block that a step belongs to; before the first block there is none."""
+    game, other = store.open_game("homework", "", "{}"), store.open_game("law", "", "{}")
+    keys = [CoinKey(3, b"a" * 32), CoinKey(10, b"b" * 32), CoinKey(10, b"c" * 32)]
+    for key in keys:
+        store.keep_key(game, key)
+        assert store.key(game, 1000) == key  # at once, before it is durable
+    asyncio.run(store.durable())
+    assert [store.key(game, step) for step in (2, 3, 9, 10, 11)] == [None, keys[0], keys[0], keys[2], keys[2]]
+    assert store.key(other, 5) is None
+    assert store.losses() == []
 
 
 def test_games_are_kept_apart(store: Store) -> None:

@@ -1,13 +1,11 @@
 """The latest rounds, each with what came of it, without reading the journal from its beginning."""
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, Resolved
 from bpac.stores import SqliteStore, Store
-from bpac.stores.migrations import APPLICATION, MIGRATIONS
 from bpac.stores.rounds import DECIDED, RESOLVED
 from tests.stores.journals import play
 
@@ -68,27 +66,3 @@ def test_indexes_are_used(tmp_path: Path) -> None:
 
 def _plan(store: SqliteStore, query: str, values: tuple[int, ...]) -> str:
     return " ".join(row[3] for row in store._all(f"EXPLAIN QUERY PLAN {query}", values))
-
-
-def test_a_store_of_the_first_version(tmp_path: Path) -> None:
-    """It gets the index when a gateway opens it; who only reads it gets the same answers without."""
-    path = str(tmp_path / "bpac.db")
-    with sqlite3.connect(path) as old:
-        old.executescript(f"{MIGRATIONS[0]} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 1;")
-    old.close()
-    reader = SqliteStore.read_only(path)
-    assert reader.games() == []
-    reader.close()
-    store = SqliteStore(path)
-    game, written, _ = play(store, 30)
-    asyncio.run(store.durable())
-    found = [(kept.decided.entry, kept.outcome and kept.outcome.entry) for kept in store.rounds(game)]
-    assert found == told(written)
-    store.close()
-    with sqlite3.connect(path) as raw:
-        assert raw.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-        raw.executescript("DROP INDEX resolved")
-    raw.close()
-    reader = SqliteStore.read_only(path)
-    assert [(kept.decided.entry, kept.outcome and kept.outcome.entry) for kept in reader.rounds(game)] == found
-    reader.close()

@@ -43,6 +43,8 @@ class Gateway:
             else:
                 failure = failure_of(BadRequest("chat completions are asked for by POST", 405))
                 await _fail(send, failure._replace(headers=failure.headers | {"allow": "POST"}))
+        elif scope["type"] == "lifespan":
+            await self._pages(scope, receive, _in_one_line(send))
         else:
             await self._pages(scope, receive, send)
 
@@ -89,6 +91,16 @@ class Gateway:
             await _fail(send, failure_of(error))
         finally:
             self._watches.end(watch)
+
+
+def _in_one_line(send: Send) -> Send:
+    """Say in one line why the gateway cannot start, where that is an error of ours: a damaged store, say."""
+
+    async def sent(message: Message) -> None:
+        last = message.get("message", "").rstrip().rpartition("\n")[2]
+        await send({**message, "message": last} if last.startswith("bpac.errors.") else message)
+
+    return sent
 
 
 async def _serve(send: Send, served: Served) -> None:

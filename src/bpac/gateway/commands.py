@@ -3,6 +3,7 @@
 import argparse
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from bpac.errors import InputError, JournalError, MissingExtra
-from bpac.gateway.auditing import Audit, audit_journal
+from bpac.gateway.auditing import Audit, audit_journal, claimed_heads
+from bpac.gateway.coin_checks import CoinCounts
 from bpac.gateway.config import Config, load_config
 from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
 from bpac.gateway.folding import folded
@@ -51,8 +53,19 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     export.add_argument("--out", type=Path, metavar="FILE", help=place)
     export.set_defaults(run=_export)
 
-    audit = commands.add_parser("audit", help="compute thresholds and certificate again from an exported journal")
+    audit = commands.add_parser(
+        "audit", help="compute thresholds, certificate and coins again from an exported journal"
+    )
     audit.add_argument("journal", metavar="JOURNAL", type=Path, help="what export wrote")
+    audit.add_argument(
+        "--head", action="append", default=[], metavar="HEX", type=_head, help="a head noted earlier: it must be in it"
+    )
+    audit.add_argument(
+        "--claims", type=Path, metavar="FILE", help="an earlier export: the heads it claims must be in it"
+    )
+    audit.add_argument(
+        "--strict", action="store_true", help="fail also if hashes are missing or coins were not committed to"
+    )
     audit.add_argument("--json", action="store_true", help="one JSON object on standard output")
     audit.set_defaults(run=_audit)
 
@@ -72,9 +85,12 @@ def _status(options: argparse.Namespace) -> int:
     config = load_config(options.config, secrets=False)
     with _opened(config) as store:
         games = [_standing(store, game, config) for game in _current(store)]
+        losses = store.losses()
     if options.json:
-        _say(json.dumps({"games": games}))
+        _say(json.dumps({"games": games, "losses": [loss._asdict() for loss in losses]}))
         return FINE
+    for loss in losses:
+        _say(f"LOST: {loss}; a new game begins with a threshold of 0")
     for game in games:
         certificate, name = game["certificate"], f"{game['route']} {game['segment']}".strip()
         rate = game["expert_call_rate"]
@@ -116,6 +132,9 @@ def _export(options: argparse.Namespace) -> int:
         check_ending(options.out)
     with _opened(config) as store:
         game = chosen_game(store, options.route, options.segment, options.game)
+        for loss in store.losses():
+            if loss.game == game.number:
+                sys.stderr.write(f"bpac: {loss}: what is exported is what is left\n")
         if options.format == "journal":
             with _output(options.out) as file:
                 file.writelines(line + "\n" for line in journal_lines(store, game))
@@ -142,18 +161,38 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    try:
-        with options.journal.open(encoding="utf-8") as file:
-            audit = audit_journal(file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{options.journal}: cannot be read ({error})") from error
-    except JournalError as error:
-        raise JournalError(f"{options.journal}: {error}") from error
+    noted = set(options.head)
+    if options.claims is not None:
+        with _read(options.claims) as file:
+            noted |= claimed_heads(file)
+    with _read(options.journal) as file:
+        audit = audit_journal(file, noted)
     if options.json:
-        _say(json.dumps(asdict(audit)))
+        _say(json.dumps(asdict(audit) | {"unproved": audit.unproved}))
     else:
         _say(f"{options.journal}: {_audit_text(audit)}")
-    return FAILED if audit.differences else FINE
+    return FAILED if audit.differences or (options.strict and audit.unproved) else FINE
+
+
+@contextmanager
+def _read(path: Path) -> Iterator[IO[str]]:
+    """A file to be read; what is wrong with it is said with its name."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield file
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    except JournalError as error:
+        raise JournalError(f"{path}: {error}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _head(text: str) -> str:
+    """A head on the command line."""
+    if not re.fullmatch("[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError(f"a head has 64 hexadecimal digits, got {text!r}")
+    return text.lower()
 
 
 def _audit_text(audit: Audit) -> str:
@@ -169,8 +208,20 @@ def _audit_text(audit: Audit) -> str:
         f"{audit.certificate['upper']:.6g} in {audit.certificate['rounds']} rounds, "
         f"each with {audit.certificate['confidence']:.0%} confidence",
         f"{audit.owed} rounds without an outcome and {sum(audit.forfeits.values())} given up, all counted as loss 1",
+        _coins_text(audit.coins),
+        *(f"not proved: {lacking}" for lacking in audit.unproved),
     ]
+    if audit.noted:
+        lines.append(f"noted heads: {audit.noted} found where they must be")
+    if audit.head is not None:
+        lines.append(f"head after {audit.entries} entries, to be noted: {audit.head}")
     return "\n".join(lines)
+
+
+def _coins_text(coins: CoinCounts) -> str:
+    checked = f"coins: {coins.verified} rounds computed again from keys that were committed to before them"
+    rest = {"wait for the end of their block": coins.open, "have a key that is withheld": coins.withheld}
+    return ", ".join([checked, *(f"{count} {why}" for why, count in rest.items() if count)])
 
 
 def _standing(store: Store, game: Game, config: Config) -> dict[str, Any]:

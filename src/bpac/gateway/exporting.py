@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.errors import InputError
+from bpac.routing.chain import with_head
+from bpac.routing.coins import key_digest
 from bpac.routing.decision import Decision
-from bpac.routing.journal import CLAIM, Resolved, entry_to_json
-from bpac.stores.store import Game, Store
+from bpac.routing.journal import CLAIM, REVEALED, Committed, Resolved, entry_from_json
+from bpac.stores.store import Claim, Game, Store
 
 
 def chosen_game(store: Store, route: str | None, segment: str | None, number: int | None = None) -> Game:
@@ -35,13 +37,35 @@ def chosen_game(store: Store, route: str | None, segment: str | None, number: in
 
 
 def journal_lines(store: Store, game: Game) -> Iterator[str]:
-    """The journal of a game, one entry a line, and what its gateway claimed in between, as ``claim`` lines."""
+    """The journal of a game, one entry a line, each with the head of the hash chain.
+
+    Between them stand, for auditors, what its gateway claimed and the keys of the coins whose block of rounds is over.
+    """
     claims = store.claims(game)
-    for number, (entry, _) in enumerate(store.entries(game), start=1):
-        yield entry_to_json(entry)
+    block: Committed | None = None
+    yield with_head(game.text, game.head)
+    for number, (text, head) in enumerate(store.links(game), start=1):
+        yield with_head(text, head)
+        if text.startswith('{"entry":"committed"'):
+            if block is not None:
+                yield from _revealed(store, game, block)
+            entry = entry_from_json(text)
+            block = entry if isinstance(entry, Committed) else None
         while claims and claims[0].entries <= number:
-            claim = claims.pop(0)
-            yield json.dumps({"entry": CLAIM, "entries": claim.entries, **claim.values}, separators=(",", ":"))
+            yield _claim_line(claims.pop(0))
+
+
+def _claim_line(claim: Claim) -> str:
+    said = {"entry": CLAIM, "entries": claim.entries, "head": claim.head, **claim.values}
+    return json.dumps(said, separators=(",", ":"))
+
+
+def _revealed(store: Store, game: Game, block: Committed) -> Iterator[str]:
+    """The key of a block that is over, unless it is not the one that was committed to."""
+    found = store.key(game, block.first_step)
+    if found is not None and key_digest(found.key) == block.digest:
+        said = {"entry": REVEALED, "first_step": block.first_step, "key": found.key.hex()}
+        yield json.dumps(said, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from bpac.dashboard.history import History, Tokens
 from bpac.errors import SnapshotError
 from bpac.gateway.savings import Savings
+from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Resolved
 from bpac.routing.rebuilding import follow, opened
@@ -35,36 +36,39 @@ class Folded:
     since_snapshot: int
 
 
-def folded(store: Store, game: Game, journal: Write | None = None) -> Folded:
+def folded(store: Store, game: Game, journal: Write | None = None, coins: Coins | None = None) -> Folded:
     """Fold the journal of a game, from its latest snapshot on if that can be used.
 
     Parameters
     ----------
     store, game: where the journal is; it must not be empty.
     journal: called with every entry that the router writes from now on; none if it will not be asked to decide.
+    coins: for the decisions that it will make.
     """
-    snapshot = store.snapshot(game)
-    if snapshot is not None:
-        try:
-            return _from_snapshot(store, game, journal, snapshot)
-        except (SnapshotError, KeyError, TypeError, ValueError, IndexError) as error:
-            log.warning("snapshot unusable: reading the whole journal", extra={"error": repr(error)})
+    try:
+        snapshot = store.snapshot(game)
+        if snapshot is not None:
+            return _from_snapshot(store, game, journal, coins, snapshot)
+    except (SnapshotError, KeyError, TypeError, ValueError, IndexError) as error:
+        log.warning("snapshot unusable: reading the whole journal", extra={"error": repr(error)})
     entries = store.entries(game)
     first = next(entries)
     savings, history, route = Savings(), History(), opened(first.entry)
     savings.add(*first)
     count = 1 + _follow(route, savings, history, entries)
-    return Folded(_router(take_snapshot(route), journal), savings, history, count)
+    return Folded(_router(take_snapshot(route), journal, coins), savings, history, count)
 
 
-def _from_snapshot(store: Store, game: Game, journal: Write | None, snapshot: dict[str, Any]) -> Folded:
+def _from_snapshot(
+    store: Store, game: Game, journal: Write | None, coins: Coins | None, snapshot: dict[str, Any]
+) -> Folded:
     savings, history = Savings.from_json(snapshot["savings"]), History.load(snapshot["history"])
     kept: dict[str, Any] = snapshot["router"]
     route = load_snapshot(kept)
     if history.step != route.step:
         raise SnapshotError(f"the history ends at step {history.step}, and the router at step {route.step}")
     count = _follow(route, savings, history, store.entries(game, kept["entries"]))
-    return Folded(_router(take_snapshot(route) if count else kept, journal), savings, history, count)
+    return Folded(_router(take_snapshot(route) if count else kept, journal, coins), savings, history, count)
 
 
 def _follow(route: Route, savings: Savings, history: History, entries: Iterator[Kept]) -> int:
@@ -93,5 +97,5 @@ def tokens_of(savings: Savings) -> Tokens:
     return tokens
 
 
-def _router(snapshot: dict[str, Any], journal: Write | None) -> Router:
-    return Router.rebuild([], snapshot=snapshot, journal=journal)
+def _router(snapshot: dict[str, Any], journal: Write | None, coins: Coins | None) -> Router:
+    return Router.rebuild([], snapshot=snapshot, coins=coins, journal=journal)

@@ -1,7 +1,5 @@
 """A keeper: one betting game at work, with its router, its journal and the rounds whose outcome is owed."""
 
-import hashlib
-import hmac
 import itertools
 import logging
 import time
@@ -10,11 +8,13 @@ from typing import Any
 
 from bpac.dashboard.history import History
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
+from bpac.gateway.decision_names import CoinKeys, decision_name
 from bpac.gateway.folding import folded, tokens_of
 from bpac.gateway.route_settings import RouteSettings
 from bpac.gateway.savings import Prices, Savings
+from bpac.routing.coins import CommittedCoins
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry
+from bpac.routing.journal import Committed, Entry
 from bpac.routing.router import Router
 from bpac.stores.store import Claim, Store
 
@@ -60,16 +60,28 @@ class Keeper:
         self._answers: dict[int, dict[str, str]] = {}
         terms = route.terms(route.new_router(alpha))
         games = [game for game in store.games() if (game.route, game.segment) == (route.name, segment)]
-        if games and games[-1].terms == terms and next(store.entries(games[-1]), None) is not None:
+        lost = {loss.game: loss for loss in store.losses()}
+        if (
+            games
+            and games[-1].terms == terms
+            and games[-1].number not in lost
+            and next(store.entries(games[-1]), None) is not None
+        ):
             self.game = games[-1]
-            kept = folded(store, self.game, self._append)
+            kept = folded(store, self.game, self._append, CommittedCoins(CoinKeys(store, self.game)))
             self.router, self.savings, self.history = kept.router, kept.savings, kept.history
             self._since_snapshot = kept.since_snapshot
         else:
             if games and games[-1].terms != terms:
                 log.warning("terms changed: a new game begins", extra={"route": route.name})
+            elif games and games[-1].number in lost:
+                # What was served in the rounds that are missing is not known, so that the old wealth proves nothing.
+                log.error(
+                    "the journal lost entries: a new game begins with a threshold of 0",
+                    extra={"route": route.name, "segment": segment, "lost": str(lost[games[-1].number])},
+                )
             self.game = store.open_game(route.name, segment, terms)
-            self.router = route.new_router(alpha, self._append)
+            self.router = route.new_router(alpha, self._append, CommittedCoins(CoinKeys(store, self.game)))
         self._tokens = tokens_of(self.savings)
         # Graders died with the process that asked them. Feedback from outside may still come.
         for decision in self.router.owed:
@@ -163,8 +175,8 @@ class Keeper:
             self.forfeit(decision, DEADLINE)
 
     def id_of(self, step: int) -> str:
-        """The name of a decision, which nobody can guess."""
-        return f"dec-{self.game.number}-{step}-{_seal(self.store.secret, self.game.number, step)}"
+        """The name of a decision, which nobody can guess and which no other decision ever has."""
+        return decision_name(self.store, self.game, step)
 
     def snapshot(self) -> None:
         """Keep the state, so that a later start need not read the whole journal."""
@@ -185,11 +197,14 @@ class Keeper:
         }
 
     def _append(self, entry: Entry) -> None:
-        note = self.savings.noted(self._note)
+        # A commitment to coins comes right before the decision that the note is about.
+        commits = isinstance(entry, Committed)
+        note = self.savings.noted({} if commits else self._note)
         self.store.append(self.game, entry, note)
         self.savings.add(entry, note)
         self._since_snapshot += 1
-        self._note = {}
+        if not commits:
+            self._note = {}
 
     def _wait_for(self, decision: Decision) -> None:
         self._open[decision.step] = (time.monotonic() + self.route.deadline, decision)
@@ -207,18 +222,3 @@ class Keeper:
 def claimed(router: Router) -> dict[str, Any]:
     """What a gateway says of a router, for auditors to check."""
     return {"step": router.step, "threshold": router.threshold, "certificate": asdict(router.certificate())}
-
-
-def read_id(text: str, secret: bytes) -> tuple[int, int] | None:
-    """Game and step of a decision's name; none if this store never gave that name."""
-    parts = text.split("-")
-    if len(parts) != 4 or parts[0] != "dec" or not all(part.isascii() and part.isdecimal() for part in parts[1:3]):
-        return None
-    if len(parts[1]) > 18 or len(parts[2]) > 18 or not parts[3].isascii():
-        return None
-    game, step = int(parts[1]), int(parts[2])
-    return (game, step) if hmac.compare_digest(_seal(secret, game, step), parts[3]) else None
-
-
-def _seal(secret: bytes, game: int, step: int) -> str:
-    return hashlib.blake2b(b"%d-%d" % (game, step), key=secret, digest_size=8).hexdigest()

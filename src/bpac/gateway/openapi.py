@@ -114,7 +114,12 @@ _SCHEMAS: dict[str, Any] = {
     "Models": _object({"object": {"const": "list"}, "data": _list(_ref("Model"))}),
     "Feedback": _object({"decision": {**_TEXT, "description": "what x-bpac-decision said"}, "loss": _SHARE}),
     "Answers": _object({"draft": _TEXT, "expert": _TEXT}),
-    "Status": _object({"routes": {"type": "object", "additionalProperties": _list(_GAME)}}),
+    "Status": _object(
+        {
+            "routes": {"type": "object", "additionalProperties": _list(_GAME)},
+            "losses": _list(_object({"game": _COUNT, "entries": _COUNT, "acknowledged": _COUNT, "head": _TEXT})),
+        }
+    ),
     "Health": _object({"status": _TEXT}),
 }
 

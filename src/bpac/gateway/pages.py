@@ -69,7 +69,7 @@ def pages(service: Service, key_of: KeyOf) -> Starlette:
         return _json(service.answers(request.path_params["decision"]))
 
     async def status(_: Request) -> Response:
-        return _json({"routes": service.status()})
+        return _json({"routes": service.status(), "losses": service.losses()})
 
     async def metrics(_: Request) -> Response:
         return PlainTextResponse(service.measurements(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -9,6 +9,7 @@ from bpac.betting.numbers import one_of, positive, whole
 from bpac.errors import SettingsError
 from bpac.gateway.model_settings import HEADER_NAME, ModelSettings
 from bpac.gateway.tables import Section, at, named
+from bpac.routing.coins import Coins
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, named_score
 
@@ -133,7 +134,12 @@ class RouteSettings:
         at(table.path, route.new_router)
         return route
 
-    def new_router(self, alpha: float | None = None, journal: Callable[[Any], object] | None = None) -> Router:
+    def new_router(
+        self,
+        alpha: float | None = None,
+        journal: Callable[[Any], object] | None = None,
+        coins: Coins | None = None,
+    ) -> Router:
         """A router with the promise of this route."""
         return Router(
             self.epsilon,
@@ -143,6 +149,7 @@ class RouteSettings:
             assume=self.assume,
             explore=self.explore,
             max_owed=self.max_owed,
+            coins=coins,
             journal=journal,
         )
 

@@ -10,9 +10,10 @@ from typing import Any
 from bpac.errors import AlreadyResolved, BpacError, InputError, NotAudited, ObservationError, StoreError
 from bpac.gateway.audits import Auditor
 from bpac.gateway.config import Config
+from bpac.gateway.decision_names import read_name
 from bpac.gateway.games import Caller, Games
 from bpac.gateway.grading import grader_of
-from bpac.gateway.keeper import Keeper, read_id
+from bpac.gateway.keeper import Keeper
 from bpac.gateway.metrics import Metrics, exposition
 from bpac.gateway.requests import BadRequest, ChatRequest, no_such_decision, no_such_route, stopping
 from bpac.gateway.served import Served
@@ -44,6 +45,8 @@ class Service:
         # Before anything is opened: what a grader lacks, its operator hears of at once.
         self._graders = {name: grader_of(route) for name, route in config.routes.items()}
         self.store = store if store is not None else open_store(config.store)
+        for loss in self.store.losses():
+            self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self._routes: dict[str, tuple[ServedRoute, Games]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answering = 0
@@ -159,7 +162,7 @@ class Service:
 
     def decided(self, decision: str) -> tuple[Keeper, int]:
         """The game and the step that a decision's name stands for, or ``BadRequest``."""
-        game, step = read_id(decision, self.store.secret) or (0, 0)
+        game, step = read_name(decision, self.store) or (0, 0)
         keeper = self.keeper(game)
         if keeper is None:
             raise no_such_decision()
@@ -168,6 +171,10 @@ class Service:
     def status(self) -> dict[str, list[dict[str, Any]]]:
         """Where every game stands, by route, as JSON values."""
         return {name: [keeper.summary() for keeper in games] for name, (_, games) in self._routes.items()}
+
+    def losses(self) -> list[dict[str, Any]]:
+        """Journals that no longer held what was acknowledged when the store was opened, as JSON values."""
+        return [loss._asdict() for loss in self.store.losses()]
 
     def measurements(self) -> str:
         """The page that Prometheus reads."""

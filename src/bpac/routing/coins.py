@@ -1,5 +1,6 @@
 """Random sources: one uniform draw for each step, the same whenever it is asked for."""
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,8 +8,13 @@ from typing import Protocol
 import numpy as np
 
 from bpac.errors import InputError
+from bpac.routing.journal import Committed
 
 BLOCK = 2048
+# Rounds to a secret key. Few, so that auditors need not wait long until a key is revealed; a commitment costs as much
+# as an entry, once in so many rounds.
+COMMITTED_BLOCK = 256
+KEY_BYTES = 32
 
 
 class Coins(Protocol):
@@ -58,3 +64,68 @@ class ListedCoins:
         if step > len(self._draws):
             raise InputError(f"there is no coin for step {step}: the list has {len(self._draws)}")
         return [float(draw) for draw in self._draws[: step - 2 if step > 1 else None : -1]]
+
+
+class Keys(Protocol):
+    """Where the secret keys of committed coins are kept, by the first step of their block; a ``dict`` will do."""
+
+    def __setitem__(self, first_step: int, key: bytes, /) -> None:
+        """Keep a key."""
+
+
+class CommittedCoins:
+    """Draws from secret keys, one for each block of rounds, whose digests stand in the journal before their first use.
+
+    Nobody who does not know the key can foresee a coin, and when a block is over its key can be shown to auditors, who
+    compute every coin of it again. Each object begins a block of its own: a router that starts again never uses a coin
+    a second time, not even if the end of its journal was lost and those coins were seen or their key was revealed.
+
+    Parameters
+    ----------
+    keys: where the keys are kept; each is handed over before its digest is written.
+
+    >>> keys, entries = {}, []
+    >>> from bpac import Router
+    >>> decision = Router(epsilon=0.05, coins=CommittedCoins(keys), journal=entries.append).decide(0.3)
+    >>> [type(entry).__name__ for entry in entries], entries[1].digest == key_digest(keys[1])
+    (['Opened', 'Committed', 'Decision'], True)
+    """
+
+    def __init__(self, keys: Keys | None = None) -> None:
+        self._keys: Keys = {} if keys is None else keys
+        self._first_step = 0
+        self._key = b""
+        self._in_use = False
+
+    def commitment(self, step: int) -> Committed | None:
+        """What must stand in the journal before the draws of this step are used; none if it is there already."""
+        if self._in_use and self._first_step <= step < self._first_step + COMMITTED_BLOCK:
+            return None
+        if step != self._first_step or self._in_use:  # otherwise it was handed out, and could not be written
+            key = secrets.token_bytes(KEY_BYTES)
+            self._keys[step] = key
+            self._first_step, self._key, self._in_use = step, key, False
+        return Committed(step, key_digest(self._key))
+
+    def draws(self, step: int) -> list[float]:
+        """The draws of this step and of the rest of its block: the last of the list is this step's."""
+        if not 0 <= step - self._first_step < COMMITTED_BLOCK or not self._key:
+            raise InputError(f"no key was committed to for step {step}: write what commitment({step}) returns first")
+        self._in_use = True
+        return block_of_draws(self._key)[: step - self._first_step - 1 if step > self._first_step else None : -1]
+
+
+def key_digest(key: bytes) -> str:
+    """What commits to a key: the SHA-256 of ``bpac coin key``, a zero byte and the key, as hexadecimal digits."""
+    return hashlib.sha256(b"bpac coin key\0" + key).hexdigest()
+
+
+def block_of_draws(key: bytes) -> list[float]:
+    """The draws of a block, the first round's first.
+
+    They are the SHAKE-256 of ``bpac coins``, a zero byte and the key, in pieces of eight bytes: each is a number, the
+    first byte the least, of which the upper 53 bits are the draw's.
+    """
+    stream = hashlib.shake_256(b"bpac coins\0" + key).digest(8 * COMMITTED_BLOCK)
+    draws: list[float] = ((np.frombuffer(stream, "<u8") >> np.uint64(11)) * 2.0**-53).tolist()
+    return draws

@@ -5,15 +5,20 @@ Entries, one a line: ``opened`` (the settings) first, then ``labelled`` rows of 
 refused to answer. Where queries take tickets on arrival (MATH section 12), ``started`` and ``stopped`` frame the time
 in which a process gave them out, and tickets that do not come to a decision are ``withdrawn``, or ``overdue``.
 
-In a journal that was exported there may be lines of one more kind, ``claim``: what a gateway said of itself at that
-moment, for auditors to check. They are no entries, because nothing follows from them.
+``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
+
+In a journal that was exported every entry carries a hash over all lines before it (``bpac.routing.chain``), and there
+are lines of other kinds for auditors: ``game`` (what it is about), ``claim`` (what a gateway said of itself at that
+moment) and ``revealed`` (the key of a block that is over). They are no entries, because no state follows from them.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from bpac.errors import JournalError, TornLine
+from bpac.routing.chain import GAME, Checker, split_head
 from bpac.routing.decision import Decision
 
 
@@ -95,7 +100,20 @@ class Overdue(NamedTuple):
     ticket: int
 
 
-Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue
+class Committed(NamedTuple):
+    """The coins of the rounds from here on are fixed by a secret key, of which this is the digest.
+
+    Parameters
+    ----------
+    first_step: the first round of the block.
+    digest: of the key, as hexadecimal digits; the key itself is revealed when the block is over.
+    """
+
+    first_step: int
+    digest: str
+
+
+Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed
 KINDS: dict[str, type[Any]] = {
     "opened": Opened,
     "labelled": Labelled,
@@ -105,10 +123,12 @@ KINDS: dict[str, type[Any]] = {
     "stopped": Stopped,
     "withdrawn": Withdrawn,
     "overdue": Overdue,
+    "committed": Committed,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
-# The kind of a line that is no entry.
-CLAIM = "claim"
+# The kinds of lines that are no entries.
+CLAIM, REVEALED = "claim", "revealed"
+_REMARK = re.compile(f'"(?:{GAME}|{CLAIM}|{REVEALED})"')
 
 # Kept, because ``json.dumps`` makes a new one for every call that is told how to write.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -132,6 +152,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "seen": (int,),
     "refused": (bool,),
     "reason": (str,),
+    "first_step": (int,),
+    "digest": (str,),
 }
 
 
@@ -169,7 +191,7 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
     """
     try:
         data = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise JournalError(f"line {number} is not JSON ({error}): restore it from a copy") from error
     name = data.pop("entry", None) if isinstance(data, dict) else None
     kind = KINDS.get(name) if isinstance(name, str) else None
@@ -179,6 +201,10 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
         if key not in data and key not in kind._field_defaults:
             raise JournalError(f"line {number} lacks {key!r}: restore it from a copy")
     for key, value in data.items():
+        if key == "head":
+            raise JournalError(
+                f"line {number} was rewritten since it was exported: its hash must stand last, as written"
+            )
         if key not in kind._fields:
             raise JournalError(
                 f"line {number} has the unknown key {key!r}: it was written by another version or another program"
@@ -191,46 +217,60 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
     return entry
 
 
-def claim_from_json(line: str) -> dict[str, Any] | None:
-    """What is claimed on a line of an exported journal; none if the line is an entry, or should be one.
+def remark_from_json(text: str) -> tuple[str, dict[str, Any]] | None:
+    """Kind and values of a line of an exported journal that is no entry; none if it is one, or should be.
 
-    >>> claim_from_json('{"entry":"claim","entries":7,"threshold":0.25}')
-    {'entries': 7, 'threshold': 0.25}
-    >>> claim_from_json('{"entry":"resolved","step":3,"loss":0.5}')
+    >>> remark_from_json('{"entry":"claim","entries":7,"threshold":0.25}')
+    ('claim', {'entries': 7, 'threshold': 0.25})
+    >>> remark_from_json('{"entry":"resolved","step":3,"loss":0.5}')
     """
     # Entries have their own reader, which also says what is wrong with them.
-    if f'"{CLAIM}"' not in line:
+    if _REMARK.search(text) is None:
         return None
     try:
-        data = json.loads(line)
-    except ValueError:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(data, dict) or data.get("entry") != CLAIM:
-        return None
-    del data["entry"]
-    return data
+    kind = data.pop("entry", None) if isinstance(data, dict) else None
+    return (kind, data) if kind in (GAME, CLAIM, REVEALED) else None
 
 
 def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse") -> Iterator[Entry]:
-    """The entries of a journal, in order; claims between them are passed over.
+    """The entries of a journal, in order; what is for auditors is passed over.
 
     Parameters
     ----------
-    lines: the lines of a file, with their line breaks.
+    lines: the lines of a file, with their line breaks. If they carry hashes, they are checked.
     torn: what to do about a last line that was cut off. Nothing had been sent when it was being
         written, so ``drop`` is safe after a crash; ``refuse`` says so first.
     """
     cut_off = ""
     number = 0
+    chain = Checker()
     for number, line in enumerate(lines, start=1):
         if cut_off:
             raise JournalError(f"line {number - 1} is cut off, and is not the last: restore it from a copy")
         if not line.endswith("\n"):
             cut_off = line
-        elif claim_from_json(line) is None:
-            yield entry_from_json(line, number)
+        elif (entry := _checked_entry(line, number, chain)) is not None:
+            yield entry
     if cut_off and torn == "refuse":
         raise TornLine(
             f"line {number} is cut off: {cut_off[:60]!r}. Nothing was served on it, "
             'so it may be dropped: read with torn="drop"'
         )
+
+
+def _checked_entry(line: str, number: int, chain: Checker) -> Entry | None:
+    """The entry on a line; none if it is a remark."""
+    text, head = split_head(line)
+    remark = remark_from_json(text)
+    entry = entry_from_json(text, number) if remark is None else None
+    try:
+        if entry is not None:
+            chain.entry(text, head)
+        elif remark is not None and remark[0] == GAME:
+            chain.game(text, head)
+    except JournalError as error:
+        raise JournalError(f"line {number} {error}: restore it from a copy") from error
+    return entry

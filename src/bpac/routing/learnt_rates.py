@@ -106,7 +106,7 @@ class WhileItPays:
 
     def __post_init__(self) -> None:
         _check(self)
-        whole(self.horizon, "horizon", 0)
+        whole(self.horizon, "horizon", 0, 1 << 53)
 
     def start(self, terms: Terms) -> "LearntRates":
         """The rates of a new epoch."""

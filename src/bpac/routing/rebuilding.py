@@ -1,11 +1,22 @@
 """From journal entries back to the state of a route, refusing what no router can have written."""
 
+import re
 from collections.abc import Iterable
 
 from bpac.betting.numbers import fraction
 from bpac.errors import InputError, JournalError
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Labelled, Opened, Overdue, Resolved, Started, Stopped, Withdrawn
+from bpac.routing.journal import (
+    Committed,
+    Entry,
+    Labelled,
+    Opened,
+    Overdue,
+    Resolved,
+    Started,
+    Stopped,
+    Withdrawn,
+)
 from bpac.routing.route import Route
 from bpac.routing.settings import Settings
 
@@ -50,6 +61,9 @@ def follow(route: Route, entries: Iterable[Entry]) -> None:
             case Overdue():
                 _check_open(route, entry.ticket, number)
                 route.overdue(entry.ticket)
+            case Committed():
+                _check_committed(route, entry, number)
+                route.committed()
             case _:
                 raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
 
@@ -97,6 +111,16 @@ def _check_labelled(route: Route, row: Labelled, number: int) -> None:
     kept = row.loss is None and not row.refused
     if not route.terms.floor <= least <= propensity <= 1.0 or (kept and propensity == 1.0):
         raise JournalError(f"entry {number} contradicts itself or the settings: {row!r}")
+
+
+def _check_committed(route: Route, entry: Committed, number: int) -> None:
+    if entry.first_step != route.step + 1:
+        raise JournalError(
+            f"entry {number} commits to coins from step {entry.first_step} on after step {route.step}: "
+            "an entry is missing or repeated"
+        )
+    if not re.fullmatch("[0-9a-f]{64}", entry.digest):
+        raise JournalError(f"entry {number}: digest must be 64 hexadecimal digits, got {entry.digest!r}")
 
 
 def _check_decided(route: Route, decision: Decision, number: int) -> None:

@@ -49,6 +49,7 @@ class Route:
         self.ticket_entries = 0
         self.withdrawals = 0
         self.refusals = 0
+        self.commitments = 0
         self.forfeits: Counter[str] = Counter()
         self.forfeit_share = 0.0
         # The latest audit, as long as no later decision needs to know its outcome; the earlier ones
@@ -301,10 +302,14 @@ class Route:
                 account.resolve(decision, row.loss)
         self._set_steady()
 
+    def committed(self) -> None:
+        """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
+        self.commitments += 1
+
     @property
     def entries(self) -> int:
         """How many entries of a journal this state comes from."""
-        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries
+        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments
 
     def find(self, step: int) -> Decision | None:
         """The audit of that step, if its outcome would still be taken."""
@@ -329,6 +334,7 @@ class Route:
             "ticket_entries": self.ticket_entries,
             "withdrawals": self.withdrawals,
             "refusals": self.refusals,
+            "commitments": self.commitments,
             "forfeits": dict(self.forfeits),
             "forfeit_share": self.forfeit_share,
             "owed": [list(decision) for decision in self.owed.values()],
@@ -348,7 +354,7 @@ class Route:
         self.epoch = state["epoch"] - 1
         self._start_epoch()
         for name in (
-            *("step", "labelled", "expert_calls", "drafts_served", "outcomes", "ticket_entries"),
+            *("step", "labelled", "expert_calls", "drafts_served", "outcomes", "ticket_entries", "commitments"),
             *("withdrawals", "refusals", "forfeit_share", "epoch_start", "running"),
         ):
             setattr(self, name, state[name])

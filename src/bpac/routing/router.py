@@ -7,7 +7,7 @@ from typing import Any, Literal
 from bpac.betting.certificate import Certificate
 from bpac.betting.numbers import fraction
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
-from bpac.routing.coins import Coins, SeededCoins
+from bpac.routing.coins import Coins, CommittedCoins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration import Exploration
 from bpac.routing.journal import Entry, Labelled, Opened, Resolved
@@ -198,6 +198,9 @@ class Router:
             uncertainty = fraction(uncertainty, "uncertainty")
         number = seen = 0
         step = route.step + 1
+        draws = self._draws
+        if not draws:
+            draws = self._draws = self._more_draws(step)
         if ticket is None and not route.running:
             # The threshold first, then the step: a threshold may be stale, never from the future.
             threshold, epoch = route.game.threshold, route.epoch
@@ -212,9 +215,6 @@ class Router:
             uncertainty = uncertainties[score]
         accepted = uncertainty < threshold  # type: ignore[operator]  # a number by now
         propensity = rate if accepted else 1.0
-        draws = self._draws
-        if not draws:
-            draws = self._draws = self._coins.draws(step)
         draw = draws.pop()
         call_expert = True if draw < propensity else False  # noqa: SIM210  # numpy's coins give numpy's booleans
         decision = new_tuple(
@@ -422,6 +422,15 @@ class Router:
         if not isinstance(uncertainty, Mapping) or set(uncertainty) != set(names):
             raise InputError(f"this router needs a score for each of {', '.join(names)}, got {uncertainty!r}")
         return tuple(fraction(uncertainty[name], name) for name in names)
+
+    def _more_draws(self, step: int) -> list[float]:
+        """Draws for this step and some that follow it; what commits to them is written first."""
+        coins = self._coins
+        commitment = coins.commitment(step) if isinstance(coins, CommittedCoins) else None
+        if commitment is not None:
+            self._write(commitment)
+            self._route.committed()
+        return coins.draws(step)
 
     def _write(self, entry: Entry) -> None:
         if self._journal is not None:

@@ -7,13 +7,16 @@ from urllib.parse import parse_qsl, urlsplit
 from bpac.errors import SettingsError, StoreError, StoreInUse
 from bpac.stores.memory import MemoryStore
 from bpac.stores.sqlite import SqliteStore
-from bpac.stores.store import Claim, Game, Kept, KeptRound, Store
+from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, Loss, Store
 
 __all__ = [
     "Claim",
+    "CoinKey",
     "Game",
     "Kept",
     "KeptRound",
+    "Link",
+    "Loss",
     "MemoryStore",
     "SqliteStore",
     "Store",
@@ -24,7 +27,7 @@ __all__ = [
 ]
 
 # What stands beside the file of a SQLite store.
-BESIDE = ("", "-wal", "-shm", "-journal", ".lock")
+BESIDE = ("", "-wal", "-shm", "-journal", ".lock", ".head")
 
 
 def open_store(address: str, *, read_only: bool = False) -> Store:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bpac.errors import StoreError
+from bpac.routing.chain import next_head
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, Resolved
-from bpac.stores.store import Claim, Game, Kept, KeptRound
+from bpac.stores.statements import entry_text
+from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, Loss
 
 
 class MemoryStore:
@@ -20,6 +22,8 @@ class MemoryStore:
         self.secret = secrets.token_bytes(16)
         self._games: list[Game] = []
         self._journals: dict[int, list[Kept]] = {}
+        self._links: dict[int, list[Link]] = {}
+        self._keys: dict[int, list[CoinKey]] = {}
         self._decided: dict[int, list[Kept]] = {}
         self._outcomes: dict[int, dict[int, Kept]] = {}
         self._snapshots: dict[int, str] = {}
@@ -35,12 +39,15 @@ class MemoryStore:
         self._games.append(game)
         self._journals[game.number], self._decided[game.number], self._claims[game.number] = [], [], []
         self._outcomes[game.number] = {}
+        self._links[game.number], self._keys[game.number] = [], []
         return game
 
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append to a journal, without waiting."""
         if self.failure is not None:
             raise self.failure
+        text = entry_text(entry)
+        self._links[game.number].append(Link(text, next_head(self.head(game), text)))
         kept = Kept(entry, dict(note))
         self._journals[game.number].append(kept)
         if isinstance(entry, Decision):
@@ -50,6 +57,15 @@ class MemoryStore:
 
     async def durable(self) -> None:
         """Nothing to wait for."""
+
+    def head(self, game: Game) -> bytes:
+        """The head of a journal's hash chain."""
+        links = self._links[game.number]
+        return links[-1].head if links else game.head
+
+    def links(self, game: Game) -> Iterator[Link]:
+        """The entries of a journal as they would be written, with the hash chain."""
+        return iter(self._links[game.number])
 
     def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
         """The entries of a journal in order, without the first ``after``."""
@@ -71,8 +87,11 @@ class MemoryStore:
 
     def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
         """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it."""
+        number = len(self._links[game.number])
+        if claim.entries != number:
+            raise StoreError(f"a claim about {claim.entries} entries does not fit a journal of {number}")
         self._snapshots[game.number] = json.dumps(snapshot)
-        self._claims[game.number].append(claim)
+        self._claims[game.number].append(claim._replace(head=self.head(game).hex()))
 
     def snapshot(self, game: Game) -> dict[str, Any] | None:
         """The latest snapshot."""
@@ -82,6 +101,18 @@ class MemoryStore:
     def claims(self, game: Game) -> list[Claim]:
         """All that was claimed, in order."""
         return list(self._claims[game.number])
+
+    def keep_key(self, game: Game, key: CoinKey) -> None:
+        """Keep the key of a block of coins."""
+        self._keys[game.number].append(key)
+
+    def key(self, game: Game, step: int) -> CoinKey | None:
+        """The key of the block that a step belongs to; none if its coin came from no such key."""
+        return next((key for key in reversed(self._keys[game.number]) if key.first_step <= step), None)
+
+    def losses(self) -> list[Loss]:
+        """None: nothing is lost before all is."""
+        return []
 
     def close(self) -> None:
         """Take nothing more."""

@@ -1,13 +1,7 @@
 """The latest rounds of a SQLite journal, read backwards along its indexes."""
 
-import json
-from collections.abc import Callable
-from typing import Any
-
-from bpac.routing.journal import entry_from_json
+from bpac.stores.checking import Read, read_entry, read_json
 from bpac.stores.store import Game, Kept, KeptRound
-
-Read = Callable[[str, tuple[Any, ...]], list[Any]]
 
 # The largest whole number that SQLite knows.
 MOST = (1 << 63) - 1
@@ -20,7 +14,7 @@ RESOLVED = """
 """
 
 
-def latest_rounds(read: Read, game: Game, before: int | None, limit: int) -> list[KeptRound]:
+def latest_rounds(read: Read, game: Game, before: int | None, limit: int, path: str) -> list[KeptRound]:
     """The latest rounds, newest first.
 
     Parameters
@@ -29,14 +23,15 @@ def latest_rounds(read: Read, game: Game, before: int | None, limit: int) -> lis
     game: which journal.
     before: only rounds with a step below this.
     limit: how many at most.
+    path: of the store, for errors.
     """
     decided = read(DECIDED, (game.number, MOST if before is None else min(before, MOST), limit))
     if not decided:
         return []
     resolved = read(RESOLVED, (game.number, decided[-1][0], decided[0][0]))
-    outcomes = {step: _kept(entry, note) for step, entry, note in resolved}
-    return [KeptRound(_kept(entry, note), outcomes.get(step)) for step, entry, note in decided]
 
+    def kept(entry: str, note: str) -> Kept:
+        return Kept(read_entry(entry, game, path), read_json(note, game, path))
 
-def _kept(entry: str, note: str) -> Kept:
-    return Kept(entry_from_json(entry), json.loads(note))
+    outcomes = {step: kept(entry, note) for step, entry, note in resolved}
+    return [KeptRound(kept(entry, note), outcomes.get(step)) for step, entry, note in decided]

@@ -1,6 +1,7 @@
 """A store in one SQLite file: write-ahead log, one writer, many entries to a commit."""
 
 import json
+import logging
 import os
 import sqlite3
 import threading
@@ -8,22 +9,44 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from typing import Any
 
-from bpac.errors import StoreError
+from bpac.errors import SnapshotError, StoreError
+from bpac.routing.chain import next_head
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, entry_from_json
-from bpac.stores.migrations import check, migrate
+from bpac.routing.journal import Entry
+from bpac.stores.checking import checked_entries, damaged, head_at, read_entry, read_json, said, seal, typed
+from bpac.stores.checkpoints import Checkpoints
+from bpac.stores.contents import Contents, contents
+from bpac.stores.migrations import HASH_CHAINS, check, migrate
+from bpac.stores.noted import End, Noting
 from bpac.stores.ownership import Ownership
 from bpac.stores.rounds import latest_rounds
-from bpac.stores.statements import APPEND, CLAIM, MOST_ROWS, OPEN, SNAPSHOT
-from bpac.stores.store import Claim, Game, Kept, KeptRound
-from bpac.stores.writing import Checkpoints, ThreadWriter, TurnWriter, Writer
+from bpac.stores.statements import (
+    APPEND,
+    CLAIM,
+    KEY,
+    LOSS,
+    MOST_ROWS,
+    OPEN,
+    SNAPSHOT,
+    entry_text,
+    note_and_check,
+    step_of,
+)
+from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, Loss
+from bpac.stores.writing import ThreadWriter, TurnWriter, Writer
+
+log = logging.getLogger("bpac.stores")
+
+# What SQLite raises on a damaged file; its own messages may quote what cannot be decoded.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class SqliteStore:
     """Journals in a SQLite file that this process owns.
 
     Entries that wait together share a commit: the busier, the less one costs.
-    After a crash the file holds a beginning of what was appended, and all that was durable.
+    After a crash the file holds a beginning of what was appended, and all that was durable. Should it hold less, or
+    something else, than what was noted beside it as durable, ``losses`` says so.
 
     Parameters
     ----------
@@ -43,24 +66,33 @@ class SqliteStore:
             opened.callback(self._owned.release)
             try:
                 self._open(opened, wait_for_disk)
-            except sqlite3.Error as error:
-                raise StoreError(f"{self.path} cannot be used as a store ({error}): give another file") from error
+            except UNREADABLE as error:
+                raise StoreError(f"{self.path} cannot be used as a store ({said(error)}): give another file") from error
             opened.pop_all()  # it is open, and stays so
 
     def _open(self, opened: ExitStack, wait_for_disk: bool) -> None:
         address = f"file:{_quoted(self.path)}"
         self._writing = opened.enter_context(closing(_connect(self.path, address)))
         self._writing.execute("PRAGMA journal_mode = WAL")
-        self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
-        migrate(self._writing, self.path)
+        # Until it is open: an upgrade, or a loss that was found, must not be forgotten.
+        self._writing.execute("PRAGMA synchronous = FULL")
+        # Checkpoints have a connection of their own: SQLite would not tell of one that fails in a commit.
+        self._writing.execute("PRAGMA wal_autocheckpoint = 0")
+        version = migrate(self._writing, self.path)
         self._reading = opened.enter_context(closing(_connect(self.path, f"{address}?mode=ro")))
-        self._start()
-        if wait_for_disk:
-            self._writer = ThreadWriter(self._writing, self.path)
-        else:
-            self._writing.execute("PRAGMA wal_autocheckpoint = 0")
-            self._checkpoints = Checkpoints(_connect(self.path, address))
-            self._writer = TurnWriter(self._writing, self.path)
+        found = self._start()
+        new = version < HASH_CHAINS or not any(end.number for end in found.ends.values())
+        if found.notes.doubt and not (found.notes.missing and new):
+            log.warning("%s: whether a journal has lost its end cannot be told", found.notes.doubt)
+        for loss in found.new_losses:
+            log.error("%s: %s", self.path, loss)
+            self._writing.execute(LOSS, loss)
+        self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
+        self._noting = Noting(self.path, found.identity, self._ends)
+        opened.callback(self._noting.close)
+        writer = ThreadWriter if wait_for_disk else TurnWriter
+        self._writer = writer(self._writing, self.path, self._noting)
+        self._checkpoints = Checkpoints(_connect(self.path, address), self._writer)
 
     @property
     def failure(self) -> StoreError | None:
@@ -82,41 +114,59 @@ class SqliteStore:
                 store._reading = opened.enter_context(
                     closing(_connect(store.path, f"file:{_quoted(store.path)}?mode=ro"))
                 )
-                if check(store._reading, store.path) == 0:
+                version = check(store._reading, store.path)
+                if version == 0:
                     raise StoreError(f"{store.path} is empty: no gateway has used it yet")
+                if version < HASH_CHAINS:
+                    raise StoreError(f"{store.path} is of an older version: start the gateway once, which upgrades it")
                 store._start()
-            except sqlite3.Error as error:
-                raise StoreError(f"{store.path} cannot be read as a store ({error})") from error
+            except UNREADABLE as error:
+                raise StoreError(f"{store.path} cannot be read as a store ({said(error)})") from error
             opened.pop_all()
         return store
 
-    def _start(self) -> None:
-        self.secret: bytes = self._reading.execute("SELECT value FROM secrets").fetchone()[0]
-        rows = self._reading.execute("SELECT number, route, segment, terms FROM games ORDER BY number")
-        self._games = [Game(*row) for row in rows]
-        # One look into the index for each game: grouping would read every entry there is.
-        last = "SELECT number, (SELECT max(number) FROM entries WHERE game = games.number) FROM games"
-        self._counts: dict[int, int] = {game: count or 0 for game, count in self._reading.execute(last)}
+    def _start(self) -> Contents:
+        """Look at what is there."""
         # What is written goes through a connection of its own; of those who read one does at a time.
         self._one_reader = threading.Lock()
+        found = contents(self._all, self.path)
+        self.secret = found.secret
+        self._games, self._ends, self._losses = list(found.games), dict(found.ends), found.losses
+        # What was there at the start can be read to its end.
+        self._least = {game: end.number for game, end in found.ends.items()}
+        self._keys: dict[int, CoinKey] = {}
+        return found
 
     def games(self) -> list[Game]:
         """Every game, oldest first."""
         return list(self._games)
 
+    def losses(self) -> list[Loss]:
+        """Journals found shorter than, or different from, what was acknowledged. Such games must not go on."""
+        return list(self._losses)
+
     def open_game(self, route: str, segment: str, terms: str) -> Game:
         """Start a new game."""
-        game = Game(len(self._games) + 1, route, segment, terms)
-        self._put(OPEN, (game.number, route, segment, terms))
+        # The number of a game that was lost is not given again.
+        number = max([0, *self._ends, *(loss.game for loss in self._losses)]) + 1
+        game = Game(number, route, segment, terms)
+        self._put(OPEN, (number, route, segment, terms, game.head))
         self._games.append(game)
-        self._counts[game.number] = 0
+        self._ends[number] = End(0, game.head)
         return game
 
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append to a journal, without waiting."""
-        number = self._counts[game.number] + 1
-        self._put(APPEND, (game.number, number, entry, note))
-        self._counts[game.number] = number
+        number, head = self._ends[game.number]
+        text = entry_text(entry)
+        head = next_head(head, text)
+        noted, check_sum = note_and_check(note)
+        self._put(APPEND, (game.number, number + 1, step_of(entry), text, noted, head, check_sum))
+        self._ends[game.number] = End(number + 1, head)
+
+    def head(self, game: Game) -> bytes:
+        """The head of a journal's hash chain after all that was appended so far."""
+        return self._ends[game.number].head
 
     async def durable(self) -> None:
         """Wait until all that was appended so far is kept for good, or raise ``StoreError``."""
@@ -124,41 +174,70 @@ class SqliteStore:
             await self._writer.durable()
 
     def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
-        """The durable entries of a journal in order, without the first ``after``."""
-        query = "SELECT number, entry, note FROM entries WHERE game = ? AND number > ? ORDER BY number LIMIT 5000"
-        # In portions, so that no long reading holds up the writer or keeps its log from being folded in.
-        while rows := self._all(query, (game.number, after)):
-            for number, entry, note in rows:
-                yield Kept(entry_from_json(entry, number), json.loads(note))
-                after = number
+        """The durable entries of a journal in order, without the first ``after``; ``StoreError`` if one is damaged."""
+        return (kept for kept, _ in checked_entries(self._all, game, after, self._least.get(game.number, 0), self.path))
+
+    def links(self, game: Game) -> Iterator[Link]:
+        """The durable entries of a journal as they are written, with the hash chain."""
+        return (link for _, link in checked_entries(self._all, game, 0, self._least.get(game.number, 0), self.path))
 
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step, if it is durable."""
-        for (entry,) in self._all("SELECT entry FROM entries WHERE game = ? AND step = ?", (game.number, step)):
-            found = entry_from_json(entry)
-            return found if isinstance(found, Decision) else None
+        for (text,) in self._all("SELECT entry FROM entries WHERE game = ? AND step = ?", (game.number, step)):
+            found = read_entry(text, game, self.path)
+            return found if isinstance(found, Decision) and found.step == step else None
         return None
 
     def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[KeptRound]:
         """The latest durable rounds, newest first."""
-        return latest_rounds(self._all, game, before, limit)
+        return latest_rounds(self._all, game, before, limit, self.path)
 
     def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
         """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it."""
-        self._put(SNAPSHOT, (game.number, json.dumps(snapshot)))
-        self._put(CLAIM, (game.number, claim.entries, json.dumps(claim.values)))
+        number, head = self._ends[game.number]
+        if claim.entries != number:
+            raise StoreError(f"a claim about {claim.entries} entries does not fit a journal of {number}")
+        text = json.dumps(snapshot)
+        self._put(SNAPSHOT, (game.number, text, number, seal(head, text)))
+        self._put(CLAIM, (game.number, number, json.dumps(claim.values), head.hex()))
 
     def snapshot(self, game: Game) -> dict[str, Any] | None:
-        """The latest durable snapshot."""
-        for (snapshot,) in self._all("SELECT snapshot FROM snapshots WHERE game = ?", (game.number,)):
-            kept: dict[str, Any] = json.loads(snapshot)
+        """The latest durable snapshot; ``SnapshotError`` if it is damaged or not of this journal."""
+        query = "SELECT snapshot, entries, seal FROM snapshots WHERE game = ?"
+        for text, number, sealed in self._all(query, (game.number,)):
+            head = head_at(self._all, game.number, number)
+            if not isinstance(text, str) or sealed != seal(head, text):
+                raise SnapshotError("the snapshot is damaged or not of this journal")
+            kept: dict[str, Any] = json.loads(text)
             return kept
         return None
 
     def claims(self, game: Game) -> list[Claim]:
         """All that was claimed, in order."""
-        rows = self._all("SELECT entries, claim FROM claims WHERE game = ? ORDER BY entries", (game.number,))
-        return [Claim(entries, json.loads(claim)) for entries, claim in rows]
+        rows = self._all("SELECT entries, claim, head FROM claims WHERE game = ? ORDER BY entries", (game.number,))
+        claims = [Claim(entries, read_json(claim, game, self.path), head) for entries, claim, head in rows]
+        if not all(typed(claim, (int, dict, str)) for claim in claims):
+            raise damaged(self.path, game)
+        return claims
+
+    def keep_key(self, game: Game, key: CoinKey) -> None:
+        """Keep the key of a block of coins, without waiting: it is durable before what is appended after it."""
+        self._put(KEY, (game.number, *key))
+        self._keys[game.number] = key
+
+    def key(self, game: Game, step: int) -> CoinKey | None:
+        """The key of the block that a step belongs to; none if its coin came from no such key."""
+        latest = self._keys.get(game.number)
+        if latest is not None and latest.first_step <= step:
+            return latest
+        query = """
+            SELECT first_step, key FROM coin_keys WHERE game = ? AND first_step <= ? ORDER BY first_step DESC LIMIT 1
+        """
+        for first_step, key in self._all(query, (game.number, step)):
+            if not isinstance(key, bytes):
+                raise damaged(self.path, game)
+            return CoinKey(first_step, key)
+        return None
 
     def close(self) -> None:
         """Make everything durable and let go of it."""
@@ -171,11 +250,15 @@ class SqliteStore:
             self._closed = self.failure or StoreError("the store is closed")
             self._writer = None
             self._writing.close()
+            self._noting.close()
         self._owned.release()
 
     def _all(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        with self._one_reader:
-            return self._reading.execute(query, values).fetchall()
+        try:
+            with self._one_reader:
+                return self._reading.execute(query, values).fetchall()
+        except UNREADABLE as error:
+            raise StoreError(f"{self.path} cannot be read ({said(error)}): restore it from a copy") from error
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:
         if self.failure is not None or self._writer is None:

@@ -1,6 +1,7 @@
 """Writers of a SQLite store: what was put is committed in order, many entries at a time, and who waits is told."""
 
 import asyncio
+import logging
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
@@ -8,7 +9,10 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from bpac.errors import StoreError
-from bpac.stores.statements import Work, statements
+from bpac.stores.noted import End, Noting
+from bpac.stores.statements import APPEND, Work, statements
+
+log = logging.getLogger("bpac.stores")
 
 Waiting = list["asyncio.Future[None]"]
 
@@ -20,12 +24,14 @@ class Writer(ABC):
     ----------
     connection: used by nobody else.
     path: of the file, for errors.
+    noting: where the end of each journal is noted once it is committed.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str, noting: Noting) -> None:
         self.failure: StoreError | None = None
         self._connection = connection
         self._path = path
+        self._noting = noting
 
     @abstractmethod
     def put(self, work: Work) -> None:
@@ -39,9 +45,25 @@ class Writer(ABC):
     def close(self) -> None:
         """Write what is left."""
 
+    def fail(self, error: Exception) -> None:
+        """Take nothing more, and say why."""
+        if self.failure is None:
+            failure = StoreError(f"{self._path} failed ({error}): nothing is decided until the gateway is restarted")
+            failure.__cause__ = error
+            log.error("the store failed: nothing is decided until the gateway is restarted", exc_info=failure)
+            self.failure = failure
+
     def _commit(self, work: list[Work]) -> None:
-        if work and self.failure is None:
-            self.failure = commit(self._connection, work, self._path)
+        if not work or self.failure is not None:
+            return
+        try:
+            commit(self._connection, work)
+        except Exception as error:  # whatever it is, those who wait must hear of it
+            self.fail(error)
+            return
+        # The last entry of each game.
+        for values in {values[0]: values for statement, values in work if statement is APPEND}.values():
+            self._noting.note(values[0], End(values[1], values[5]))
 
 
 class TurnWriter(Writer):
@@ -51,8 +73,8 @@ class TurnWriter(Writer):
     first to wait in a turn need not wait; whatever else comes up in it goes into one commit at its end.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
-        super().__init__(connection, path)
+    def __init__(self, connection: sqlite3.Connection, path: str, noting: Noting) -> None:
+        super().__init__(connection, path, noting)
         self._work: list[Work] = []
         self._waiting: Waiting = []
         self._written = False
@@ -107,8 +129,8 @@ class ThreadWriter(Writer):
     Whatever is put while a commit is under way goes into the next one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
-        super().__init__(connection, path)
+    def __init__(self, connection: sqlite3.Connection, path: str, noting: Noting) -> None:
+        super().__init__(connection, path, noting)
         # Work, and between it the futures of those who wait until what came before is kept.
         self._queue: SimpleQueue[Work | asyncio.Future[None] | None] = SimpleQueue()
         self._put = 0
@@ -164,61 +186,21 @@ class ThreadWriter(Writer):
                     waiting[0].get_loop().call_soon_threadsafe(_answer, waiting, self.failure)
 
 
-class Checkpoints:
-    """Moves what was committed from the write-ahead log into the file, in a thread of its own.
-
-    That waits for the disk, and so must not happen in the turn of a commit, where SQLite would do it.
-
-    Parameters
-    ----------
-    connection: used by nobody else.
-    every: seconds between two times.
-    most_pages: of the log; once it is longer, commits wait for a moment so that it can begin anew.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, every: float = 1.0, most_pages: int = 16_384) -> None:
-        self._connection = connection
-        # While it waits for a reader commits wait for it: not for long, there is always another time.
-        connection.execute("PRAGMA busy_timeout = 50")
-        self._every = every
-        self._most_pages = most_pages
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """End it."""
-        self._ending.set()
-        self._thread.join()
-        self._connection.close()
-
-    def _run(self) -> None:
-        while not self._ending.wait(self._every):
-            # A log that cannot be moved now is moved later; the journal is in it either way.
-            with suppress(sqlite3.Error):
-                _, pages, _ = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-                if pages > self._most_pages:
-                    self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
-
-
-def commit(connection: sqlite3.Connection, work: list[Work], path: str) -> StoreError | None:
-    """Write all of it or nothing; why not, if it failed."""
+def commit(connection: sqlite3.Connection, work: list[Work]) -> None:
+    """Write all of it or nothing."""
     try:
         together = statements(work)
         if len(together) == 1:  # a statement by itself is all or nothing
             connection.execute(*together[0])
-            return None
+            return
         connection.execute("BEGIN IMMEDIATE")
         for statement, values in together:
             connection.execute(statement, values)
         connection.execute("COMMIT")
-    except Exception as error:  # whatever it is, those who wait must hear of it
+    except Exception:
         with suppress(sqlite3.Error):
             connection.rollback()
-        failure = StoreError(f"{path} failed ({error}): nothing is decided until the gateway is restarted")
-        failure.__cause__ = error
-        return failure
-    return None
+        raise
 
 
 def _answer(waiting: Waiting, failure: StoreError | None) -> None:

@@ -1,0 +1,300 @@
+"""What an audit finds out: forgers know how the hash chain works, and write it anew."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpac.cli import main
+from bpac.errors import InputError, JournalError
+from bpac.gateway.auditing import Audit, audit_journal, claimed_heads
+from bpac.gateway.decision_names import CoinKeys
+from bpac.gateway.exporting import journal_lines
+from bpac.gateway.keeper import claimed
+from bpac.routing.chain import GAME, next_head, split_head, with_head
+from bpac.routing.coins import COMMITTED_BLOCK, CommittedCoins
+from bpac.routing.journal import Entry
+from bpac.routing.router import Router
+from bpac.stores import Claim, Game, MemoryStore
+
+ROUNDS, RESTART_AT = 300, 200
+Forge = Callable[[list[str]], list[str]]
+
+
+def kept(rounds: int = ROUNDS, *, committed: bool = True) -> tuple[MemoryStore, Game]:
+    """A game with claims on the way, whose gateway was started again once."""
+    store = MemoryStore()
+    game = store.open_game("homework", "", '{"draft": "small"}')
+
+    def journal(entry: Entry) -> None:
+        store.append(game, entry, {})
+
+    def coins() -> CommittedCoins | None:
+        return CommittedCoins(CoinKeys(store, game)) if committed else None
+
+    router = Router(0.3, coins=coins(), journal=journal)
+    for number in range(rounds):
+        if number == RESTART_AT:
+            router = Router.rebuild([kept.entry for kept in store.entries(game)], coins=coins(), journal=journal)
+        decision = router.decide(number * 7 % 10 / 10)
+        if decision.call_expert:
+            router.observe(decision, float(number % 11 == 0))
+        if number % 100 == 50:
+            store.save_snapshot(game, {}, Claim(router.snapshot()["entries"], claimed(router)))
+    return store, game
+
+
+STORE, GAME_KEPT = kept()
+LINES = list(journal_lines(STORE, GAME_KEPT))
+
+
+def rechained(lines: list[str]) -> list[str]:
+    """The lines with a hash chain that fits them, as a forger would write it; claims get the heads they need."""
+    head, forged = b"", []
+    for line in lines:
+        data = json.loads(line)
+        if data["entry"] == "claim":
+            forged.append(json.dumps(data | {"head": head.hex()}))
+        elif data["entry"] == "revealed":
+            forged.append(line)
+        else:
+            text = split_head(line)[0]
+            head = next_head(head, text)
+            forged.append(with_head(text, head))
+    return forged
+
+
+def edited(lines: list[str], kind: str, number: int, **changes: Any) -> list[str]:
+    """The lines with other values in one entry of a kind."""
+    at = [at for at, line in enumerate(lines) if json.loads(line)["entry"] == kind][number]
+    text, head = split_head(lines[at])
+    altered = json.dumps(json.loads(text) | changes, separators=(",", ":"))
+    return [*lines[:at], altered if head is None else with_head(altered, head), *lines[at + 1 :]]
+
+
+def whats(audit: Audit) -> str:
+    """All that differs, in words."""
+    return "\n".join(found.what for found in audit.differences)
+
+
+def test_an_honest_journal_has_no_difference() -> None:
+    """Entries, claims and all coins of blocks that are over are computed again; the open block is counted."""
+    audit = audit_journal(LINES)
+    assert whats(audit) == ""
+    assert (audit.rounds, audit.claims, audit.chained, audit.unproved) == (ROUNDS, 3, True, [])
+    assert audit.entries == len(list(STORE.entries(GAME_KEPT)))
+    assert audit.head == STORE.head(GAME_KEPT).hex()
+    assert (audit.coins.verified, audit.coins.open, audit.coins.withheld) == (RESTART_AT, ROUNDS - RESTART_AT, 0)
+
+
+def test_a_block_that_is_full_is_over() -> None:
+    """Without any restart a key is revealed as soon as the next block begins."""
+    store, game = kept(RESTART_AT - 1)
+    assert not any('"revealed"' in line for line in journal_lines(store, game))
+    store, game = kept(RESTART_AT + COMMITTED_BLOCK + 1)
+    assert sum('"revealed"' in line for line in journal_lines(store, game)) == 2
+    assert audit_journal(journal_lines(store, game)).coins.open == 1
+
+
+def _kinds(lines: list[str], *left_out: str) -> list[str]:
+    return [line for line in lines if json.loads(line)["entry"] not in left_out]
+
+
+def _swapped(lines: list[str]) -> list[str]:
+    at = next(at for at, line in enumerate(lines) if '"resolved"' in line and '"decided"' in lines[at + 1])
+    return [*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]
+
+
+def _kept_draft(lines: list[str]) -> int:
+    decided = [json.loads(line) for line in lines if '"decided"' in line]
+    return next(at for at, entry in enumerate(decided) if not entry["call_expert"] and at < RESTART_AT)
+
+
+def _audited(lines: list[str]) -> int:
+    decided = [json.loads(line) for line in lines if '"decided"' in line]
+    return next(at for at, entry in enumerate(decided) if entry["propensity"] < 1 and entry["call_expert"])
+
+
+FORGERIES: dict[str, tuple[Forge, str]] = {
+    "one altered loss": (lambda lines: edited(lines, "resolved", 11, loss=0.5), "does not fit its hash"),
+    "one altered setting": (
+        lambda lines: [lines[0], lines[1].replace('"max_owed":4096', '"max_owed":4095'), *lines[2:]],
+        "does not fit its hash",
+    ),
+    "another game": (lambda lines: [lines[0].replace("small", "large"), *lines[1:]], "does not fit its hash"),
+    "an entry left out": (lambda lines: [*lines[:-1], *lines[-1:]][: len(lines) - 2] + lines[-1:], "hash"),
+    "entries reordered": (_swapped, "does not fit its hash"),
+    "a claim about another head": (lambda lines: edited(lines, "claim", 1, head="0" * 64), "claimed head"),
+    "a coin that fell otherwise": (
+        lambda lines: rechained(edited(lines, "decided", _kept_draft(lines), call_expert=True, serve_draft=False)),
+        "the coin of step",
+    ),
+    "an audit that was not made": (
+        lambda lines: rechained(edited(lines, "decided", _audited(lines), call_expert=False, serve_draft=True)),
+        "",
+    ),
+    "a key that was chosen afterwards": (
+        lambda lines: edited(lines, "revealed", 0, key="ab" * 32),
+        "this key is not the one that line 3 committed to",
+    ),
+    "a key that is no key": (lambda lines: edited(lines, "revealed", 0, key="x"), "this key is not the one"),
+    "a key in another form": (
+        lambda lines: edited(lines, "revealed", 0, key=_key(lines).upper()),
+        "this key is not the one",
+    ),
+    "a key of another block": (lambda lines: edited(lines, "revealed", 0, first_step=2), "of no block"),
+    "a key that is withheld": (lambda lines: _kinds(lines, "revealed"), "is not revealed, although the block is over"),
+    "a commitment that was chosen afterwards": (
+        lambda lines: rechained(edited(lines, "committed", 0, digest="ab" * 32)),
+        "this key is not the one that line 3 committed to",
+    ),
+    "a commitment left out": (
+        lambda lines: rechained([line for at, line in enumerate(lines) if at != _second_commitment(lines)]),
+        "of no block that has just ended",
+    ),
+    "losses invented, claims kept": (
+        lambda lines: rechained([line.replace('"loss":1.0', '"loss":0.0') for line in lines]),
+        "threshold",
+    ),
+}
+
+
+def _key(lines: list[str]) -> str:
+    return str(next(json.loads(line)["key"] for line in lines if '"revealed"' in line))
+
+
+def _second_commitment(lines: list[str]) -> int:
+    return [at for at, line in enumerate(lines) if '"committed"' in line][1]
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_are_found(name: str) -> None:
+    """Each is told, although the forger knows the format and writes hashes that fit where that helps."""
+    forge, said = FORGERIES[name]
+    audit = audit_journal(forge(LINES))
+    assert audit.differences
+    assert said in whats(audit)
+
+
+def test_too_many_rounds_for_one_key() -> None:
+    """A commitment fixes the coins of one block: what comes after it has none that was committed to."""
+    store, game = kept(RESTART_AT + COMMITTED_BLOCK + 20)
+    lines = list(journal_lines(store, game))
+    at = [at for at, line in enumerate(lines) if '"committed"' in line][2]
+    forged = rechained([line for number, line in enumerate(lines) if number not in (at, at + 1)])
+    assert "comes after the end of the block that was committed to" in whats(audit_journal(forged))
+
+
+def test_a_whole_journal_rewritten_needs_a_noted_head() -> None:
+    """Whoever rewrites everything from the first entry on is found out by a head or a claim that somebody noted."""
+    other_store, other = kept()
+    forged = list(journal_lines(other_store, other))
+    assert whats(audit_journal(forged)) == ""  # other coins, and so another journal: by itself it is one
+    for noted in ([STORE.head(GAME_KEPT).hex()], claimed_heads(LINES)):
+        assert "is not in this journal" in whats(audit_journal(forged, noted))
+        honest = audit_journal(LINES, noted)
+        assert (honest.differences, honest.noted) == ([], len(list(noted)))
+
+
+def test_a_cut_off_end_is_found_by_what_was_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the command line: by a head, or by the claims of an earlier export; what was not cut off is still there."""
+    whole, cut, early = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl", tmp_path / "early.jsonl"
+    whole.write_text("\n".join(LINES) + "\n")
+    cut.write_text("\n".join(LINES[:-150]) + "\n")
+    early.write_text("\n".join(LINES[:-200]) + "\n")
+    head = STORE.head(GAME_KEPT).hex()
+    assert main(["audit", str(cut)]) == 0
+    assert main(["audit", str(cut), "--head", head]) == 1
+    assert f"the noted head {head} is not in this journal" in capsys.readouterr().out
+    assert main(["audit", str(cut), "--claims", str(whole)]) == 1
+    assert main(["audit", str(cut), "--claims", str(early)]) == 0
+    assert main(["audit", str(whole), "--head", head.upper(), "--claims", str(cut), "--json"]) == 0
+    capsys.readouterr()
+    assert main(["audit", str(whole), "--head", head, "--claims", str(cut)]) == 0
+    told = capsys.readouterr().out
+    assert f"to be noted: {head}" in told
+    assert "found where they must be" in told
+    assert f"coins: {RESTART_AT} rounds computed again" in told
+    with pytest.raises(SystemExit):
+        main(["audit", str(whole), "--head", "abc"])
+    assert "64 hexadecimal digits" in capsys.readouterr().err
+    assert main(["audit", str(whole), "--claims", str(tmp_path / "nothing")]) == 2
+    (tmp_path / "none.jsonl").write_text(LINES[0] + "\n")
+    assert main(["audit", str(whole), "--claims", str(tmp_path / "none.jsonl")]) == 2
+    assert "claims that carry a head are missing" in capsys.readouterr().err
+
+
+def test_old_journals_are_said_to_prove_less(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without hashes or commitments numbers can be computed again; the audit says what is not shown, or fails."""
+    store, game = kept(60, committed=False)
+    lines = list(journal_lines(store, game))
+    audit = audit_journal(lines)
+    assert (audit.differences, audit.chained, audit.coins.uncommitted) == ([], True, 60)
+    assert "the coins of 60 rounds were not committed to" in audit.unproved[0]
+    old = [split_head(line)[0] for line in _kinds(lines, GAME, "claim")]
+    path = tmp_path / "old.jsonl"
+    path.write_text("\n".join(old) + "\n")
+    assert main(["audit", str(path)]) == 0
+    assert "not proved: it carries no hash chain" in capsys.readouterr().out
+    assert main(["audit", str(path), "--strict", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["differences"], told["chained"], told["head"], len(told["unproved"])) == ([], False, None, 2)
+    # Hashes cannot be taken from some lines only.
+    assert "carries no hash" in whats(audit_journal([*lines[:10], *old[9:]]))
+    assert "the line that names the game is missing" in whats(audit_journal(lines[1:]))
+
+
+def test_claims_without_heads_cannot_be_compared() -> None:
+    """An export of an older version has none."""
+    with pytest.raises(InputError, match="claims that carry a head are missing"):
+        claimed_heads(['{"entry":"claim","entries":3}'])
+
+
+def test_every_flipped_bit_of_an_export_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wherever it is, in one line and without a traceback."""
+    store, game = kept(12)
+    other = Router.rebuild([kept.entry for kept in store.entries(game)], coins=CommittedCoins(CoinKeys(store, game)))
+    store.append(game, _commitment(other), {})
+    lines = list(journal_lines(store, game))
+    assert any('"revealed"' in line for line in lines)
+    whole = ("\n".join(lines) + "\n").encode()
+    path = tmp_path / "journal.jsonl"
+    for at in range(0, len(whole), 3):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        if at % 300 == 0:  # as it is typed
+            assert main(["audit", str(path)]) != 0
+            assert capsys.readouterr().err.count("\n") <= 1
+            continue
+        try:
+            with path.open(encoding="utf-8") as file:
+                differences = audit_journal(file).differences
+        except (JournalError, UnicodeDecodeError):
+            continue
+        # Within a claim a number may be written in another way.
+        assert differences or whole[at : at + 1] == b"e", whole[at - 20 : at + 20]
+
+
+def _commitment(router: Router) -> Entry:
+    entries: list[Entry] = []
+    router._journal = entries.append
+    router.decide(0.5)
+    return entries[0]
+
+
+def test_the_program_in_the_documentation_checks_a_journal(tmp_path: Path) -> None:
+    """It finds the head that the audit finds, and stops at a line that was changed."""
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+
+    def run(lines: list[str]) -> "subprocess.CompletedProcess[str]":
+        (tmp_path / "journal.jsonl").write_text("\n".join(lines) + "\n")
+        words = [sys.executable, "-W", "ignore", "-c", program]
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert run(LINES).stdout == f"head to note: {STORE.head(GAME_KEPT).hex()}\n"
+    assert "AssertionError" in run(FORGERIES["one altered loss"][0](LINES)).stderr
