@@ -14,6 +14,8 @@ from bpac.grading.boxes import boxes
 Verdict = bool | None
 # The longest answer that is graded, in characters and without its reasoning; what is longer is unknown.
 LONGEST_ANSWER = 100_000
+# How often an answer may be stated: a line can repeat "answer:" thousands of times, and each is read to its end.
+MOST_CUES = 20
 
 _HASHES = re.compile(r"^####[ \t]*(?P<said>.+)$", re.MULTILINE)
 _CUE_WORDS = ("answer", "option", "choice")
@@ -83,11 +85,10 @@ def too_long(*texts: str) -> bool:
 
 
 def _after_cues(text: str) -> list[str]:
-    """What follows every "the answer is" to the end of its line, or to the next such words on that line."""
-    cues = [(found.start(), found.end()) for found in _CUE.finditer(text)]
+    """What follows the last few "the answer is", each to the end of its line or, if that is empty, of the next."""
     said = []
-    for (_, end), (following, _) in zip(cues, [*cues[1:], (len(text), 0)], strict=True):
-        words, _, rest = text[end:following].partition("\n")
+    for cue in list(_CUE.finditer(text))[-MOST_CUES:]:
+        words, _, rest = text[cue.end() :].partition("\n")
         said.append(words.strip(" *_") or rest.lstrip().partition("\n")[0])
     return said
 

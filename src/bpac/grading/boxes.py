@@ -40,7 +40,7 @@ def found_boxes(text: str) -> list[Box]:
     """
     if "\\boxed" not in text and "\\fbox" not in text:
         return []
-    closing = _closing(text)
+    closing = closing_braces(text)
     boxes: list[Box] = []
     for mark in _BOX.finditer(text):
         inner = bool(boxes) and boxes[-1].closes is not None and mark.start() < boxes[-1].stop
@@ -93,8 +93,12 @@ def _fills(text: str, outer: Box, inner: Box) -> bool:
     return not (text[outer.opens : inner.start].strip() or text[inner.stop : outer.closes].strip())
 
 
-def _closing(text: str) -> dict[int, int]:
-    """For every opening brace that is closed, the place of its closing brace."""
+def closing_braces(text: str) -> dict[int, int]:
+    """For every opening brace that is closed, the place of its closing brace.
+
+    >>> closing_braces("{a{b}c}{")
+    {2: 4, 0: 6}
+    """
     pairs: dict[int, int] = {}
     open_at: list[int] = []
     for brace in _BRACE.finditer(text):

@@ -56,8 +56,15 @@ def stated_answers(text: str) -> list[str]:
         if _states(text, cue, line):
             cues.append(cue)
     stops = [*(cue.start() for cue in cues), len(text)][1:]
-    said = [text[cue.end() : stop].strip() for cue, stop in zip(cues, stops, strict=True)]
+    said = [_without_half_bold(text[cue.end() : stop].strip()) for cue, stop in zip(cues, stops, strict=True)]
     return [one for one in said if one]
+
+
+def _without_half_bold(said: str) -> str:
+    """The words after a cue that is bold itself, as in "**Answer:** 4" and "**Answer: 4**"."""
+    if said.count("**") % 2:
+        return said[2:].lstrip() if said.startswith("**") else said.removesuffix(".").removesuffix("**").rstrip()
+    return said
 
 
 def chosen_option(text: str) -> str | None:

@@ -21,6 +21,7 @@ _NUMBER = re.compile(
     r"(?:\.0{1,30}|(?P<decimals>\.\d{0,99}[1-9]))?"
     r"(?P<unit>(?: ?\\?[%°])?|(?: ?[A-Za-zµΩ°²³/^]{1,20}(?: [A-Za-zµΩ°²³/^]{1,20}){0,2})?)"
 )
+_DIGITS = re.compile(r"[-+−]?[\d.,' {}]+")
 _YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 _WORD = re.compile(r"\w+")
 # Longer texts that differ may still say the same in other words.
@@ -38,6 +39,12 @@ def same_final(draft: str, expert: str) -> Verdict:
     >>> same_final("Paris.", "Paris, or else Lyon.") is None
     True
     """
+    finals = compared_finals(draft, expert)
+    return same_answer(*finals) if isinstance(finals, tuple) else finals
+
+
+def compared_finals(draft: str, expert: str) -> tuple[str, str] | Verdict:
+    """The two answers that are to be compared, or the verdict where there is nothing to compare."""
     if too_long(draft, expert):
         return None
     replies = [Reply.read(text) for text in (draft, expert)]
@@ -46,7 +53,7 @@ def same_final(draft: str, expert: str) -> Verdict:
     if replies[0].text == replies[1].text:
         return True
     ours, theirs = (final_answer(reply.text) for reply in replies)
-    return None if ours is None or theirs is None else same_answer(ours, theirs)
+    return None if ours is None or theirs is None else (ours, theirs)
 
 
 def same_text(draft: str, expert: str) -> Verdict:
@@ -91,7 +98,7 @@ def _as_json(ours: str, theirs: str) -> tuple[bool, Verdict]:
         return False, None
     try:
         one, other = (json_value(text) for text in texts)
-    except (ValueError, ArithmeticError):
+    except ValueError:
         # Most such texts are formulas, such as (0, 1] or {1, 2}, and are compared as text.
         return any('"' in text for text in texts), None
     return True, one == other
@@ -110,9 +117,10 @@ def _as_options(ours: str, theirs: str) -> tuple[bool, Verdict]:
 
 def _as_numbers(ours: str, theirs: str) -> tuple[bool, Verdict]:
     found = [_NUMBER.fullmatch(said) for said in (ours, theirs)]
-    if found[0] is None or found[1] is None:
-        return False, None
     one, other = found
+    if one is None or other is None:
+        # The same digits with other separators: whether 1,000 is 1000 or 1 depends on who writes.
+        return all(map(_DIGITS.fullmatch, (ours, theirs))) and _bare(ours) == _bare(theirs), None
     units = [(match["before"].lstrip("\\"), match["unit"].replace("\\", "").strip()) for match in (one, other)]
     values = [
         Decimal((match["sign"] and "-") + re.sub(r"[{,}]", "", match["whole"]) + (match["decimals"] or ""))
@@ -121,6 +129,10 @@ def _as_numbers(ours: str, theirs: str) -> tuple[bool, Verdict]:
     if units[0] != units[1]:
         return True, None  # 5 km are 5000 m
     return True, values[0] == values[1]
+
+
+def _bare(number: str) -> str:
+    return re.sub(r"\D", "", number).strip("0")
 
 
 def _as_truths(ours: str, theirs: str) -> tuple[bool, Verdict]:

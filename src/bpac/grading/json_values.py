@@ -20,9 +20,10 @@ def json_value(text: str) -> Hashable:
     ValueError: the key 'a' stands twice in one object
     """
     try:
-        return value_of(
-            json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
-        )
+        parsed = json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
+        return value_of(parsed)
+    except ArithmeticError:
+        raise ValueError("JSON with a number beyond all bounds") from None
     except RecursionError:
         raise ValueError("JSON that is nested too deeply") from None
 
