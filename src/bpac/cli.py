@@ -9,6 +9,7 @@ from bpac.collect_cli import add_commands as add_collect_commands
 from bpac.demo.commands import add_command as add_demo_command
 from bpac.errors import BpacError, InputError
 from bpac.gateway.commands import add_commands as add_gateway_commands
+from bpac.graders_cli import add_commands as add_graders_command
 from bpac.replay_cli import add_commands as add_replay_commands
 
 FAILED, WRONG_USAGE = 1, 2
@@ -38,6 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_replay_commands(commands)
     add_collect_commands(commands)
+    add_graders_command(commands)
     add_gateway_commands(commands)
     add_demo_command(commands)
     return parser

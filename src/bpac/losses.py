@@ -117,7 +117,8 @@ class ToolCallLoss:
 
     Names and arguments are compared, identifiers are not. Arguments are compared as JSON values: spacing and the
     order of keys do not count, and 1 is 1.0 but neither ``true`` nor ``"1"``. A call that cannot be read, or that has
-    one key twice, on either side, is a loss of 1. Where neither wants a call made, they agree, unless ``text`` sees a difference.
+    one key twice, on either side, is a loss of 1. Where neither wants a call made, they agree, unless ``text`` sees a
+    difference.
 
     Parameters
     ----------

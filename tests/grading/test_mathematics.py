@@ -70,7 +70,8 @@ def test_failing_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("2^{-200}", "2^{-201}"), ("0.1234567", "0.1234568"), ("10^{-30}", "0"), ("1000000.25", "1000000.5")]
+    ("one", "other"),
+    [("2^{-200}", "2^{-201}"), ("0.1234567", "0.1234568"), ("10^{-30}", "0"), ("1000000.25", "1000000.5")],
 )
 def test_small_differences_count(one: str, other: str) -> None:
     """Numbers that differ in their last digits, or that are both tiny, are different."""

@@ -24,6 +24,7 @@ _ZEROS = re.compile(r"\.(0*)\d")
 _DIGITS = 60
 # How far a rounded number may be from the one it stands for, as a share of it.
 _NEAR = Rational(1, 10**4)
+_ROUNDING = Rational(1, 10**30)
 _POINTS = (Rational(7, 3), Rational(-13, 5), Rational(29, 11))
 
 
@@ -65,16 +66,15 @@ def exact(one: str, other: str) -> Verdict:
     ours, theirs = _formula(one), _formula(other)
     if ours is None or theirs is None:
         return None
-    difference = ours - theirs
-    if expand(difference) == 0 or simplify(difference) == 0:
-        return True
-    symbols = sorted(difference.free_symbols, key=str)
+    symbols = sorted(ours.free_symbols | theirs.free_symbols, key=str)
+    # Different formulas mostly differ where they are looked at first, which takes a tenth of the time of algebra.
     for shift in range(len(_POINTS)):
         point = {symbol: _POINTS[(at + shift) % len(_POINTS)] for at, symbol in enumerate(symbols)}
         here, there = (N(side.subs(point), _DIGITS) for side in (ours, theirs))
-        if abs(here - there) > abs(here) * Rational(1, 10**30):
+        if abs(here - there) > abs(here) * _ROUNDING:
             return False
-    return None
+    difference = ours - theirs
+    return True if expand(difference) == 0 or simplify(difference) == 0 else None
 
 
 def _formula(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Sentences that state an answer ("So the answer is …") or choose an option ("I would go with C."), in a few languages."""
+"""Sentences that state an answer ("So the answer is …") or choose an option ("I would go with C.")."""
 
 import re
 
@@ -8,7 +8,8 @@ _THUS = r"(?:(?:so|thus|therefore|hence|then|in conclusion|finally|consequently)
 _KIND = r"(?:(?:final|correct|right|best|short)[ \t])?(?:answer|option|choice)"
 _COLON = r"(?=[ \t*_]{0,8}[:：=])"
 _STATEMENT = (
-    rf"{_THUS}(?:here(?:'s|[ \t]is)[ \t])?(?:(?:the|my|our)[ \t])?{_KIND}(?:[ \t](?:is|would[ \t]be|must[ \t]be)(?![\w'])|{_COLON})"
+    rf"{_THUS}(?:here(?:'s|[ \t]is)[ \t])?(?:(?:the|my|our)[ \t])?{_KIND}"
+    rf"(?:[ \t](?:is|would[ \t]be|must[ \t]be)(?![\w'])|{_COLON})"
     r"|(?:(?:also|somit|daher),?[ \t])?die[ \t](?:richtige[ \t])?antwort[ \t](?:ist|lautet)(?!\w)"
     r"|la[ \t](?:bonne[ \t])?réponse[ \t]est(?!\w)|la[ \t]respuesta(?:[ \t]correcta)?[ \t]es(?!\w)"
     r"|la[ \t]risposta[ \t]è(?!\w)|a[ \t]resposta[ \t]é(?!\w)"
@@ -27,7 +28,8 @@ _CLOSED = re.compile(r"(?:yes|no|true|false|valid|invalid|none|both|neither|plau
 _REASON = re.compile(r"[*_#> \t]{0,8}(?:since|because|as|da|weil|puisque)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[*_#> \t]{0,8}(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.):]|[-*•])[ \t]")
 _CHOICE = re.compile(
-    rf"{_THUS}(?:I(?:'d|'ll|[ \t]would|[ \t]will)?[ \t](?:go[ \t](?:with|for)|choose|pick|select|say|answer|opt[ \t]for)"
+    rf"{_THUS}(?:I(?:'d|'ll|[ \t]would|[ \t]will)?[ \t](?:go[ \t](?:with|for)|choose|pick|select|say|answer"
+    rf"|opt[ \t]for)"
     rf"|I'm[ \t]going[ \t]with|my[ \t](?:choice|pick|vote)[ \t]is|it(?:'s|[ \t]is|[ \t]must[ \t]be)"
     rf"|(?:the[ \t])?{_KIND}(?:[ \t]is)?)[ \t](?:(?:option|choice|answer)[ \t])?\(?([A-Z])\)?[.!]?",
     re.IGNORECASE,
@@ -56,13 +58,13 @@ def stated_answers(text: str) -> list[str]:
         if _states(text, cue, line):
             cues.append(cue)
     stops = [*(cue.start() for cue in cues), len(text)][1:]
-    said = [_without_half_bold(text[cue.end() : stop].strip()) for cue, stop in zip(cues, stops, strict=True)]
+    said = [_without_half_bold(cue[0], text[cue.end() : stop].strip()) for cue, stop in zip(cues, stops, strict=True)]
     return [one for one in said if one]
 
 
-def _without_half_bold(said: str) -> str:
+def _without_half_bold(cue: str, said: str) -> str:
     """The words after a cue that is bold itself, as in "**Answer:** 4" and "**Answer: 4**"."""
-    if said.count("**") % 2:
+    if cue.count("**") % 2:
         return said[2:].lstrip() if said.startswith("**") else said.removesuffix(".").removesuffix("**").rstrip()
     return said
 

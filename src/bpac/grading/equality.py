@@ -22,6 +22,7 @@ _NUMBER = re.compile(
     r"(?P<unit>(?: ?\\?[%°])?|(?: ?[A-Za-zµΩ°²³/^]{1,20}(?: [A-Za-zµΩ°²³/^]{1,20}){0,2})?)"
 )
 _DIGITS = re.compile(r"[-+−]?[\d.,' {}]+")
+FORMULA = re.compile(r"[\\^/=*√²³]|\d[a-z(]")
 _YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 _WORD = re.compile(r"\w+")
 # Longer texts that differ may still say the same in other words.
@@ -136,7 +137,8 @@ def _bare(number: str) -> str:
 
 
 def _as_truths(ours: str, theirs: str) -> tuple[bool, Verdict]:
-    words = [said.strip(" .!").lower() for said in (ours, theirs)]
+    # NO may be a gas.
+    words = [_small(said.strip(" .!")) for said in (ours, theirs)]
     if not all(word in _YES | _NO for word in words):
         return False, None
     if words[0] == words[1]:
@@ -153,13 +155,15 @@ def _as_texts(ours: str, theirs: str) -> Verdict:
     words = [_WORD.findall(composed(said).casefold()) for said in (ours, theirs)]
     if any(line.startswith("```") for line in one + other):
         return False
+    if any(map(FORMULA.search, (ours, theirs))):
+        return None  # equal formulas can be written in many ways
     few = all(len(found) <= _FEW_WORDS for found in words) or len(one) > 1 < len(other)
     contained = set(words[0]) <= set(words[1]) or set(words[1]) <= set(words[0])
     return None if contained or not few else False
 
 
 def _same_but_initial(one: str, other: str) -> bool:
-    """Whether two answers are the same but for the capital with which a sentence begins; genotypes differ in no more."""
+    """Whether two answers differ in nothing but a first capital; genotypes and units differ in no more, too."""
     if one == other:
         return True
     if one[1:] != other[1:] or one[:1].lower() != other[:1].lower():
@@ -167,6 +171,10 @@ def _same_but_initial(one: str, other: str) -> bool:
     word = one.partition(" ")[0].lower()
     rest = one.partition(" ")[0][1:]
     return len(word) >= _INITIAL and word.isalpha() and rest.islower() and word[0] != word[1]
+
+
+def _small(word: str) -> str:
+    return word[:1].lower() + word[1:]
 
 
 def _squeezed(lines: tuple[str, ...]) -> str:

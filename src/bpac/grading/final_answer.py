@@ -24,7 +24,8 @@ _GOODBYE = re.compile(
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
-    r"(?:(?:sure|certainly|of[ \t]course)\b[!,.:]?[ \t])?here(?:'s|[ \t]is|[ \t]are)\b[^\n]{0,100}:[ \t]*\n", re.IGNORECASE
+    r"(?:(?:sure|certainly|of[ \t]course)\b[!,.:]?[ \t])?here(?:'s|[ \t]is|[ \t]are)\b[^\n]{0,100}:[ \t]*\n",
+    re.IGNORECASE,
 )
 _DENIES = re.compile(r"\b(?:not|never|no|wrong|incorrect|without|except|unless|nor)\b|n't\b", re.IGNORECASE)
 # Words after which a box stands for all that is said. After others ("minus", "about", "at least") it may not.

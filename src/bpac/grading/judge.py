@@ -25,8 +25,12 @@ Marks run from 1 to 10: 1 is useless or wrong, 3 has grave faults, 5 is half rig
 Reply with the mark only: one number from 1 to 10, no words."""
 
 _NUMBER = r"(?<![\w.,/-])(\d{1,3}(?:\.\d{1,9})?)(?![\w/%]|[.,]\d)"
-_OUT_OF_TEN = re.compile(r"(?<![\w.,/-])(\d{1,3}(?:\.\d{1,9})?) ?(?:/|out of|of) ?10(?:\.0)?(?![\d/]|\.\d)", re.IGNORECASE)
-_NAMED = re.compile(rf"\b(?:score|mark|rating|grade|verdict)s?\b ?(?:is|of|would be|:|=)? ?:? ?{_NUMBER}", re.IGNORECASE)
+_OUT_OF_TEN = re.compile(
+    r"(?<![\w.,/-])(\d{1,3}(?:\.\d{1,9})?) ?(?:/|out of|of) ?10(?:\.0)?(?![\d/]|\.\d)", re.IGNORECASE
+)
+_NAMED = re.compile(
+    rf"\b(?:score|mark|rating|grade|verdict)s?\b ?(?:is|of|would be|:|=)? ?:? ?{_NUMBER}", re.IGNORECASE
+)
 _BARE = re.compile(r"[\[({<\"']{0,4}(\d{1,3}(?:\.\d{1,9})?)[\])}>\"']{0,4}\.?")
 # A number, also in words, that is no part of a mark; "one" is mostly a pronoun.
 _ANOTHER = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|zero)\b", re.IGNORECASE)

@@ -99,7 +99,9 @@ def _said(reference: str, said: str) -> Verdict:
     return verdict if verdict or not words else ask_algebra("sentence", wanted, said)
 
 
-def ask_algebra(rule: str, one: str, other: str, seconds: float = SECONDS, processes: Processes | None = None) -> Verdict:
+def ask_algebra(
+    rule: str, one: str, other: str, seconds: float = SECONDS, processes: Processes | None = None
+) -> Verdict:
     """The verdict of ``bpac.grading.algebra``; ``None`` if it takes too long, or more memory than there is for it.
 
     Parameters

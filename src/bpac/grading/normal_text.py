@@ -57,8 +57,8 @@ def _normal_line(line: str) -> str:
 def unwrapped(said: str) -> str:
     r"""A short answer without the marks around all of it: bold, quotes, dollar signs, a full stop.
 
-    >>> [unwrapped(said) for said in ('**Paris**.', r'$\text{St. Louis}$', '"No"', "__init__", "(1, 2)", "**a** or **b**")]
-    ['Paris', 'St. Louis', 'No', '__init__', '(1, 2)', '**a** or **b**']
+    >>> [unwrapped(said) for said in ("**Paris**.", r"$\text{St. Louis}$", "__init__", "(1, 2)", "**a** or **b**")]
+    ['Paris', 'St. Louis', '__init__', '(1, 2)', '**a** or **b**']
     """
     said = said.strip()
     if "\n" not in said:

@@ -1,7 +1,7 @@
 """Processes that can be killed: for work on foreign text that no exception can stop and that may take all memory.
 
 1. A worker is a Python process that reads one question a line and writes one answer a line, both as JSON.
-2. It limits its own memory and, for each question, its own processor time, so it ends even if nobody is left to kill it.
+2. It limits its memory and, for each question, its processor time, so it ends even if nobody is left to kill it.
 3. Whoever asks waits for so many seconds; then the worker is killed and another one starts with the next question.
 4. It is started by ``exec``, never by a bare ``fork``, so threads and event loops do no harm; it ends with its input.
 """
@@ -119,7 +119,7 @@ class _Worker:
     """One process and the pipes to it."""
 
     def __init__(self, module: str) -> None:
-        # The same packages as here, whatever changed the search path since the start; never those of the current folder.
+        # The packages that are found here, and never those of the current folder.
         path = os.pathsep.join(entry for entry in sys.path if entry)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-B", "-m", module],
@@ -208,5 +208,3 @@ def closed_at_exit(processes: Processes) -> Processes:
     """The same processes, which end with this program."""
     atexit.register(processes.close)
     return processes
-
-

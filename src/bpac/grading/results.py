@@ -7,7 +7,7 @@ left out or a rounded number may pass, here neither answer is known, and a guess
 import re
 
 from bpac.grading.answers import Verdict
-from bpac.grading.equality import compared_finals, same_answer
+from bpac.grading.equality import FORMULA, compared_finals, same_answer
 from bpac.grading.mathematics import LONGEST, SECONDS, ask_algebra
 from bpac.grading.notation import spelt_out
 from bpac.grading.processes import Processes
@@ -23,8 +23,9 @@ _AMBIGUOUS = re.compile(
     r"|[-+*/^]\s*[-+*/^]|(?<![\d.])0\d|\.(?!\d)|(?<!\d)\.|[-+*/^]\s*\Z"
 )
 _READ_AS = {r"\frac": "@", r"\sqrt": "", r"\pi": "p", r"\cdot": "*", r"\times": "*"}
-_LIKE_FORMULAS = re.compile(r"[\\^/=*()\[\]√²³]")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
+_WRITTEN = re.compile(r"[\w\s+*/^(){}\[\],.=!√π²³−·×÷\\-]*")
+_CODE = re.compile(r"[\"\n`]")
 _RANGE = re.compile(r"[\d\s.]+-[\d\s.-]+")
 _DECIMAL_COMMA = re.compile(r"\d,\d")
 _FRACTION_LINE = re.compile(r"-?\s?\d+\s?/\s?\d+")
@@ -48,12 +49,12 @@ def same_result(draft: str, expert: str, seconds: float = SECONDS, processes: Pr
     if isinstance(finals, bool) or finals is None:
         return finals
     verdict = same_answer(*finals)
-    if verdict or max(map(len, finals)) > LONGEST:
+    if verdict or max(map(len, finals)) > LONGEST or any(map(_CODE.search, finals)):
         return verdict
     one, other = map(_parts, finals)
     if one is None or other is None:
         # Formulas that cannot be read may be equal; words and plain numbers were compared above.
-        return None if any(map(_LIKE_FORMULAS.search, finals)) else verdict
+        return None if any(map(FORMULA.search, finals)) else verdict
     (name, brackets, ours), (other_name, other_brackets, theirs) = one, other
     if (name and other_name and name != other_name) or brackets != other_brackets or len(ours) != len(theirs):
         return None
@@ -66,8 +67,8 @@ def same_result(draft: str, expert: str, seconds: float = SECONDS, processes: Pr
 
 def _parts(said: str) -> tuple[str, str, list[str]] | None:
     """The variable that an answer names, the brackets around it and its formulas; ``None`` if it is no such answer."""
-    # "about 5" and "$5" are not 5, though a lenient grader takes them for it.
-    if _WORD.search(said) or "$" in said:
+    # "about 5", "$5" and "~5" are not 5, though a lenient grader takes them for it.
+    if _WORD.search(said) or not _WRITTEN.fullmatch(said):
         return None
     text = spelt_out(said)
     name = _NAME.match(text)
