@@ -65,7 +65,8 @@ def _measured(grader: Measured, pairs: int) -> dict[str, Any]:
 
 def _table(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = [
-        "| grader | different pairs | called equal | at most | unknown | equal pairs | called different | at most | unknown |",
+        "| grader | different pairs | called equal | at most | unknown "
+        "| equal pairs | called different | at most | unknown |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, one in found.items():

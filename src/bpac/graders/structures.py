@@ -93,4 +93,4 @@ def _values(draw: random.Random) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         value | {"inner": {"on": True, "rate": number + 0.5}}, value | {"extra": None},
         {**value, "Name": value["name"]},
     ]  # fmt: skip
-    return value, others
+    return value, draw.sample(others, 3)

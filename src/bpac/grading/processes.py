@@ -200,7 +200,7 @@ def serve_lines(answer: Callable[[Any], Any], memory: int) -> None:
     replies.write(_READY)
     for line in sys.stdin.buffer:
         seconds, question = json.loads(line)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 2, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, most))
         replies.write(json.dumps(answer(question)).encode() + b"\n")
 
 

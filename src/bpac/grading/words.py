@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from bpac.grading.answers import Reply, Verdict, plain, too_long, unmarked
 from bpac.grading.boxes import boxes
@@ -81,7 +82,8 @@ def grade_word_list(reference: str, text: str, finished: bool = True) -> Verdict
         return None
     reply = Reply.read(text, finished)
     right = _listed(reference)
-    for block in (*boxes(reply.text)[::-1], *(_blocks(reply.text) if reply.finished else ())):
+    # One after the other: most texts have their list in the first of them.
+    for block in chain(boxes(reply.text)[::-1], _blocks(reply.text) if reply.finished else ()):
         if given := _listed(block):
             return given == right
     return reply.without_answer()
