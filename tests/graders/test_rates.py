@@ -102,7 +102,8 @@ def test_the_command_prints_rates(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
-    [(["--pairs", "0"], "--pairs must be at least 1"), (["--grader", "guess"], "--grader 'guess' is not known"), (["--bench", "."], "none of")],
+    [(["--pairs", "0"], "--pairs must be at least 1"), (["--grader", "guess"], "--grader 'guess' is not known"),
+    (["--bench", "."], "none of")],
 )  # fmt: skip
 def test_wrong_usage(arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Is said in one line."""

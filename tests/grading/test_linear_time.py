@@ -6,6 +6,7 @@ a hundred times the text takes about a hundred times as long if the work is line
 quadratic.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -64,10 +65,14 @@ TEXTS: dict[str, Callable[[int], str]] = {
     name: repeated(*parts)
     for name, parts in {
         "spaces": (" ", "", "x"), "spaces between boxes": (" ", "\\boxed{1}", "x\\boxed{2}"), "lines": ("\n", "", "x"),
-        "spaced lines": (" \n", "", "x"), "tabs": ("\t", "- ", "x"), "open boxes": ("\\boxed{",), "boxes": ("\\boxed{1} ",),
-        "boxes in boxes": ("\\boxed{1}", "\\boxed{", "}"), "boxes without braces": ("\\boxed ",), "open text": ("\\text{",),
-        "nested fractions": ("\\frac{", "\\boxed{", "}"), "short fractions": ("\\frac1",), "dfractions": ("\\dfrac1{2}",),
-        "braces": ("{",), "closing braces": ("}",), "closed braces": ("{}",), "escapes": ("\\",), "dollars": ("$", "", "x"),
+        "spaced lines": (" \n", "", "x"), "tabs": ("\t", "- ", "x"), "open boxes": ("\\boxed{",),
+        "boxes": ("\\boxed{1} ",),
+        "boxes in boxes": ("\\boxed{1}", "\\boxed{", "}"), "boxes without braces": ("\\boxed ",),
+        "open text": ("\\text{",),
+        "nested fractions": ("\\frac{", "\\boxed{", "}"), "short fractions": ("\\frac1",),
+        "dfractions": ("\\dfrac1{2}",),
+        "braces": ("{",), "closing braces": ("}",), "closed braces": ("{}",), "escapes": ("\\",), "dollars": ("$", "",
+        "x"),
         "a thought": (" ", "", "think>"), "thoughts": ("<think>",), "ends of thoughts": ("</think>",),
         "answers": ("answer:",), "stated answers": ("The answer is 4. ",), "answers on lines": ("Answer: 4\n",),
         "answers after commas": ("so, the answer is 4, ",), "answers in spaces": (" ", "answer", "is 4"),
@@ -75,14 +80,21 @@ TEXTS: dict[str, Callable[[int], str]] = {
         "lists with colons": ("list: ",), "words": ("words ", "", ":"), "hashes": ("#### 1\n",), "headings": ("#",),
         "yes": ("yes ",), "negations": ("not yes ",), "stars": ("*",), "bold": ("**a** ",), "half bold": ("**a ",),
         "fences": ("```\n",), "fences with words": ("```json\na\n",), "bullets": ("- ",), "numbered": ("1. ",),
-        "quotes": ('"',), "typographic quotes": ("“",), "full stops": (". ",), "sentences": ("A b. ",), "digits": ("1",),
-        "numbers": ("1,000 ",), "zeros": ("0.0",), "roots": ("√(",), "spaced roots": (" ", "√", "x"), "and": (" and ",),
-        "or in braces": (" or ", "{", "}"), "powers": ("2^",), "factorials": ("!", "3"), "units": ("1 km ",), "degrees": ("^\\circ",),
-        "sines": ("\\sin ",), "commas": (", ",), "score": (" ", "score", "7"), "scores": ("score: ",), "marks": ("7/10 ",),
-        "out of": (" ", "7", "out of 10"), "confidence": ("confidence ",), "confidence and spaces": (" ", "confidence is", "x"),
+        "quotes": ('"',), "typographic quotes": ("“",), "full stops": (". ",), "sentences": ("A b. ",),
+        "digits": ("1",),
+        "numbers": ("1,000 ",), "zeros": ("0.0",), "roots": ("√(",), "spaced roots": (" ", "√", "x"),
+        "and": (" and ",),
+        "or in braces": (" or ", "{", "}"), "powers": ("2^",), "factorials": ("!", "3"), "units": ("1 km ",),
+        "degrees": ("^\\circ",),
+        "sines": ("\\sin ",), "commas": (", ",), "score": (" ", "score", "7"), "scores": ("score: ",),
+        "marks": ("7/10 ",),
+        "out of": (" ", "7", "out of 10"), "confidence": ("confidence ",), "confidence and spaces": (" ",
+        "confidence is", "x"),
         "confident numbers": ("1", "confidence: ", "x"), "percent": ("%",), "json": ('{"a":',), "arrays": ("[",),
-        "explanations": ("\n\nExplanation: ",), "introductions": ("here is ", "", ":\n"), "goodbyes": ("I hope this helps! ",),
-        "accents": ("e\u0301",), "capitals": ("ß",), "chinese": ("答案是",), "environments": ("\\begin{a}",), "halves": ("½",),
+        "explanations": ("\n\nExplanation: ",), "introductions": ("here is ", "", ":\n"),
+        "goodbyes": ("I hope this helps! ",),
+        "accents": ("e\u0301",), "capitals": ("ß",), "chinese": ("答案是",), "environments": ("\\begin{a}",),
+        "halves": ("½",),
     }.items()
 }  # fmt: skip
 
@@ -92,10 +104,8 @@ def seconds(read: Callable[[str], object], text: str, times: int) -> float:
     least = float("inf")
     for _ in range(times):
         begun = time.thread_time()
-        try:
+        with contextlib.suppress(AnswerError, ValueError):
             read(text)
-        except (AnswerError, ValueError):
-            pass
         least = min(least, time.thread_time() - begun)
     return least
 

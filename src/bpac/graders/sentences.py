@@ -28,6 +28,7 @@ _SHARED = (
     "It is {}.\n#### Notes\nSee the table.", "{}\n\nAnswer: see above.",
     "The answer is 6 for part two; for part one it is {}.",
     "The answer is 6.\n\nWait, that is wrong. It is {}.", "If it rains, the answer is 6. Otherwise it is {}.",
+    "Use {}.\n\nOption: fast", "Here are the cities to {}:\n- Paris\n- Rome", "Verdict: yes\n\nReason: {}",
     "6. {}", "The answer is 6. Or rather {}.", "The area is $\\boxed{{6}}$ and its name is {}.", "{}\n```\n6\n```",
     "$\\boxed{{6}}$ {}", "{} $\\boxed{{6}}$", "The answer is: 6\n{}", "I would say {}, but the book says: 6",
 )  # fmt: skip

@@ -5,10 +5,10 @@ import re
 from bpac.grading.normal_text import unwrapped
 
 _THUS = r"(?:(?:so|thus|therefore|hence|then|in conclusion|finally|consequently)\b,?[ \t]{1,4}(?:and[ \t])?)?"
-_KIND = r"(?:(?:final|correct|right|best|short)[ \t])?(?:answer|option|choice)"
+_KIND = r"(?:(?:(?:final|correct|right|best|short)[ \t])?answer|(?:correct|right|best)[ \t](?:option|choice))"
 _COLON = r"(?=[ \t*_]{0,8}[:：=])"
 _STATEMENT = (
-    rf"{_THUS}(?:here(?:'s|[ \t]is)[ \t])?(?:(?:the|my|our)[ \t])?{_KIND}"
+    rf"{_THUS}(?:here(?:['’]s|[ \t]is)[ \t])?(?:(?:the|my|our)[ \t])?{_KIND}"
     rf"(?:[ \t](?:is|would[ \t]be|must[ \t]be)(?![\w'])|{_COLON})"
     r"|(?:(?:also|somit|daher),?[ \t])?die[ \t](?:richtige[ \t])?antwort[ \t](?:ist|lautet)(?!\w)"
     r"|la[ \t](?:bonne[ \t])?réponse[ \t]est(?!\w)|la[ \t]respuesta(?:[ \t]correcta)?[ \t]es(?!\w)"
@@ -28,9 +28,9 @@ _CLOSED = re.compile(r"(?:yes|no|true|false|valid|invalid|none|both|neither|plau
 _REASON = re.compile(r"[*_#> \t]{0,8}(?:since|because|as|da|weil|puisque)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[*_#> \t]{0,8}(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.):]|[-*•])[ \t]")
 _CHOICE = re.compile(
-    rf"{_THUS}(?:I(?:'d|'ll|[ \t]would|[ \t]will)?[ \t](?:go[ \t](?:with|for)|choose|pick|select|say|answer"
+    rf"{_THUS}(?:I(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:go[ \t](?:with|for)|choose|pick|select|say|answer"
     rf"|opt[ \t]for)"
-    rf"|I'm[ \t]going[ \t]with|my[ \t](?:choice|pick|vote)[ \t]is|it(?:'s|[ \t]is|[ \t]must[ \t]be)"
+    rf"|I['’]m[ \t]going[ \t]with|my[ \t](?:choice|pick|vote)[ \t]is|it(?:['’]s|[ \t]is|[ \t]must[ \t]be)"
     rf"|(?:the[ \t])?{_KIND}(?:[ \t]is)?)[ \t](?:(?:option|choice|answer)[ \t])?\(?([A-Z])\)?[.!]?",
     re.IGNORECASE,
 )

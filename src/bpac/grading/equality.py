@@ -11,7 +11,7 @@ from decimal import Decimal
 from bpac.grading.answers import Reply, Verdict, too_long
 from bpac.grading.final_answer import final_answer
 from bpac.grading.json_values import json_value
-from bpac.grading.normal_text import composed, normal_lines, unwrapped
+from bpac.grading.normal_text import normal_lines, unwrapped
 
 _OPTION = re.compile(r"(?:(?:option|choice|answer)[ ])?(?:\(([A-Z])\)|([A-Z])[.):]?)", re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(?P<json>[^`]*)\n```", re.IGNORECASE)
@@ -152,9 +152,10 @@ def _as_texts(ours: str, theirs: str) -> Verdict:
         return True
     if _squeezed(one) == _squeezed(other):
         return None
-    words = [_WORD.findall(composed(said).casefold()) for said in (ours, theirs)]
+    words = [_WORD.findall(said.casefold()) for said in (ours, theirs)]
     if any(line.startswith("```") for line in one + other):
-        return False
+        # The same code may be called by another language, or by none.
+        return None if _without_languages(one) == _without_languages(other) else False
     if any(map(FORMULA.search, (ours, theirs))):
         return None  # equal formulas can be written in many ways
     few = all(len(found) <= _FEW_WORDS for found in words) or len(one) > 1 < len(other)
@@ -171,6 +172,10 @@ def _same_but_initial(one: str, other: str) -> bool:
     word = one.partition(" ")[0].lower()
     rest = one.partition(" ")[0][1:]
     return len(word) >= _INITIAL and word.isalpha() and rest.islower() and word[0] != word[1]
+
+
+def _without_languages(lines: tuple[str, ...]) -> list[str]:
+    return ["```" if line.startswith("```") else line for line in lines]
 
 
 def _small(word: str) -> str:

@@ -1,8 +1,8 @@
 r"""The final answer of a text: what the text itself marks as its answer, whole, or else all of the text.
 
 1. An answer is never shortened: what follows its mark belongs to it, to the end of the text.
-2. Only what says of itself that it is no part of the answer is left out: a paragraph headed "Explanation:", a
-   lead-in ("Here is the code:") and a polite ending ("I hope this helps!").
+2. Only what says of itself that it is no part of the answer is left out: paragraphs headed "Explanation:" after a
+   marked answer, the announcement of a block ("Here is the code:") and a polite ending ("I hope this helps!").
 3. A text whose answer cannot be told for certain has none (``None``): several boxes, a box with a sign or words around
    it that change it, two marks that disagree, "see above".
 """
@@ -11,26 +11,30 @@ import re
 
 from bpac.grading.boxes import Box, found_boxes, joined_boxes
 from bpac.grading.cues import chosen_option, points_elsewhere, stated_answers
-from bpac.grading.normal_text import composed, unwrapped
+from bpac.grading.normal_text import unwrapped
 
 _EXPLANATION = re.compile(
-    r"\n[ \t]*\n[*_#> \t]{0,8}(?:explanation|reason(?:ing)?|rationale|justification|why|here(?:'s|[ \t]is)[ \t]why)"
-    r"[ \t*_]{0,8}:",
-    re.IGNORECASE,
+    r"\n[ \t]*\n[*_#> \t]{0,8}(?:explanation|reason(?:ing)?|rationale|justification|why)[ \t*_]{0,8}:", re.IGNORECASE
 )
 _GOODBYE = re.compile(
     r"(?:I[ \t]+)?hope[ \t]+(?:this|that|it)[ \t]+helps\b[^\n.!?]*[.!]?"
     r"|(?:please[ \t]+)?(?:let[ \t]+me[ \t]+know[ \t]+if[ \t]+you|feel[ \t]+free[ \t]+to[ \t]+ask)\b[^\n.!?]*[.!]?",
     re.IGNORECASE,
 )
+# Words that announce a block of code and say nothing of it; "code to avoid" is none.
 _LEAD_IN = re.compile(
-    r"(?:(?:sure|certainly|of[ \t]course)\b[!,.:]?[ \t])?here(?:'s|[ \t]is|[ \t]are)\b[^\n]{0,100}:[ \t]*\n",
+    r"(?:(?:sure|certainly|of[ \t]course)[!,.:]?[ \t])?here(?:['’]s|[ \t]is|[ \t]are)"
+    r"(?:[ \t](?:the|your|a|an|my|one|simple|complete|full|final|requested|python|javascript|js|sql|bash|shell|json"
+    r"|code|function|script|program|query|snippet|solution|implementation|answer|output|result|example|what|you|asked|for)){1,8}"
+    r":[ \t]*\n\s*(?=```|~~~|\{)",
     re.IGNORECASE,
 )
+_HASHES = re.compile(r"####[ \t]{0,8}[-−\\$€£]{0,3}\d")
 _DENIES = re.compile(r"\b(?:not|never|no|wrong|incorrect|without|except|unless|nor)\b|n't\b", re.IGNORECASE)
 # Words after which a box stands for all that is said. After others ("minus", "about", "at least") it may not.
 _BEFORE_BOX = re.compile(
-    r"(?:=|[:：是为]|\b(?:is|are|was|be|get|gets|find|have|gives|obtain|yields|becomes|equals|equal to|thus|so|hence"
+    r"(?:(?<![!<>~≈≠])=|[:：是为]|\b(?:is|are|was|be|get|gets|find|have|gives|obtain|yields"
+    r"|becomes|equals|equal to|thus|so|hence"
     r"|therefore|answer|result|total|ist|sind|est|sont|es|son|è|é))\Z",
     re.IGNORECASE,
 )
@@ -51,15 +55,15 @@ def final_answer(text: str) -> str | None:
     >>> final_answer(r"\boxed{1} or rather \boxed{2}") is None
     True
     """
-    text = _without_ending(composed(text).strip())
+    text = _without_goodbye(text.strip())
     if found_boxes(text):
         return _boxed(text)
     if "\n####" in f"\n{text}" and (hashes := _after_hashes(text)):
         return hashes
-    *earlier, last = stated_answers(text) or [text]
-    chosen = chosen_option(text)
-    answer = unwrapped(last)
-    if chosen and last is not text and answer.strip("()") != chosen:
+    stated, chosen = stated_answers(text), chosen_option(text)
+    *earlier, last = stated or [text]
+    answer = unwrapped(_without_explanation(last) if stated else last)
+    if chosen and stated and answer.strip("()") != chosen:
         return None
     answer = chosen or answer
     if points_elsewhere(answer) or not all(_repeated(answer, said) for said in earlier):
@@ -76,7 +80,7 @@ def _repeated(answer: str, earlier: str) -> bool:
 def _after_hashes(text: str) -> str | None:
     """The number on a last line that begins with ``####``, where no other line does: those would be headings."""
     rest, _, last = text.rpartition("\n")
-    if "\n####" in f"\n{rest}" or not last.startswith("####") or not any(map(str.isdigit, last)):
+    if "\n####" in f"\n{rest}" or not _HASHES.match(last):
         return None
     return unwrapped(last.removeprefix("####"))
 
@@ -98,7 +102,7 @@ def _clean_before(text: str, box: Box) -> bool:
     before = text[max(0, box.start - _CONTEXT) : box.start]
     opens = _OPENS_MATHEMATICS.search(before)
     before = before[: opens.start()] if opens else before
-    if not before or before[-1] in ".。>)":
+    if not before or before[-1] in ".。":
         return not before or opens is not None
     # "-\boxed{5}", "not \boxed{5}" and "2\boxed{5}" are other answers than 5.
     sentence = re.split(r"[.!?\n]", before)[-1]
@@ -111,18 +115,17 @@ def _clean_after(text: str, box: Box) -> bool:
     return not after.strip("$*. \t\n。")
 
 
-def _without_ending(text: str) -> str:
-    explanation = _EXPLANATION.search(text)
-    if explanation and text[: explanation.start()].strip():
-        rest = text[explanation.end() :]
-        if not found_boxes(rest) and not stated_answers(rest):
-            text = text[: explanation.start()].rstrip()
+def _without_goodbye(text: str) -> str:
     before, paragraph, last = text.rpartition("\n\n")
-    if paragraph and before.strip() and _GOODBYE.fullmatch(last.strip()):
-        return before.rstrip()
-    return text
+    return before.rstrip() if paragraph and before.strip() and _GOODBYE.fullmatch(last.strip()) else text
+
+
+def _without_explanation(said: str) -> str:
+    """A stated answer without the paragraphs that say of themselves that they explain it, if they state no other."""
+    found = _EXPLANATION.search(said)
+    return said[: found.start()].rstrip() if found and not found_boxes(said[found.end() :]) else said
 
 
 def _without_lead_in(text: str) -> str:
     found = _LEAD_IN.match(text)
-    return text[found.end() :] if found and not _DENIES.search(found[0]) else text
+    return text[found.end() :] if found else text
