@@ -38,6 +38,7 @@ def test_the_same_in_another_notation(reference: str, given: str) -> None:
         ("5", "-5"),
         ("\\frac{1}{2004!}", "0.0"), ("5", "Navin"), ("\\text{Navin}", "Dana"), ("[1,2]", "(1,2)"), ("1,2", "1,2,3"),
         ("x^2", "x^3"), ("\\sqrt{2}", "2"), ("70110", "70, 110"), ("-\\frac1{2x}", "-\\frac{x}{2}"), ("5", ""),
+        ("3", "3:1"), ("0", "10x - 4y - 20 = 0"), ("2x + y = 0", "0"),
         ("5.4 \\text{ cents}", "54 cents"), ("\\frac{68}{3}\\text{ pounds}", "\\frac{6}{83}\\text{ pounds}"),
     ],
 )  # fmt: skip

@@ -23,8 +23,8 @@ FILES: Mapping[str, str] = {
     "bbh": "bbh.jsonl.gz",
 }
 _OPTIONS = "ABCDEFGHIJ"
-# What does not change a number: spaces, currencies, degrees and the name of a variable.
-_IDLE = re.compile(r" |\\[$%]|%|\^\\circ|\^\{\\circ\}")
+# What does not change a number: spaces, currencies, units, degrees and the name of a variable.
+_IDLE = re.compile(r" |\\text\{[^{}]*\}|\\mbox\{[^{}]*\}|\\[$%]|%|\^\\circ|\^\{\\circ\}")
 _NAMED = re.compile(r"^[a-zA-Z]=")
 
 
@@ -92,7 +92,8 @@ def _known_to_differ(one: Question, other: Question) -> bool:
 
 
 def _value(answer: str) -> Fraction | str:
-    text = _NAMED.sub("", _IDLE.sub("", spelt_out(answer))).removesuffix(".")
+    spelt = spelt_out(answer)
+    text = _NAMED.sub("", _IDLE.sub("", spelt)).removesuffix(".") or spelt
     number = text.replace(",", "").replace("\\frac{", "").replace("}{", "/").removesuffix("}")
     try:
         return Fraction(number)

@@ -21,6 +21,8 @@ _SET_AS_TEXT = re.compile(r"\\(?:text|mbox|mathrm|textbf)\{([^{}]*)\}")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[A-Za-z]{2,}")
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{\w+\}")
 _PLAIN = re.compile(r"-?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
+_VARIABLE = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
+_OPERATION = re.compile(r"[-+*/^\d]")
 _MATHEMATICS = re.compile(r"[\d\\$=]")
 
 _processes = closed_at_exit(Processes("bpac.grading.algebra"))
@@ -50,6 +52,8 @@ def same_mathematics(reference: str, given: str, seconds: float = SECONDS) -> Ve
         return True
     if _PLAIN.fullmatch(wanted) and _PLAIN.fullmatch(got):
         return Decimal(wanted) == Decimal(got)  # only what has no such form may be rounded
+    if (":" in wanted) != (":" in got) or _is_equation(wanted) != _is_equation(got):
+        return False  # the library takes the ratio 3:1 for 3, and 2x + y = 0 for 0
     return ask_algebra("lenient", wanted, got, seconds)
 
 
@@ -123,6 +127,12 @@ def check_algebra() -> None:
     """Raise ``MissingExtra`` if math-verify is not installed."""
     if importlib.util.find_spec("math_verify") is None:
         raise MissingExtra("math-verify", "grading")
+
+
+def _is_equation(text: str) -> bool:
+    """Whether it relates variables to each other; x = 5 and 3 · 4 = 12 only give a value."""
+    left, equals, _ = text.partition("=")
+    return bool(equals and _VARIABLE.search(left) and _OPERATION.search(left))
 
 
 def _same_text(wanted: str, got: str) -> bool:
