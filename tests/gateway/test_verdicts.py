@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from bpac.answer import Answer
+from bpac.errors import MissingExtra
 from bpac.gateway import grading
 from bpac.gateway.config import Config
 from bpac.gateway.grading import Grade, graded, grader_of
@@ -125,3 +127,11 @@ def test_an_answer_that_is_too_long_has_no_verdict() -> None:
 
     for equal in ("final", "text", "mathematics"):
         assert asyncio.run(run(equal)) == Grade(None)
+
+
+def test_a_gateway_without_the_extra_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator who wants mathematics compared hears at once what to install; other graders need nothing."""
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    with pytest.raises(MissingExtra, match=r"bpac\[grading\]"):
+        grader_for({"name": "answer", "equal": "mathematics"})
+    grader_for("answer")

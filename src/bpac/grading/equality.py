@@ -13,6 +13,8 @@ from bpac.grading.final_answer import final_answer
 from bpac.grading.json_values import json_value
 from bpac.grading.normal_text import normal_lines, unwrapped
 
+# Which rules these are: losses by other rules must not be mixed with losses by these in one game.
+RULES = 2
 _OPTION = re.compile(r"(?:(?:option|choice|answer)[ ])?(?:\(([A-Z])\)|([A-Z])[.):]?)", re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(?P<json>[^`]*)\n```", re.IGNORECASE)
 # A sign, digits and a unit. A single comma may part thousands or begin decimals, so it is read as neither.

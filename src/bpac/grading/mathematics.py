@@ -45,15 +45,13 @@ def same_mathematics(reference: str, given: str, seconds: float = SECONDS) -> Ve
     wanted, got = spelt_out(reference), spelt_out(given)
     if not got:
         return False
-    (_, base), (_, other_base) = number_base(wanted), number_base(got)
-    if base and other_base and int(base) != int(other_base):
-        return False
     if _same_text(wanted, got):
-        return True
+        return not _other_bases(wanted, got)
     if _PLAIN.fullmatch(wanted) and _PLAIN.fullmatch(got):
         return Decimal(wanted) == Decimal(got)  # only what has no such form may be rounded
-    if (":" in wanted) != (":" in got) or _is_equation(wanted) != _is_equation(got):
-        return False  # the library takes the ratio 3:1 for 3, and 2x + y = 0 for 0
+    # The library takes the ratio 3:1 for 3, and 2x + y = 0 for 0.
+    if _other_bases(wanted, got) or (":" in wanted) != (":" in got) or _is_equation(wanted) != _is_equation(got):
+        return False
     return ask_algebra("lenient", wanted, got, seconds)
 
 
@@ -127,6 +125,11 @@ def check_algebra() -> None:
     """Raise ``MissingExtra`` if math-verify is not installed."""
     if importlib.util.find_spec("math_verify") is None:
         raise MissingExtra("math-verify", "grading")
+
+
+def _other_bases(wanted: str, got: str) -> bool:
+    (_, base), (_, other_base) = number_base(wanted), number_base(got)
+    return bool(base and other_base and int(base) != int(other_base))
 
 
 def _is_equation(text: str) -> bool:
