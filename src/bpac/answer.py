@@ -97,10 +97,10 @@ class Answer:
             raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {excerpt(body)}") from error
 
 
-def excerpt(value: object) -> str:
-    """What a server sent, as far as it fits in a line."""
+def excerpt(value: object, length: int = 200) -> str:
+    """What a server sent, as far as it fits in a line, or in so many characters."""
     try:
-        return str(value)[:200]
+        return str(value)[:length]
     except RecursionError:
         return "lists in lists in lists"
 

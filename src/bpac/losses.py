@@ -15,6 +15,8 @@ from bpac.grading.answers import Verdict
 from bpac.grading.json_values import json_value, value_of
 from bpac.grading.judge import HIGHEST, LOWEST
 
+# More calls in one answer are not compared.
+MOST_CALLS = 128
 Equal = Callable[[str, str], Verdict]
 
 
@@ -138,6 +140,8 @@ class ToolCallLoss:
         """The loss of the draft."""
         if not draft.tool_calls and not expert.tool_calls and self.text is not None:
             return self.text(draft, expert)
+        if max(len(draft.tool_calls), len(expert.tool_calls)) > MOST_CALLS:
+            return None
         try:
             ours, theirs = ([_call(call) for call in answer.tool_calls] for answer in (draft, expert))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

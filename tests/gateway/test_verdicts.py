@@ -129,6 +129,21 @@ def test_an_answer_that_is_too_long_has_no_verdict() -> None:
         assert asyncio.run(run(equal)) == Grade(None)
 
 
+def test_calls_that_are_too_many_or_too_long_have_no_verdict() -> None:
+    """Neither can hold up the comparison of calls."""
+
+    def calling(arguments: str, times: int) -> Answer:
+        call = {"function": {"name": "f", "arguments": arguments}}
+        return Answer("", tool_calls=(call,) * times, finish_reason="tool_calls")
+
+    async def run(answer: Answer) -> Grade:
+        return await graded(grader_for("tool_call"), "?", answer, answer)
+
+    assert asyncio.run(run(calling('{"a": 1}', 3))) == Grade(0.0)
+    assert asyncio.run(run(calling('{"a": 1}', 200))) == Grade(None)
+    assert asyncio.run(run(calling('{"a": "' + "b" * 200_000 + '"}', 1))) == Grade(None)
+
+
 def test_a_gateway_without_the_extra_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """An operator who wants mathematics compared hears at once what to install; other graders need nothing."""
     monkeypatch.setitem(sys.modules, "math_verify", None)

@@ -130,6 +130,27 @@ def test_closing_ends_what_is_under_way(processes: Processes) -> None:
         processes.ask(["double", 1], 30.0)
 
 
+def test_nobody_waits_for_processes_that_are_closed(processes: Processes) -> None:
+    """Neither those who ask afterwards nor those whose turn had not come."""
+    outcomes: list[str] = []
+
+    def ask() -> None:
+        try:
+            processes.ask(["sleep", 60], 60.0)
+        except TookTooLong:
+            outcomes.append("ended")
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    processes.close()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert outcomes == ["ended"] * 6
+    with pytest.raises(TookTooLong, match="stopped"):
+        processes.ask(["double", 1], 30.0)
+
+
 def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
     """A program that is killed leaves no process behind, even one that works on an endless question."""
     (tmp_path / "a_worker.py").write_text(WORKER, encoding="utf-8")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from bpac.answer import Answer
+from bpac.answer import Answer, excerpt
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.route_settings import RouteSettings
+from bpac.grading.answers import LONGEST_ANSWER
 from bpac.grading.equality import same_final, same_text
 from bpac.grading.mathematics import check_algebra
 from bpac.grading.processes import Processes
@@ -79,11 +80,18 @@ async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -
         return Grade(None)  # cut off while it thought, say: nothing to compare the draft with
     if not draft.finished or not expert.finished:
         return Grade(None)  # nobody knows how it would have gone on
+    if max(_size(draft), _size(expert)) > LONGEST_ANSWER:
+        return Grade(None)
     try:
         return await grader(question, draft, expert)
     except Exception as error:  # a grader may be anything; what it cannot tell counts as 1
         log.warning("grader failed", extra={"error": type(error).__name__})
         return Grade(None)
+
+
+def _size(answer: Answer) -> int:
+    """How much there is to compare, in characters."""
+    return len(answer.text) + (len(excerpt(answer.tool_calls, LONGEST_ANSWER + 1)) if answer.tool_calls else 0)
 
 
 _EQUAL: Mapping[str, Equal] = {"final": same_final, "text": same_text}
@@ -103,7 +111,7 @@ class _Compared:
     always_in_thread: bool
 
     async def __call__(self, question: str, draft: Answer, expert: Answer) -> Grade:
-        if self.always_in_thread or len(draft.text) + len(expert.text) > SHORT:
+        if self.always_in_thread or _size(draft) + _size(expert) > SHORT:
             return Grade(await asyncio.to_thread(self.loss, draft, expert))
         return Grade(self.loss(draft, expert))
 

@@ -83,9 +83,13 @@ class Processes:
         for worker in alive:
             worker.stop()
         # Whoever waits for a worker sees its end and clears it away; the others are cleared away here.
+        places = 0
         with contextlib.suppress(queue.Empty):
             while True:
                 self._end(self._idle.get_nowait())
+                places += 1
+        for _ in range(places):
+            self._idle.put(None)
 
     @property
     def pids(self) -> frozenset[int]:
@@ -191,7 +195,8 @@ def serve_lines(answer: Callable[[Any], Any], memory: int) -> None:
     import resource  # noqa: PLC0415  # not on every system, and only the worker needs it
 
     os.nice(10)  # callers who wait for an answer go first
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    with contextlib.suppress(ValueError, OSError):  # macOS knows no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
