@@ -27,8 +27,10 @@ _DIGITS = re.compile(r"[-+−]?[\d.,' {}]+")
 FORMULA = re.compile(r"[\\^/=*√²³]|\d[a-z(]")
 _YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 _WORD = re.compile(r"\w+")
-# Longer texts that differ may still say the same in other words.
+# Longer texts that differ may still say the same in other words, but for lists.
 _FEW_WORDS = 8
+_ITEM = re.compile(r" {0,99}(?:-|\d{1,4}\.) ")
+# Shorter words that differ in their first capital may be units or symbols: mW and MW, Co and co.
 _INITIAL = 4
 
 
@@ -139,7 +141,7 @@ def _bare(number: str) -> str:
 
 
 def _as_truths(ours: str, theirs: str) -> tuple[bool, Verdict]:
-    # NO may be a gas.
+    # Only the first letter may be a capital: NO is also a gas.
     words = [_small(said.strip(" .!")) for said in (ours, theirs)]
     if not all(word in _YES | _NO for word in words):
         return False, None
@@ -160,13 +162,13 @@ def _as_texts(ours: str, theirs: str) -> Verdict:
         return None if _without_languages(one) == _without_languages(other) else False
     if any(map(FORMULA.search, (ours, theirs))):
         return None  # equal formulas can be written in many ways
-    few = all(len(found) <= _FEW_WORDS for found in words) or len(one) > 1 < len(other)
+    few = all(len(found) <= _FEW_WORDS for found in words) or all(map(_ITEM.match, one + other))
     contained = set(words[0]) <= set(words[1]) or set(words[1]) <= set(words[0])
     return None if contained or not few else False
 
 
 def _same_but_initial(one: str, other: str) -> bool:
-    """Whether two answers differ in nothing but a first capital; genotypes and units differ in no more, too."""
+    """Whether two answers differ in nothing but the capital of a first word; genotypes (Aabb) differ in no more."""
     if one == other:
         return True
     if one[1:] != other[1:] or one[:1].lower() != other[:1].lower():
