@@ -5,12 +5,17 @@ left out or a rounded number may pass, here neither answer is known, and a guess
 """
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from bpac.grading.answers import Verdict
 from bpac.grading.equality import FORMULA, compared_finals, same_answer
 from bpac.grading.mathematics import LONGEST, SECONDS, ask_algebra
 from bpac.grading.notation import spelt_out
 from bpac.grading.processes import Processes
+
+# The most formulas in one answer that are worked out.
+MOST_PARTS = 8
 
 _NAME = re.compile(r"([a-zA-Z])\s?=\s?(?=[^=]*\Z)")
 _COMMAND = re.compile(r"\\(?:frac|sqrt|pi|cdot|times)(?![a-zA-Z])")
@@ -55,18 +60,31 @@ def same_result(draft: str, expert: str, seconds: float = SECONDS, processes: Pr
     if one is None or other is None:
         # Formulas that cannot be read may be equal; words and plain numbers were compared above.
         return None if any(map(FORMULA.search, finals)) else verdict
-    (name, brackets, ours), (other_name, other_brackets, theirs) = one, other
-    if (name and other_name and name != other_name) or brackets != other_brackets or len(ours) != len(theirs):
+    pairs = list(zip(one.formulas, other.formulas, strict=False))
+    named = bool(one.name and other.name) and one.name != other.name
+    if named or one.brackets != other.brackets or not len(one.formulas) == len(other.formulas) <= MOST_PARTS:
         return None
-    verdicts = [ask_algebra("exact", *pair, seconds, processes) for pair in zip(ours, theirs, strict=True)]
-    if all(verdicts):
-        return True
-    # Other numbers, or the same ones in another order: only the first is certain to be another answer.
-    return False if len(ours) == 1 and verdicts == [False] else None
+    return _same_formulas(pairs, seconds, processes)
 
 
-def _parts(said: str) -> tuple[str, str, list[str]] | None:
-    """The variable that an answer names, the brackets around it and its formulas; ``None`` if it is no such answer."""
+def _same_formulas(pairs: Sequence[tuple[str, str]], seconds: float, processes: Processes | None) -> Verdict:
+    for pair in pairs:
+        if not (same := ask_algebra("exact", *pair, seconds, processes)):
+            # Of several formulas the same ones may come in another order.
+            return same if len(pairs) == 1 else None
+    return True
+
+
+class _Parts(NamedTuple):
+    """The variable that an answer names, the brackets around its formulas, and the formulas."""
+
+    name: str
+    brackets: str
+    formulas: list[str]
+
+
+def _parts(said: str) -> _Parts | None:
+    """What an answer is made of; ``None`` if it is more than formulas."""
     # "about 5", "$5" and "~5" are not 5, though a lenient grader takes them for it.
     if _WORD.search(said) or not _WRITTEN.fullmatch(said):
         return None
@@ -79,7 +97,7 @@ def _parts(said: str) -> tuple[str, str, list[str]] | None:
         return None  # 1,2 is one number to some and two to others
     formulas = [_formula(part.strip()) for part in inside.split(",")]
     known = [formula for formula in formulas if formula]
-    return (name[1] if name else "", brackets, known) if len(known) == len(formulas) else None
+    return _Parts(name[1] if name else "", brackets, known) if len(known) == len(formulas) else None
 
 
 def _formula(text: str) -> str | None:
