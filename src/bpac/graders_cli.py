@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpac.benchmarks.benchmark import Question
-from bpac.errors import InputError
+from bpac.errors import InputError, MissingExtra
 from bpac.graders.from_benchmarks import load_questions
 from bpac.graders.rates import Measured, measured_graders
 from bpac.grading.mathematics import check_algebra
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 PAIRS = 20_000
+# The graders that work out formulas.
+ALGEBRA = ("mathematics", "benchmark math", "benchmark gsm8k", "benchmark bbh")
 
 
 def add_commands(commands: "Commands") -> None:
@@ -35,7 +37,6 @@ def add_commands(commands: "Commands") -> None:
 def _graders(options: argparse.Namespace) -> int:
     if options.pairs < 1:
         raise InputError(f"--pairs must be at least 1, got {options.pairs}")
-    check_algebra()
     questions: Mapping[str, Sequence[Question]] = load_questions(options.bench) if options.bench else {}
     graders = measured_graders(questions, options.seed)
     known = [grader.name for grader in graders]
@@ -44,7 +45,7 @@ def _graders(options: argparse.Namespace) -> int:
             raise InputError(f"--grader {name!r} is not known: give one of {', '.join(known)}")
     chosen = [grader for grader in graders if not options.grader or grader.name in options.grader]
     found = {}
-    for grader in chosen:
+    for grader in _usable(chosen):
         sys.stderr.write(f"bpac: measuring {grader.name}\n")
         found[grader.name] = _measured(grader, options.pairs)
     lines = (
@@ -54,6 +55,16 @@ def _graders(options: argparse.Namespace) -> int:
     )
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if any(one["different"]["false"] for one in found.values()) else 0
+
+
+def _usable(graders: Sequence[Measured]) -> list[Measured]:
+    """The graders that can be measured with what is installed; which cannot is said on standard error."""
+    try:
+        check_algebra()
+    except MissingExtra as error:
+        sys.stderr.writelines(f"bpac: {one.name} is not measured: {error}\n" for one in graders if one.name in ALGEBRA)
+        return [grader for grader in graders if grader.name not in ALGEBRA]
+    return list(graders)
 
 
 def _measured(grader: Measured, pairs: int) -> dict[str, Any]:

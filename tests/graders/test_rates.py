@@ -1,6 +1,7 @@
 """How often graders are wrong on labelled pairs: never "equal" for answers that differ."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -98,6 +99,17 @@ def test_the_command_prints_rates(capsys: pytest.CaptureFixture[str]) -> None:
     }  # fmt: skip
     assert main(["graders", "--pairs", "40", "--grader", "text"]) == 0
     assert "| text | 40 | 0 | 7.216% |" in capsys.readouterr().out
+
+
+def test_without_the_extra_other_graders_are_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plain installation has the default graders, and says what the others need."""
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    assert main(["graders", "--pairs", "20", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert list(json.loads(printed.out)["graders"]) == ["final", "text", "tool_call"]
+    assert "mathematics is not measured: this needs math-verify" in printed.err
 
 
 @pytest.mark.parametrize(
