@@ -15,7 +15,7 @@ Verdict = bool | None
 # The longest answer that is graded, in characters and without its reasoning; what is longer is unknown.
 LONGEST_ANSWER = 100_000
 # How often an answer may be stated: a line can repeat "answer:" thousands of times, and each is read to its end.
-MOST_CUES = 10
+MOST_CUES = 5
 
 _HASHES = re.compile(r"^####[ \t]*(?P<said>.+)$", re.MULTILINE)
 _CUE_WORDS = ("answer", "option", "choice")

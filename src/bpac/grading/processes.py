@@ -196,7 +196,7 @@ def serve_lines(answer: Callable[[Any], Any], memory: int) -> None:
     import resource  # noqa: PLC0415  # not on every system, and only the worker needs it
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which may still want answers
-    os.nice(10)  # callers who wait for an answer go first
+    os.nice(5)  # callers who wait for an answer go first
     with contextlib.suppress(ValueError, OSError):  # macOS knows no such limit
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
