@@ -125,3 +125,15 @@ def test_halves_of_letters_are_put_together() -> None:
     answer = Answer.from_openai(body)
     assert (answer.text, answer.reasoning) == ("😀 é \ufffd", "\ufffd")
     assert answer.tokens == (Token("\ufffd", -1.0, (-1.0,), ("\ufffd",)),)
+
+
+@pytest.mark.parametrize(
+    ("reason", "called", "finished"),
+    [("stop", False, True), ("STOP", False, True), ("end_turn", False, True), ("length", False, False),
+     ("tool_calls", True, True),
+     ("tool_calls", False, False), ("content_filter", False, False), ("abort", False, False), ("length", True, False)],
+)  # fmt: skip
+def test_whether_an_answer_came_to_its_end(reason: str, called: bool, finished: bool) -> None:
+    """Only reasons that are known to be a natural end count as one; what was cut off cannot be compared."""
+    calls = ({"function": {"name": "f"}},) if called else ()
+    assert Answer("4", finish_reason=reason, tool_calls=calls).finished is finished

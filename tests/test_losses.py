@@ -44,6 +44,20 @@ def test_without_the_truth_the_expert_stands_for_it() -> None:
     assert loss(Answer("41"), Answer("42")) == 1.0
 
 
+def test_what_cannot_be_compared_is_not_known() -> None:
+    """It is no loss of 0, and with the truth known it matters only where it decides."""
+
+    def equal(one: str, other: str) -> bool | None:
+        return None if "?" in one + other else one == other
+
+    assert AnswerLoss(equal)(Answer("a?"), Answer("a")) is None
+    with_truth = AnswerLoss(equal, truth="a")
+    assert with_truth(Answer("?"), Answer("a")) is None
+    assert with_truth(Answer("b"), Answer("?")) is None
+    assert with_truth(Answer("a"), Answer("?")) == 0.0
+    assert with_truth(Answer("?"), Answer("b")) == 0.0
+
+
 @given(marks, marks, marks)
 def test_mark_loss(draft: float, better: float, expert: float) -> None:
     """In [0, 1], 0 for a draft at least as good, and never larger for a better draft."""
@@ -108,7 +122,10 @@ def test_the_same_arguments_written_otherwise(arguments: dict[str, Any]) -> None
         ('{"a": 1}', '{"a": "1"}', 1), ('{"a": null}', "{}", 1), ('{"a": [1, 2]}', '{"a": [2, 1]}', 1),
         ('{"a": {"b": 1, "c": [true]}}', '{"a": {"c": [true], "b": 1}}', 0), ("{}", "", 0), ("{}", None, 0),
         ("{", "{", 1), ("[1]", "[1]", 1), ('{"a": NaN}', '{"a": NaN}', 1), ("42", "42", 1), (42, 42, 1),
-        ("[" * 100_000, "{}", 1),
+        ("[" * 100_000, "{}", 1), ('{"a": 1, "a": 2}', '{"a": 2}', 1), ('{"a": 1e999}', '{"a": 1e998}', 1),
+        ('{"a": 0.1}', '{"a": 0.10000000000000001}', 1),
+        ('{"a": 100000000000000001.0}', '{"a": 100000000000000000}', 1),
+        ('{"a": 1e1000000000000000000000}', "{}", 1), ('{"a": "A"}', '{"a": "a"}', 1), ('{"a": 0.1}', {"a": 0.1}, 0),
     ],
 )  # fmt: skip
 def test_arguments_are_compared_as_values(ours: Any, theirs: Any, loss: float) -> None:

@@ -11,10 +11,10 @@ from bpac.errors import AnswerError
 # No answer comes near it: a server that says more is mistaken, and one such number would spoil every sum.
 MOST_TOKENS = 10**9
 
-# Thinking that a server left in the text. A missing end means that the model ran out of tokens while it
-# thought, a missing beginning that the chat template wrote it into the prompt.
-_THOUGHT = re.compile(r"\A\s*(?:<think>)?(?P<thought>.*?)</think>\s*", re.DOTALL)
-_UNFINISHED = re.compile(r"\A\s*<think>(?P<thought>.*)\Z", re.DOTALL)
+# Why a model stopped of its own accord, as servers put it. Any other reason means that something stopped it.
+FINISHED = frozenset({"stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed"})
+CALLED = frozenset({"tool_calls", "function_call", "tool_use"})
+
 _HALF_LETTERS = re.compile("[\ud800-\udfff]")
 
 
@@ -59,6 +59,16 @@ class Answer:
     finish_reason: str = "stop"
     tool_calls: tuple[Mapping[str, Any], ...] = ()
 
+    @property
+    def finished(self) -> bool:
+        """Whether the model came to an end by itself: what was cut off may have gone on in any way.
+
+        >>> Answer("4", finish_reason="length").finished
+        False
+        """
+        reason = self.finish_reason.lower()
+        return reason in FINISHED or (reason in CALLED and bool(self.tool_calls))
+
     @classmethod
     def from_openai(cls, body: object) -> "Answer":
         """The first choice of a chat completion, as any OpenAI-compatible server returns it.
@@ -87,10 +97,10 @@ class Answer:
             raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {excerpt(body)}") from error
 
 
-def excerpt(value: object) -> str:
-    """What a server sent, as far as it fits in a line."""
+def excerpt(value: object, length: int = 200) -> str:
+    """What a server sent, as far as it fits in a line, or in so many characters."""
     try:
-        return str(value)[:200]
+        return str(value)[:length]
     except RecursionError:
         return "lists in lists in lists"
 
@@ -116,10 +126,14 @@ def split_reasoning(content: str) -> tuple[str, str]:
     """
     if "think" not in content:
         return "", content
-    if found := _THOUGHT.match(content):
-        return found["thought"].strip(), content[found.end() :]
-    if found := _UNFINISHED.match(content):
-        return found["thought"].strip(), ""
+    # A missing end means that the model ran out of tokens while it thought, a missing beginning that the chat template
+    # wrote it into the prompt.
+    before, ended, said = content.partition("</think>")
+    thought = before.strip()
+    if ended:
+        return thought.removeprefix("<think>").strip(), said.lstrip()
+    if thought.startswith("<think>"):
+        return thought.removeprefix("<think>").strip(), ""
     return "", content
 
 

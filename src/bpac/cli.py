@@ -13,6 +13,7 @@ FAILED, WRONG_USAGE = 1, 2
 FAMILIES = {
     "bpac.replay_cli": ("replay", "validate", "reproduce"),
     "bpac.collect_cli": ("collect", "grade", "table", "chain"),
+    "bpac.graders_cli": ("graders",),
     "bpac.gateway.commands": ("serve", "status", "export", "audit"),
     "bpac.demo.commands": ("demo",),
 }

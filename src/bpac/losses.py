@@ -1,9 +1,8 @@
 """Losses: what is lost when a draft is kept where the expert would have answered, as a number in [0, 1]."""
 
-import json
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,15 +11,19 @@ from numpy.typing import ArrayLike
 
 from bpac.answer import Answer
 from bpac.errors import InputError, SettingsError
+from bpac.grading.answers import Verdict
+from bpac.grading.json_values import json_value, value_of
 from bpac.grading.judge import HIGHEST, LOWEST
 
-Equal = Callable[[str, str], bool]
+# More calls in one answer are not compared.
+MOST_CALLS = 128
+Equal = Callable[[str, str], Verdict]
 
 
 class Loss(Protocol):
-    """A way to tell what a draft loses against the expert's answer."""
+    """A way to tell what a draft loses against the expert's answer; ``None`` where that cannot be told."""
 
-    def __call__(self, draft: Answer, expert: Answer) -> float:
+    def __call__(self, draft: Answer, expert: Answer) -> float | None:
         """The loss of the draft."""
 
 
@@ -37,9 +40,11 @@ def correctness_loss(draft_correct: bool, expert_correct: bool) -> float:
 class AnswerLoss:
     """0–1 loss of an answer, with the truth where it is known, else with the expert for the truth.
 
+    A loss that depends on a comparison that cannot be made is not known (``None``), which a router counts as 1.
+
     Parameters
     ----------
-    equal: whether two texts give the same answer; the truth, where known, comes second.
+    equal: whether two texts give the same answer, or ``None``; the truth, where known, comes second.
     truth: the right answer. With it, a draft loses only where it is wrong and the expert is right.
 
     >>> AnswerLoss(str.__eq__)(Answer("41"), Answer("42"))
@@ -51,11 +56,15 @@ class AnswerLoss:
     equal: Equal
     truth: str | None = None
 
-    def __call__(self, draft: Answer, expert: Answer) -> float:
+    def __call__(self, draft: Answer, expert: Answer) -> float | None:
         """The loss of the draft."""
         if self.truth is None:
-            return float(not self.equal(draft.text, expert.text))
-        return correctness_loss(self.equal(draft.text, self.truth), self.equal(expert.text, self.truth))
+            same = self.equal(draft.text, expert.text)
+            return None if same is None else float(not same)
+        right, expert_right = self.equal(draft.text, self.truth), self.equal(expert.text, self.truth)
+        if right or expert_right is False:
+            return 0.0
+        return None if right is None or expert_right is None else correctness_loss(right, expert_right)
 
 
 def mark_loss(draft_mark: float, expert_mark: float) -> float:
@@ -109,8 +118,9 @@ class ToolCallLoss:
     """0 where the draft wants the same calls made as the expert, else 1.
 
     Names and arguments are compared, identifiers are not. Arguments are compared as JSON values: spacing and the
-    order of keys do not count, and 1 is 1.0 but neither ``true`` nor ``"1"``. A call that cannot be read, on either
-    side, is a loss of 1. Where neither wants a call made, they agree, unless ``text`` sees a difference.
+    order of keys do not count, and 1 is 1.0 but neither ``true`` nor ``"1"``. A call that cannot be read, or that has
+    one key twice, on either side, is a loss of 1. Where neither wants a call made, they agree, unless ``text`` sees a
+    difference.
 
     Parameters
     ----------
@@ -126,10 +136,12 @@ class ToolCallLoss:
     ordered: bool = False
     text: Loss | None = None
 
-    def __call__(self, draft: Answer, expert: Answer) -> float:
+    def __call__(self, draft: Answer, expert: Answer) -> float | None:
         """The loss of the draft."""
         if not draft.tool_calls and not expert.tool_calls and self.text is not None:
             return self.text(draft, expert)
+        if max(len(draft.tool_calls), len(expert.tool_calls)) > MOST_CALLS:
+            return None
         try:
             ours, theirs = ([_call(call) for call in answer.tool_calls] for answer in (draft, expert))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -173,21 +185,11 @@ def _call(call: Mapping[str, Any]) -> tuple[str, Hashable]:
         raise TypeError("a tool's name is a text")
     if isinstance(arguments, str):
         # Servers write the arguments of a function without parameters as an empty text, too.
-        arguments = json.loads(arguments, parse_constant=_no_constant) if arguments.strip() else {}
-    if not isinstance(arguments, Mapping | None):
+        value = json_value(arguments if arguments.strip() else "{}")
+    elif isinstance(arguments, Mapping | None):
+        value = value_of(arguments or {})
+    else:
         raise TypeError("arguments are an object")
-    return name, _value(arguments or {})
-
-
-def _value(value: Any) -> Hashable:
-    """A JSON value such that two are equal when and only when they are equal as JSON."""
-    if isinstance(value, Mapping):
-        return "object", frozenset((key, _value(part)) for key, part in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "array", tuple(_value(part) for part in value)
-    # In Python True == 1.
-    return ("truth", value) if isinstance(value, bool) else ("scalar", value)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
+    if not isinstance(value, tuple) or value[0] != "object":
+        raise TypeError("arguments are an object")
+    return name, value

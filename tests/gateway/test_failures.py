@@ -105,7 +105,7 @@ def test_a_grader_that_fails(judge: Reply) -> None:
     """The answer is served all the same; the loss is unknown, and so counts as 1."""
 
     def script(request: Request) -> Reply:
-        if "<answer>" in request.question:
+        if "<answer " in request.question:
             return judge
         return DRAFT if request.body["model"] == "draft" else EXPERT
 
@@ -120,8 +120,8 @@ def test_a_judge_that_judges() -> None:
     """Its marks make the loss, and its tokens are on the bill."""
 
     def script(request: Request) -> Reply:
-        if "<answer>" in request.question:
-            return Reply("7" if "41" in request.question else "8")
+        if "<answer " in request.question:
+            return Reply("7" if "\n41\n" in request.question else "8")
         return DRAFT if request.body["model"] == "draft" else EXPERT
 
     with Running(script, loss={"name": "judge", "judge": "large"}) as (gateway, _):

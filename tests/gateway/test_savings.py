@@ -212,7 +212,7 @@ def test_a_judge_who_comes_too_late_is_paid_for() -> None:
     """The outcome is refused, because the paper's policy has settled the round; its tokens were generated."""
 
     def script(request: Request) -> Reply:
-        if "<answer>" in request.question:
+        if "<answer " in request.question:
             return Reply("7", delay=1.5)
         return Reply("41") if request.body["model"] == "draft" else Reply("42")
 

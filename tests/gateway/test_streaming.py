@@ -82,7 +82,8 @@ def test_a_shadow_audit_keeps_nobody_waiting() -> None:
 )
 def test_a_draft_that_the_expert_takes_over(on_takeover: str, hang_ups: int, forfeits: Any) -> None:
     """It is cancelled where its grade would change nothing, as with a fixed threshold; or finished all the same."""
-    options = {"policy": "always", "score": PREFIX, "on_takeover": on_takeover}
+    loss = {"name": "answer", "equal": "text"}
+    options = {"policy": "always", "score": PREFIX, "on_takeover": on_takeover, "loss": loss}
     with Running(pair(LONG, Reply("42")), **options) as (gateway, models):
         assert b"42" in post(gateway.url, STREAMED).body
         gateway.idle()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bpac.grading.answers import Reply, boxes, first_sentence
+from bpac.grading.answers import Reply, first_sentence
+from bpac.grading.boxes import boxes
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 import sys
 import threading
-import time
 
 import pytest
 
 from bpac.errors import MissingExtra
-from bpac.grading import mathematics
+from bpac.grading import algebra
 from bpac.grading.answers import Verdict
 from bpac.grading.mathematics import grade_mathematics, same_mathematics
 
@@ -39,6 +38,7 @@ def test_the_same_in_another_notation(reference: str, given: str) -> None:
         ("5", "-5"),
         ("\\frac{1}{2004!}", "0.0"), ("5", "Navin"), ("\\text{Navin}", "Dana"), ("[1,2]", "(1,2)"), ("1,2", "1,2,3"),
         ("x^2", "x^3"), ("\\sqrt{2}", "2"), ("70110", "70, 110"), ("-\\frac1{2x}", "-\\frac{x}{2}"), ("5", ""),
+        ("3", "3:1"), ("0", "10x - 4y - 20 = 0"), ("2x + y = 0", "0"),
         ("5.4 \\text{ cents}", "54 cents"), ("\\frac{68}{3}\\text{ pounds}", "\\frac{6}{83}\\text{ pounds}"),
     ],
 )  # fmt: skip
@@ -47,34 +47,17 @@ def test_not_the_same(reference: str, given: str) -> None:
     assert same_mathematics(reference, given) is False
 
 
-@pytest.mark.parametrize("given", ["10^{10^{10^{10}}}", "9^{99999999}", "123456!", "x" * 500, "\\frac{1}{"])
-def test_what_cannot_be_read_or_worked_out_is_unknown(given: str) -> None:
-    """Gigantic, endless and broken expressions get no verdict, and nobody works on them for long."""
-    begun = time.monotonic()
+@pytest.mark.parametrize("given", ["x" * 500, "\\frac{1}{"])
+def test_what_cannot_be_read_is_unknown(given: str) -> None:
+    """Endless and broken expressions get no verdict."""
     assert same_mathematics("2", given) is None
-    assert time.monotonic() - begun < 60
 
 
-def test_endless_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A comparison that does not end is stopped in any thread, and its verdict is unknown, not wrong."""
-
-    def endless(wanted: str, got: str) -> Verdict:
-        while True:
-            time.sleep(0.001)
-
-    monkeypatch.setattr(mathematics, "_compare", endless)
-    verdicts: list[Verdict] = [False, False]
-
-    def grade(place: int) -> None:
-        verdicts[place] = same_mathematics("2", "3", seconds=0.05)
-
-    threads = [threading.Thread(target=grade, args=(place,)) for place in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=20)
-    assert verdicts == [None, None]
-    assert same_mathematics("2", "3", seconds=0.05) is None
+@pytest.mark.parametrize("given", ["9^{9999\\cdot 9999}", "10^{10^{10^{10}}}", "9^{99999999}"])
+def test_a_gigantic_number_is_unknown(given: str) -> None:
+    """One operation that Python cannot interrupt ends with its process, and its verdict is unknown, not wrong."""
+    assert same_mathematics("2", given, seconds=0.5) is None
+    assert same_mathematics("2", "2.0") is True
 
 
 def test_failing_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +66,17 @@ def test_failing_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **settings: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(mathematics._library(), "verify", fail)
-    assert same_mathematics("2", "3") is None
+    monkeypatch.setattr("math_verify.verify", fail)
+    assert algebra.answer(["lenient", "2", "x + 3"]) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("2^{-200}", "2^{-201}"), ("0.1234567", "0.1234568"), ("10^{-30}", "0"), ("1000000.25", "1000000.5")],
+)
+def test_small_differences_count(one: str, other: str) -> None:
+    """Numbers that differ in their last digits, or that are both tiny, are different."""
+    assert same_mathematics(one, other) is False
 
 
 def test_threads_agree_with_the_main_thread() -> None:
@@ -133,8 +125,7 @@ def test_a_model_that_was_cut_off() -> None:
 def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without math-verify the error says what to install."""
     monkeypatch.setitem(sys.modules, "math_verify", None)
-    mathematics._library.cache_clear()
     with pytest.raises(MissingExtra, match=r"math-verify.*bpac\[grading\]"):
-        same_mathematics("2", "3")
+        same_mathematics("2", "x + 3")
     monkeypatch.undo()
-    assert same_mathematics("2", "3") is False
+    assert same_mathematics("2", "x + 3") is False

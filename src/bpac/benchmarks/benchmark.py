@@ -92,4 +92,4 @@ class Benchmark:
 
     def grade_answer(self, question: Question, answer: Answer) -> Verdict:
         """As ``grade``, for a server's answer, which knows whether it was cut off."""
-        return self.grade(question, answer.text, finished=answer.finish_reason != "length")
+        return self.grade(question, answer.text, finished=answer.finished)

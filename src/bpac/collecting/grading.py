@@ -23,8 +23,6 @@ from bpac.losses import correctness_loss, mark_loss
 from bpac.models.judging import Judge
 
 KIND = "grades"
-# Why a model stopped of its own accord, as servers put it. Any other reason means that something stopped it.
-FINISHED = frozenset({"stop", "eos", "eos_token", "end_turn", "stop_sequence"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ class _Pair:
                 return f"the {role} failed", outcome.reason
             if not outcome.text.strip():
                 # Often a server that takes the whole answer for a thought; never to be mistaken for a wrong answer.
-                words = "said nothing" if outcome.finish_reason in FINISHED else "was cut off"
+                words = "said nothing" if outcome.finished else "was cut off"
                 return f"the {role} {words}", f"an empty answer; it stopped because of {outcome.finish_reason}"
         return None
 
@@ -176,11 +174,11 @@ class Grading:
         outcome = pair.outcomes.get(role)
         if not isinstance(outcome, Answer) or not outcome.text.strip():
             return None
-        return self.benchmark.grade(pair.question, outcome.text, outcome.finish_reason in FINISHED)
+        return self.benchmark.grade(pair.question, outcome.text, outcome.finished)
 
     async def _by_marks(self, judge: Judge, grade: Grade, question: Question, draft: Answer, expert: Answer) -> Grade:
         for role, answer in zip(ROLES, (draft, expert), strict=True):
-            if answer.finish_reason not in FINISHED:
+            if not answer.finished:
                 return replace(grade, unknown=f"the {role} was cut off", reason=answer.finish_reason)
         try:
             marks = await judge.marks(question.prompt, draft.text, expert.text)
@@ -193,7 +191,7 @@ def _by_truth(grade: Grade, draft: Answer, expert: Answer) -> Grade:
     verdicts = (grade.draft_correct, grade.expert_correct)
     for role, verdict, answer in zip(ROLES, verdicts, (draft, expert), strict=True):
         if verdict is None:
-            cut = answer.finish_reason not in FINISHED
+            cut = not answer.finished
             words = f"the {role} was cut off" if cut else f"the {role}'s answer cannot be graded"
             return replace(grade, unknown=words, reason=f"{answer.finish_reason}: {answer.text[-80:]!r}")
     return replace(grade, loss=correctness_loss(grade.draft_correct is True, grade.expert_correct is True))

@@ -10,8 +10,9 @@ from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.workers import in_parallel
 from bpac.demo.asking import AT_ONCE, Served, ask_model, client_of
 from bpac.demo.pair import Pair
-from bpac.gateway.grading import Grader, graded, grader_of, same_final
+from bpac.gateway.grading import Grader, graded, grader_of
 from bpac.gateway.route_settings import RouteSettings
+from bpac.grading.equality import same_final
 
 Answers = dict[tuple[Question, Role], Answer]
 
@@ -87,7 +88,7 @@ async def truth_of(served: Sequence[Served], answers: Answers, route: RouteSetti
 
     def right(role: Role | None) -> float:
         given = ((one.question, answers[one.question, role or one.by]) for one in served)
-        return sum(same_final(answer.text, question.reference or "") for question, answer in given) / count
+        return sum(same_final(answer.text, question.reference or "") is True for question, answer in given) / count
 
     def tokens(role: Role) -> int:
         return sum(answers[one.question, role].completion_tokens for one in served)

@@ -3,23 +3,29 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from bpac.answer import Answer
+from bpac.answer import Answer, excerpt
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.route_settings import RouteSettings
-from bpac.grading.answers import Reply, first_sentence, plain
-from bpac.grading.mathematics import grade_mathematics
-from bpac.losses import AnswerLoss, Loss, ToolCallLoss
+from bpac.grading.answers import LONGEST_ANSWER
+from bpac.grading.equality import same_final, same_text
+from bpac.grading.mathematics import check_algebra
+from bpac.grading.processes import Processes
+from bpac.grading.results import same_result
+from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
-from bpac.scores import same_text
 
 log = logging.getLogger("bpac.gateway")
 
 # Longer texts are compared in a thread, so that other requests go on meanwhile.
 SHORT = 4000
+# Formulas that may be worked out at the same time, each in a process of its own.
+FORMULAS = 2
 
 
 class Grade(NamedTuple):
@@ -59,15 +65,23 @@ def grader_of(route: RouteSettings) -> Grader | None:
         from bpac.models.embedding import SentenceModel  # noqa: PLC0415
 
         return _Compared(_Embedded(SentenceModel.load().distance), always_in_thread=True)
-    equal = _EQUAL[route.loss.get("equal", "final")]
-    compared = ToolCallLoss(ordered=route.loss.get("ordered", False), text=AnswerLoss(equal))
-    return _Compared(compared, always_in_thread=equal is same_result)
+    kind, ordered = route.loss.get("equal", "final"), route.loss.get("ordered", False)
+    if kind != "mathematics":
+        return _Compared(ToolCallLoss(ordered, AnswerLoss(_EQUAL[kind])), always_in_thread=False)
+    check_algebra()
+    processes = Processes("bpac.grading.algebra", FORMULAS)
+    loss = ToolCallLoss(ordered, AnswerLoss(partial(same_result, processes=processes)))
+    return _Calculated(loss, processes)
 
 
 async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -> Grade:
     """The grade; one without a loss if the grader failed in whatever way."""
     if not expert.text and not expert.tool_calls:
         return Grade(None)  # cut off while it thought, say: nothing to compare the draft with
+    if not draft.finished or not expert.finished:
+        return Grade(None)  # nobody knows how it would have gone on
+    if max(_size(draft), _size(expert)) > LONGEST_ANSWER:
+        return Grade(None)
     try:
         return await grader(question, draft, expert)
     except Exception as error:  # a grader may be anything; what it cannot tell counts as 1
@@ -75,33 +89,12 @@ async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -
         return Grade(None)
 
 
-def same_final(draft: str, expert: str) -> bool:
-    r"""Whether two texts end in the same answer: what they mark as their answer, or else all their words.
-
-    >>> same_final("So it is \\boxed{42}.", "The answer is 42."), same_final("41", "42")
-    (True, False)
-    """
-    if draft == expert:
-        return True
-    ours, theirs = (Reply.read(text).marked() for text in (draft, expert))
-    if not ours and not theirs:
-        return same_text(draft, expert)
-    one, other = (plain(first_sentence(said[0] if said else text)) for said, text in ((ours, draft), (theirs, expert)))
-    return one == other
+def _size(answer: Answer) -> int:
+    """How much there is to compare, in characters."""
+    return len(answer.text) + (len(excerpt(answer.tool_calls, LONGEST_ANSWER + 1)) if answer.tool_calls else 0)
 
 
-def same_result(draft: str, expert: str) -> bool:
-    """Whether a text comes to the same mathematical result as the expert's."""
-    marked = Reply.read(expert).marked()
-    reference = first_sentence(marked[0]) if marked else expert.strip()
-    return bool(grade_mathematics(reference, draft))
-
-
-_EQUAL: Mapping[str, Callable[[str, str], bool]] = {
-    "final": same_final,
-    "text": same_text,
-    "mathematics": same_result,
-}
+_EQUAL: Mapping[str, Equal] = {"final": same_final, "text": same_text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +111,28 @@ class _Compared:
     always_in_thread: bool
 
     async def __call__(self, question: str, draft: Answer, expert: Answer) -> Grade:
-        if self.always_in_thread or len(draft.text) + len(expert.text) > SHORT:
+        if self.always_in_thread or _size(draft) + _size(expert) > SHORT:
             return Grade(await asyncio.to_thread(self.loss, draft, expert))
         return Grade(self.loss(draft, expert))
 
     async def close(self) -> None:
         pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Calculated:
+    """Compares formulas in processes, each of which has a thread that waits for it: the threads of others stay free."""
+
+    loss: Loss
+    processes: Processes
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(FORMULAS, "bpac-formulas"))
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> Grade:
+        return Grade(await asyncio.get_running_loop().run_in_executor(self.threads, self.loss, draft, expert))
+
+    async def close(self) -> None:
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self.processes.close)
 
 
 @dataclass(frozen=True, slots=True)

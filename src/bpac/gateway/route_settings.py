@@ -9,6 +9,7 @@ from bpac.betting.numbers import one_of, positive, whole
 from bpac.errors import SettingsError
 from bpac.gateway.model_settings import HEADER_NAME, ModelSettings
 from bpac.gateway.tables import Section, at, named
+from bpac.grading.equality import RULES
 from bpac.routing.coins import Coins
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, named_score
@@ -162,6 +163,7 @@ class RouteSettings:
                 "judge": [self.judge.model, self.judge.body] if self.judge else None,
                 "score": self.score_settings,
                 "loss": self.loss,
+                "verdicts": RULES,
                 "router": router.settings.to_json(),
             },
             sort_keys=True,

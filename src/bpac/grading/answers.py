@@ -9,18 +9,18 @@ import re
 from dataclasses import dataclass
 
 from bpac.answer import split_reasoning
+from bpac.grading.boxes import boxes
 
 Verdict = bool | None
+# The longest answer that is graded, in characters and without its reasoning; what is longer is unknown.
+LONGEST_ANSWER = 100_000
+# How often an answer may be stated: a line can repeat "answer:" thousands of times, and each is read to its end.
+MOST_CUES = 5
 
-_BOX = re.compile(r"\\(?:boxed|fbox)\s*(?P<open>\{)?")
-# Two boxes with only this between them are one answer: "\boxed{2} or \boxed{3}".
-_JOINT = re.compile(r"[\s$.,;]*(?:\\text\{)?\s*(?:and|or)?\s*\}?[\s$,;]*")
 _HASHES = re.compile(r"^####[ \t]*(?P<said>.+)$", re.MULTILINE)
 _CUE_WORDS = ("answer", "option", "choice")
 _CUE = re.compile(
-    rf"\b(?:{'|'.join(_CUE_WORDS)})\b[*_\s]{{0,4}}(?:is|are|was|would be|:|=)(?!\w)[ \t]*:?"
-    r"(?=(?P<said>[^\n]*)(?P<next>\s*[^\n]*))",
-    re.IGNORECASE,
+    rf"\b(?:{'|'.join(_CUE_WORDS)})\b[*_\s]{{0,4}}(?:is|are|was|would be|:|=)(?!\w)[ \t]*:?", re.IGNORECASE
 )
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+(?:[A-Z]|$))|[.!?]$")
@@ -48,8 +48,8 @@ class Reply:
     @classmethod
     def read(cls, text: str, finished: bool = True) -> "Reply":
         """Strip the reasoning; a thought that never ends means that the model was cut off."""
-        thought, said = split_reasoning(text)
-        cut_in_thought = bool(thought) and "</think>" not in text
+        _, said = split_reasoning(text)
+        cut_in_thought = text.lstrip().startswith("<think>") and "</think>" not in text
         return cls(said.strip(), finished and not cut_in_thought)
 
     def marked(self) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class Reply:
         # Most texts have no such word, and are searched for it in a tenth of the time.
         folded = lines.casefold()
         cued = any(word in folded for word in _CUE_WORDS)
-        cues = [found["said"].strip(" *_") or found["next"] for found in _CUE.finditer(lines)] if cued else []
+        cues = _after_cues(lines) if cued else []
         said = [*boxes(self.text)[::-1], *hashes[::-1], *cues[::-1]]
         return tuple(answer for answer in map(unmarked, said) if answer)
 
@@ -79,38 +79,18 @@ class Reply:
         return False if self.finished else None
 
 
-def boxes(text: str) -> list[str]:
-    r"""What stands in boxes, in order; neighbours joined by nothing but "and", "or" or a comma are one answer.
-
-    >>> boxes(r"\boxed{\frac{1}{2}} … $\boxed{2}$ or $\boxed{3}$")
-    ['\\frac{1}{2}', '2, 3']
-    """
-    found: list[str] = []
-    end = None
-    for box in _BOX.finditer(text):
-        inside, stop = _inside(text, box)
-        if inside is None:
-            continue
-        if end is not None and _JOINT.fullmatch(text, end, box.start()):
-            found[-1] += f", {inside}"
-        else:
-            found.append(inside)
-        end = stop
-    return found
+def too_long(*texts: str) -> bool:
+    """Whether any of the texts is longer, without its reasoning, than answers that are graded."""
+    return any(len(text) > LONGEST_ANSWER and len(split_reasoning(text)[1]) > LONGEST_ANSWER for text in texts)
 
 
-def _inside(text: str, box: re.Match[str]) -> tuple[str | None, int]:
-    if not box["open"]:
-        token = re.compile(r"[^\s${}]+").match(text, box.end())
-        return (token[0].rstrip("."), token.end()) if token else (None, box.end())
-    depth = 1
-    for at in range(box.end(), len(text)):
-        if text[at - 1] == "\\" and text[at - 2 : at] != "\\\\":
-            continue
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return text[box.end() : at].strip(), at + 1
-    return None, box.end()
+def _after_cues(text: str) -> list[str]:
+    """What follows the last few "the answer is", each to the end of its line or, if that is empty, of the next."""
+    said = []
+    for cue in list(_CUE.finditer(text))[-MOST_CUES:]:
+        words, _, rest = text[cue.end() :].partition("\n")
+        said.append(words.strip(" *_") or rest.lstrip().partition("\n")[0])
+    return said
 
 
 def unmarked(said: str) -> str:

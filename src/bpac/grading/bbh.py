@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from bpac.errors import InputError
-from bpac.grading.answers import Reply, Verdict, plain
+from bpac.grading.answers import Reply, Verdict, plain, too_long
 from bpac.grading.mathematics import grade_mathematics
 from bpac.grading.options import grade_option, listed_options, named_options
 from bpac.grading.words import PLAUSIBLE, TRUE_FALSE, VALID, YES_NO, grade_brackets, grade_word, grade_word_list
@@ -99,6 +99,8 @@ def grade_bbh(task: str, reference: str, text: str, prompt: str, finished: bool 
 
 def _torn(reference: str, text: str, options: tuple[str, ...], finished: bool) -> Verdict:
     """Three questions have options torn apart at their commas: none is right, and a letter says nothing."""
+    if too_long(text):
+        return None
     reply = Reply.read(text, finished)
     for said in (*reply.marked(), *reply.lines()[-1:]):
         if plain(said) == plain(reference):

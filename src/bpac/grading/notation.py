@@ -5,14 +5,16 @@ This decides nothing about equality; it only writes the same expression so that 
 
 import re
 
+from bpac.grading.boxes import closing_braces
+
 _SYMBOLS = str.maketrans(
     {"−": "-", "–": "-", "×": r"\times ", "·": r"\cdot ", "÷": "/", "π": r"\pi ", "∞": r"\infty ", "°": r"^\circ ",
      "∪": r"\cup ", "≤": r"\le ", "≥": r"\ge ", "±": r"\pm ", "²": "^2", "³": "^3", "\u00a0": " ",
      "\u202f": " ", "\u2009": " "}
 )  # fmt: skip
 _SPELT = [
-    (re.compile(r"√\s*\(([^()]*)\)|√\s*\{([^{}]*)\}|√\s*(\w+)"), lambda m: rf"\sqrt{{{m[1] or m[2] or m[3]}}}"),
-    (re.compile(r"(?<![\\a-zA-Z])sqrt\s*\(([^()]*)\)"), lambda m: rf"\sqrt{{{m[1]}}}"),
+    (re.compile(r"√\s{0,3}(?:\(([^()√]*)\)|\{([^{}√]*)\}|(\w+))"), lambda m: rf"\sqrt{{{m[1] or m[2] or m[3]}}}"),
+    (re.compile(r"(?<![\\a-zA-Z])sqrt\s{0,3}\(([^()]*)\)"), lambda m: rf"\sqrt{{{m[1]}}}"),
     (re.compile(r"(?<![\\a-zA-Z])(pi|infty|sin|cos|tan|cot|sec|csc|log|ln)(?![a-zA-Z])"), lambda m: rf"\{m[1]} "),
     (re.compile(r"(?<![\\a-zA-Z])(?:infinity|inf|oo)(?![a-zA-Z])"), lambda m: r"\infty "),
     (re.compile(r"\\[dtc]frac"), lambda m: r"\frac"),
@@ -23,22 +25,22 @@ _SPELT = [
     # A rounded nothing is nothing: as a decimal it would equal every tiny number.
     (re.compile(r"(?<![\d.])0*\.0+(?!\d)"), lambda m: "0"),
     # Degrees are dropped elsewhere (30^\circ is 30), but not where they change the value.
-    (re.compile(r"(\\(?:sin|cos|tan|cot|sec|csc)\s*[({]?\s*)(\d+(?:\.\d+)?)\s*\^\s*\{?\\circ\s*\}?"),
+    (re.compile(r"(\\(?:sin|cos|tan|cot|sec|csc)\s{0,3}[({]?\s{0,3})(\d+(?:\.\d+)?)\s{0,3}\^\s{0,3}\{?\\circ\s{0,3}\}?"),
      lambda m: rf"{m[1]}(\frac{{{m[2]}\pi}}{{180}})"),
     # A thousands separator is any of 1,\!234 and 1{,}234 and 1\,234.
     (re.compile(r"(?<=\d)(?:,\s*\\!\s*|\{,\}|\\[,;:]\s*)(?=\d{3}(?!\d))"), lambda m: ""),
     (re.compile(r"\\[!,;:]|\\ |~"), lambda m: " "),
-    (re.compile(r"\s+(?:and|or)\s+(?![^{]*\})"), lambda m: ", "),
+    (re.compile(r"(?<!\s)\s+(?:and|or)\s+(?![^{}]{0,99}\})"), lambda m: ", "),
     (re.compile(r",\s*,"), lambda m: ","),
 ]  # fmt: skip
-_ARGUMENT = r"\s*(\{|\\[a-zA-Z]+|[0-9a-zA-Z])"
-_FRACTION = re.compile(rf"\\frac{_ARGUMENT}")
+_FRACTION = re.compile(r"\\frac(?![a-zA-Z])")
+_ARGUMENT = re.compile(r"\s*(\{|\\[a-zA-Z]+|[0-9a-zA-Z])")
 _ADVERB = re.compile(
     r"^(?:approximately|about|exactly|simply|just|only|equal to|therefore|thus|then|indeed)\s+", re.IGNORECASE
 )
-_QUANTITY = re.compile(r"^(?P<value>.*?[\d})])\s+(?P<unit>[A-Za-z][A-Za-z ,.'/-]*)$")
+_QUANTITY = re.compile(r"^(?P<value>.*[\d})])\s+(?P<unit>[A-Za-z][A-Za-z ,.'/-]*)$")
 _GROUPED = re.compile(r"^-?\d{1,3}(?:,\d{3})+$")
-_BASE = re.compile(r"^(?P<digits>-?[0-9A-Z.]+)_\{?(?P<base>\d+)\}?$")
+_BASE = re.compile(r"^(?P<digits>-?[0-9A-Z.]+)_\{?(?P<base>\d{1,3})\}?$")
 
 
 def spelt_out(text: str) -> str:
@@ -58,36 +60,27 @@ def spelt_out(text: str) -> str:
 
 def _braced(text: str) -> str:
     r"""Every ``\frac12`` as ``\frac{1}{2}``: some parsers read ``\frac1{2x}`` as a half times x."""
-    done = 0
-    while found := _FRACTION.search(text, done):
-        start, parts = found.end() - len(found[1]), []
+    if "\\frac" not in text:
+        return text
+    closing = closing_braces(text)
+    parts, done = [], 0
+    for fraction in _FRACTION.finditer(text):
+        start = fraction.end()
         for _ in range(2):
-            argument = re.compile(_ARGUMENT).match(text, start)
+            argument = _ARGUMENT.match(text, start)
             if not argument:
-                return text
-            if argument[1] != "{":
-                parts.append(argument[1])
+                break
+            if argument[1] == "{":
+                # What is in the braces may hold fractions of its own, which come next.
+                start = closing.get(argument.start(1), -1) + 1
+                if not start:
+                    break
+            else:
                 start = argument.end()
-                continue
-            close = _closing(text, argument.end())
-            if close is None:
-                return text
-            parts.append(text[argument.end() : close])
-            start = close + 1
-        head = text[: found.start()] + r"\frac{"
-        text = f"{head}{parts[0]}}}{{{parts[1]}}}{text[start:]}"
-        # The arguments may hold fractions of their own.
-        done = len(head)
-    return text
-
-
-def _closing(text: str, start: int) -> int | None:
-    depth = 1
-    for at in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return at
-    return None
+                if argument.start() >= done:
+                    parts += [text[done : argument.start()], f"{{{argument[1]}}}"]
+                    done = start
+    return "".join(parts) + text[done:]
 
 
 def readings(text: str) -> tuple[str, ...]:
@@ -106,7 +99,7 @@ def readings(text: str) -> tuple[str, ...]:
     if "%" in text:
         # Whoever is asked for a percentage may leave the sign out.
         ways.append(text.replace("\\%", "").replace("%", ""))
-    words = re.fullmatch(r"\(?\\(?:text|mbox|textbf|mathrm)\{\s*\(?([^{}()]*)\)?\s*\}\)?", text)
+    words = re.fullmatch(r"\(?\\(?:text|mbox|textbf|mathrm)\{\s?\(?([^{}()]*)\)?\s?\}\)?", text)
     if words:
         ways.append(words[1].strip())
     return tuple(ways)

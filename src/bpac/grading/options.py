@@ -4,7 +4,7 @@ import re
 import string
 from collections.abc import Sequence
 
-from bpac.grading.answers import Reply, Verdict, plain, unmarked
+from bpac.grading.answers import Reply, Verdict, plain, too_long, unmarked
 
 _TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _CALLED = r"(?:the\s+)?(?:correct\s+|best\s+|right\s+)?(?:answer|option|choice)\s*:?\s*"
@@ -13,7 +13,7 @@ _ALONE = re.compile(rf"[\"'“]?(?:{_CALLED})?[(\[{{]?\s*([A-Z])\s*[)\]}}]?[.:,;
 _LABEL = re.compile(
     rf"(?:{_CALLED})?(?:[(\[{{]\s*([A-Z])\s*[)\]}}]|([A-Z])(?=[.):,;]|\s*[-–—]\s|\s+(?:because|since|as|which|based|due|given|is)\b))"
 )
-_LINE = re.compile(r"^\s*\(([A-Z])\)\s?(.*)$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*\(([A-Z])\)\s?(.*)$", re.MULTILINE)
 
 
 def listed_options(prompt: str) -> tuple[str, ...]:
@@ -69,6 +69,8 @@ def grade_option(reference: str, text: str, options: Sequence[str], finished: bo
     >>> grade_option("B", "It purrs, so: cat", ["cat", "dog"]), grade_option("B", "dog", ["cat", "dog"])
     (False, True)
     """
+    if too_long(text):
+        return None
     reply = Reply.read(text, finished)
     lines = reply.lines()
     # Without a marked answer it may be the whole reply, its end or its beginning.

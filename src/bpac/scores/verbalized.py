@@ -17,7 +17,7 @@ SUFFIX = (
 # Bounded gaps: a draft may be long and strange. A range ("80–90 %") states no number.
 _SAID = re.compile(
     r"confidence(?:\s+level)?[\s*_`:=]{0,9}(?:is\s+|of\s+)?[\s*_`~≈]{0,9}"
-    r"(?P<number>\d+(?:[.,]\d+)?)\s?(?P<unit>%|percent|/\s?10{1,2}\b)?"
+    r"(?P<number>\d{1,9}(?:[.,]\d{1,9})?)\s?(?P<unit>%|percent|/\s?10{1,2}\b)?"
     r"(?![\d%/]|[.,]\d|\s?(?:[-–—/]|to\b)\s?\d)",
     re.IGNORECASE,
 )

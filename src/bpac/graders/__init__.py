@@ -1,0 +1,1 @@
+"""How often graders are wrong: labelled pairs of answers, and the rates of false verdicts on them."""

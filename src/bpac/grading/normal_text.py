@@ -1,0 +1,83 @@
+r"""One form for texts that differ in nothing but their setting: spacing, bold type, typographic quotes.
+
+Nothing that can carry meaning is changed: case, digits, signs, brackets, indentation and the order of lines stay, and
+letters are composed (NFC) but never replaced by compatible ones, because x² is not x2.
+"""
+
+import re
+import textwrap
+import unicodedata
+
+_TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u200b": None, "\ufeff": None})
+# Bold words, but neither 2**3**4 nor f(**options).
+_BOLD = re.compile(r"(?<![\w*)\]])\*\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*\*(?![\w*(\[])")
+# A bullet, but not the sign of a number.
+_BULLET = re.compile(r"^(\s*)[*•-][ \t]+(?=[^\s\d.,])")
+_NUMBERED = re.compile(r"^(\s*\d{1,4})[.)][ \t]+(?=\S)")
+_FENCE = re.compile(r"^[ \t]{0,3}(```+|~~~+)[ \t]*([\w+#.-]*)[ \t]*$")
+_SET_AS_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,3}\{([^{}]*)\}")
+_WRAPPED = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("*", "*"), ("`", "`"))
+_LIKE_CODE = re.compile(r"[`(){}\[\]=;<>\\|\"]")
+_LANGUAGES = {"py": "python", "python3": "python", "javascript": "js", "sh": "bash", "shell": "bash"}
+_ENDS = ".。．"
+
+
+def normal_lines(text: str) -> tuple[str, ...]:
+    r"""The lines of a text that have something on them; code in fences stays as it is, to the last character.
+
+    >>> normal_lines("*  **a**  b\n\n1) c\n") == normal_lines("- a b\n1. c")
+    True
+    >>> normal_lines("```make\nall:\n\tcc a.c\n```") == normal_lines("```make\nall:\n    cc a.c\n```")
+    False
+    """
+    lines: list[str] = []
+    fence = ""
+    for line in textwrap.dedent(text.replace("\r\n", "\n")).split("\n"):
+        found = _FENCE.match(line)
+        if fence:
+            ends = found is not None and found[1].startswith(fence) and not found[2]
+            fence = "" if ends else fence
+            lines.append("```" if ends else "code " + line)
+        elif found:
+            fence = found[1]
+            lines.append(f"```{_LANGUAGES.get(found[2].lower(), found[2].lower())}")
+        elif line.strip():
+            lines.append(_normal_line(line))
+    return tuple(lines)
+
+
+def _normal_line(line: str) -> str:
+    line = _NUMBERED.sub(r"\1. ", _BULLET.sub(r"\1- ", line))
+    if _LIKE_CODE.search(line):
+        return line.rstrip()  # spaces and quotes may be part of a string
+    line = _BOLD.sub(r"\1", unicodedata.normalize("NFC", line).translate(_TYPOGRAPHY).expandtabs(4))
+    indented = line.lstrip()
+    return " " * (len(line) - len(indented)) + " ".join(indented.split())
+
+
+def unwrapped(said: str) -> str:
+    r"""A short answer without the marks around all of it: bold, quotes, dollar signs, a full stop.
+
+    >>> [unwrapped(said) for said in ("**Paris**.", r"$\text{St. Louis}$", "__init__", "(1, 2)", "**a** or **b**")]
+    ['Paris', 'St. Louis', '__init__', '(1, 2)', '**a** or **b**']
+    """
+    said = said.strip()
+    if "\n" not in said:
+        said = _SET_AS_TEXT.sub(r"\1", said).strip()
+    # Marks can stand within marks; more than a few are no typography.
+    for _ in range(6):
+        before = said
+        if len(said) > 1 and said[-1] in _ENDS and said[-2] not in "." + _ENDS:
+            said = said[:-1].rstrip()
+        for opens, closes in _WRAPPED:
+            inside = said[len(opens) : -len(closes)]
+            is_wrapped = said.startswith(opens) and said.endswith(closes) and len(said) > len(opens) + len(closes)
+            # Spaces in code count, "$a$ or $b$" is no formula, and "*args*" within "**" would leave half a mark.
+            if opens == "`" and inside.split() != [inside]:
+                continue
+            if is_wrapped and opens[0] not in (inside[0], inside[-1]) and opens not in inside and closes not in inside:
+                said = inside.strip()
+                break
+        if said == before:
+            return said
+    return said

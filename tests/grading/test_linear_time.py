@@ -1,0 +1,138 @@
+"""One answer must not stop whoever grades it: the work grows with the length of a text, not with its square.
+
+Every function that reads what models, judges and callers write is given texts of 1 kB and 100 kB that are made to send
+patterns back and forth. Processor time is compared with processor time, so it does not matter how fast the machine is:
+a hundred times the text takes about a hundred times as long if the work is linear, and ten thousand times if it is
+quadratic.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+import pytest
+
+from bpac.answer import split_reasoning
+from bpac.errors import AnswerError
+from bpac.gateway.answers import chunks
+from bpac.grading.bbh import grade_bbh
+from bpac.grading.boxes import boxes
+from bpac.grading.equality import same_final, same_text
+from bpac.grading.judge import parse_mark
+from bpac.grading.mathematics import grade_mathematics
+from bpac.grading.notation import number_base, readings, spelt_out
+from bpac.grading.options import grade_option, listed_options
+from bpac.grading.results import same_result
+from bpac.grading.words import YES_NO, grade_brackets, grade_word, grade_word_list
+from bpac.scores import same_text as same_words
+from bpac.scores import stated_confidence, without_confidence
+
+SHORT, LONG = 1_000, 100_000
+# Between linear, with room for caches and the noise of a busy machine, and quadratic.
+MOST_GROWTH = 12 * LONG / SHORT
+# Work that is too short to be measured counts as this many seconds.
+LEAST = 5e-5
+
+READERS: dict[str, Callable[[str], object]] = {
+    "same_final": lambda text: same_final(text, "The answer is 4."),
+    "same_final of two": lambda text: same_final(text, f"{text}."),
+    "same_text": lambda text: same_text(text, f"{text}."),
+    "same_result": lambda text: same_result(text, "The answer is 4."),
+    "same words": lambda text: same_words(text, f"{text}."),
+    "boxes": boxes,
+    "mathematics": lambda text: grade_mathematics("St. Louis", text),
+    "notation": lambda text: (spelt_out(text), number_base(text), readings(text)),
+    "options": lambda text: grade_option("B", text, ("cat", "dog", "cow")),
+    "listed options": listed_options,
+    "yes or no": lambda text: grade_word("yes", text, YES_NO),
+    "words in order": lambda text: grade_word_list("ant bee cow", text),
+    "brackets": lambda text: grade_brackets("} ]", text, "Input: [ {"),
+    "torn options": lambda text: grade_bbh("ruin_names", "rita, sue and bob poo", text, "Options:\n(A) a\n(B) b"),
+    "judge": parse_mark,
+    "confidence": stated_confidence,
+    "without confidence": without_confidence,
+    "reasoning": split_reasoning,
+    "chunks": lambda text: list(chunks({"choices": [{"message": {"content": text}}]}, include_usage=False)),
+}
+
+
+def repeated(part: str, before: str = "", after: str = "") -> Callable[[int], str]:
+    """Texts of a length that repeat a part."""
+    return lambda length: (before + part * (length // len(part)) + after)[-length:]
+
+
+TEXTS: dict[str, Callable[[int], str]] = {
+    name: repeated(*parts)
+    for name, parts in {
+        "spaces": (" ", "", "x"), "spaces between boxes": (" ", "\\boxed{1}", "x\\boxed{2}"), "lines": ("\n", "", "x"),
+        "spaced lines": (" \n", "", "x"), "tabs": ("\t", "- ", "x"), "open boxes": ("\\boxed{",),
+        "boxes": ("\\boxed{1} ",),
+        "boxes in boxes": ("\\boxed{1}", "\\boxed{", "}"), "boxes without braces": ("\\boxed ",),
+        "open text": ("\\text{",),
+        "nested fractions": ("\\frac{", "\\boxed{", "}"), "short fractions": ("\\frac1",),
+        "dfractions": ("\\dfrac1{2}",),
+        "braces": ("{",), "closing braces": ("}",), "closed braces": ("{}",), "escapes": ("\\",), "dollars": ("$", "",
+        "x"),
+        "a thought": (" ", "", "think>"), "thoughts": ("<think>",), "ends of thoughts": ("</think>",),
+        "answers": ("answer:",), "stated answers": ("The answer is 4. ",), "answers on lines": ("Answer: 4\n",),
+        "answers after commas": ("so, the answer is 4, ",), "answers in spaces": (" ", "answer", "is 4"),
+        "choices": ("I would go with C. ",), "options": ("(A) ",), "letters": ("A. ",), "lists": ("the list is ",),
+        "lists with colons": ("list: ",), "words": ("words ", "", ":"), "hashes": ("#### 1\n",), "headings": ("#",),
+        "yes": ("yes ",), "negations": ("not yes ",), "stars": ("*",), "bold": ("**a** ",), "half bold": ("**a ",),
+        "fences": ("```\n",), "fences with words": ("```json\na\n",), "bullets": ("- ",), "numbered": ("1. ",),
+        "quotes": ('"',), "typographic quotes": ("“",), "full stops": (". ",), "sentences": ("A b. ",),
+        "digits": ("1",),
+        "numbers": ("1,000 ",), "zeros": ("0.0",), "roots": ("√(",), "spaced roots": (" ", "√", "x"),
+        "and": (" and ",),
+        "or in braces": (" or ", "{", "}"), "powers": ("2^",), "factorials": ("!", "3"), "units": ("1 km ",),
+        "degrees": ("^\\circ",),
+        "sines": ("\\sin ",), "commas": (", ",), "score": (" ", "score", "7"), "scores": ("score: ",),
+        "marks": ("7/10 ",),
+        "out of": (" ", "7", "out of 10"), "confidence": ("confidence ",), "confidence and spaces": (" ",
+        "confidence is", "x"),
+        "confident numbers": ("1", "confidence: ", "x"), "percent": ("%",), "json": ('{"a":',), "arrays": ("[",),
+        "explanations": ("\n\nExplanation: ",), "introductions": ("here is ", "", ":\n"),
+        "goodbyes": ("I hope this helps! ",),
+        "accents": ("e\u0301",), "capitals": ("ß",), "chinese": ("答案是",), "environments": ("\\begin{a}",),
+        "halves": ("½",),
+    }.items()
+}  # fmt: skip
+
+
+def seconds(read: Callable[[str], object], text: str, times: int) -> float:
+    """The least processor time of this thread that reading a text took."""
+    least = float("inf")
+    for _ in range(times):
+        begun = time.thread_time()
+        with contextlib.suppress(AnswerError, ValueError):
+            read(text)
+        least = min(least, time.thread_time() - begun)
+    return least
+
+
+def growth(read: Callable[[str], object], text: Callable[[int], str]) -> float:
+    """How many times as long a hundred times the text takes."""
+    short = max(LEAST, seconds(read, text(SHORT), 3))
+    grown = seconds(read, text(LONG), 1) / short
+    # Once more before it is called too much: another process may have been in the way.
+    return grown if grown < MOST_GROWTH else min(grown, seconds(read, text(LONG), 2) / short)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_work_grows_with_the_length(reader: str) -> None:
+    """A hundred times the text takes nowhere near ten thousand times as long, whatever the text is made of."""
+    grown = {name: growth(READERS[reader], text) for name, text in TEXTS.items()}
+    assert {name: value for name, value in grown.items() if value >= MOST_GROWTH} == {}
+
+
+def test_quadratic_work_is_noticed() -> None:
+    """The measure tells quadratic from linear work: a negative control."""
+
+    def quadratic(text: str) -> int:
+        return sum(text.count("a", 0, end) for end in range(0, len(text), 10))
+
+    assert growth(quadratic, repeated("a")) > MOST_GROWTH
+    assert (
+        growth(lambda text: sum(text.count("a", at, at + 10) for at in range(0, len(text), 10)), repeated("a"))
+        < MOST_GROWTH
+    )
