@@ -13,10 +13,14 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, entry_from_json
 from bpac.stores.migrations import check, migrate
 from bpac.stores.ownership import Ownership
+from bpac.stores.private_files import make_private, place_of, refuse_link
 from bpac.stores.rounds import latest_rounds
 from bpac.stores.statements import APPEND, CLAIM, MOST_ROWS, OPEN, SNAPSHOT
 from bpac.stores.store import Claim, Game, Kept, KeptRound
 from bpac.stores.writing import Checkpoints, ThreadWriter, TurnWriter, Writer
+
+# What SQLite keeps beside its file.
+LOGS = ("-wal", "-shm", "-journal")
 
 
 class SqliteStore:
@@ -33,7 +37,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: str, *, wait_for_disk: bool = False) -> None:
-        self.path = os.path.realpath(path)
+        self.path = place_of(path)
         self._closed: StoreError | None = None
         self._owned = Ownership(self.path)
         self._checkpoints: Checkpoints | None = None
@@ -41,6 +45,10 @@ class SqliteStore:
         with ExitStack() as opened:
             self._owned.take()
             opened.callback(self._owned.release)
+            # Made here and not by SQLite, which gives the files beside it the mode of this one.
+            make_private(self.path)
+            for ending in LOGS:
+                make_private(self.path + ending, create=False)
             try:
                 self._open(opened, wait_for_disk)
             except sqlite3.Error as error:
@@ -71,7 +79,8 @@ class SqliteStore:
     def read_only(cls, path: str) -> "SqliteStore":
         """Look into a store, also while a gateway writes to it."""
         store = cls.__new__(cls)
-        store.path = os.path.realpath(path)
+        store.path = place_of(path)
+        refuse_link(store.path)
         store._owned = Ownership(store.path)
         store._closed = StoreError(f"{store.path} was opened to be read only")
         store._checkpoints = store._writer = None
