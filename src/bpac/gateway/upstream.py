@@ -96,6 +96,7 @@ class Upstream:
         self._metrics = metrics or Metrics()
         self._limits = limits or Limits()
         self._log_rate = LogRate()
+        self._described = f"{settings.model} at {redacted(settings.base_url)}"  # once: every request has it at hand
         headers = CIMultiDict(HEADERS)
         if settings.api_key:
             headers["Authorization"] = f"Bearer {settings.api_key}"
@@ -108,7 +109,7 @@ class Upstream:
         )
 
     def __str__(self) -> str:
-        return f"{self.settings.model} at {redacted(self.settings.base_url)}"
+        return self._described
 
     async def whole(self, body: Mapping[str, Any], *, numbers_only: bool = False) -> Completion:
         """A whole answer, of its tokens only the log-probabilities if they suffice; ``PassedOn`` or ``Unavailable``."""
