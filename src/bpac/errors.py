@@ -17,6 +17,7 @@
         - ``NoScore``: a draft lacks what its score is computed from
             - ``NoLogprobs``: the server gave no usable log-probabilities
         - ``NoVerdict``: a judge did not say a usable mark
+        - ``TooLong`` (``bpac.models.connections``): it is longer than allowed
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it said no, and would again: a status 4xx
             - ``PassedOn`` (``bpac.gateway.upstream``): the gateway's caller hears it in the server's own words

@@ -9,17 +9,19 @@ import pytest
 from bpac.gateway.dashboard_keys import COOKIE, LIFETIME, Passes
 from bpac.testing import Reply
 from tests.dashboard.traffic import get
+from tests.gateway.configured import OPERATOR, bearer
 from tests.gateway.raw import Got, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 
-KEYS = {"gateway": {"api_keys": ["first", "sëcond & last"]}}
+OPERATORS = ["first", "sëcond & last"]
+KEYS = {"gateway": {"keys": [OPERATOR | {"key": key} for key in OPERATORS], "api_keys": ["caller"]}}
 MODELS = pair(Reply("41"), Reply("42"))
 PAGES = {"": 200, "/data": 200, "/decisions?game=1": 200, "/decisions/dec-1-1-0000000000000000": 404}
 
 
-def sign_in(gateway: RunningGateway, key: str) -> Got:
+def sign_in(gateway: RunningGateway, key: str, **headers: str) -> Got:
     """Post the form of the login page."""
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
     return post(gateway.url, f"key={quote(key)}&more=1".encode(), "/dashboard/login", form)
 
 
@@ -39,7 +41,7 @@ def test_nothing_without_a_key() -> None:
             assert get(gateway, path, Authorization="Bearer first").status == status
 
 
-@pytest.mark.parametrize("key", KEYS["gateway"]["api_keys"])
+@pytest.mark.parametrize("key", OPERATORS)
 def test_signing_in_and_out(key: str) -> None:
     """A right key gets a pass that browsers keep to themselves; it is not the key, and signing out takes it back."""
     with Running(MODELS, **KEYS) as (gateway, _):
@@ -50,6 +52,9 @@ def test_signing_in_and_out(key: str) -> None:
         assert cookie["httponly"]
         assert cookie["samesite"] == "strict"
         assert key not in got.headers["set-cookie"]
+        assert not cookie["secure"], "over plain HTTP a browser would not keep it"
+        encrypted = sign_in(gateway, key, **{"X-Forwarded-Proto": "https"})
+        assert SimpleCookie(encrypted.headers["set-cookie"])[COOKIE]["secure"]
         shown = {"Cookie": f"{COOKIE}={cookie.value}"}
         for path, status in PAGES.items():
             assert get(gateway, path, **shown).status == status
@@ -62,6 +67,19 @@ def test_signing_in_and_out(key: str) -> None:
         assert (out.status, out.headers["location"]) == (303, "/dashboard")
         gone = SimpleCookie(out.headers["set-cookie"])[COOKIE]
         assert (gone.value, gone["max-age"], gone["path"]) == ("", "0", "/dashboard")
+
+
+def test_a_key_that_may_only_call() -> None:
+    """It opens neither the dashboard nor the form, which says what is missing."""
+    with Running(MODELS, **KEYS) as (gateway, _):
+        for path in ("", "/data"):
+            assert get(gateway, path, **bearer("caller")).status == 403
+        got = sign_in(gateway, "caller")
+        assert got.status == 403
+        assert b"lacks the role operator" in got.body
+        assert "set-cookie" not in got.headers
+        (counted,) = gateway.service.refusals.counts.items()
+        assert counted == ("missing_role", 2), "a form that is merely shown is no refusal"
 
 
 def test_a_wrong_key() -> None:

@@ -50,7 +50,7 @@ def hostile_document() -> dict[str, Any]:
 
 PAGES = {
     "live": page.shell(sign_out=True),
-    "login": page.login(failed=True),
+    "login": page.login("wrong"),
     "replay": page.replay_page(hostile_document()),
 }
 
@@ -139,5 +139,5 @@ def test_signing_in_and_out() -> None:
     """Only who signed in is offered to sign out; a wrong key is told."""
     assert re.search(r'action="/dashboard/logout" hidden', page.shell())
     assert not re.search(r'action="/dashboard/logout" hidden', page.shell(sign_out=True))
-    assert re.search(r'role="alert" hidden', page.login(failed=False))
-    assert not re.search(r'role="alert" hidden', page.login(failed=True))
+    assert re.search(r'role="alert" hidden', page.login())
+    assert not re.search(r'role="alert" hidden', page.login("wrong"))

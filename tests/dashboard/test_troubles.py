@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from bpac.testing import ScriptedServer
 from tests.dashboard.browser import Visit
 from tests.dashboard.traffic import ask
-from tests.gateway.configured import free_port, settings
+from tests.gateway.configured import OPERATOR, free_port, settings
 from tests.gateway.law import KnownPair
 from tests.gateway.running import Running, RunningGateway
 
@@ -88,7 +88,7 @@ def test_numbers_that_cannot_be_shown(browser: Browser) -> None:
 
 def test_a_pass_that_ended(browser: Browser) -> None:
     """Who is signed out while looking is told so and keeps the last numbers."""
-    with Running(KnownPair(), gateway={"api_keys": ["key"]}) as (gateway, _), Visit(browser) as visit:
+    with Running(KnownPair(), gateway={"keys": [OPERATOR | {"key": "key"}]}) as (gateway, _), Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")
         visit.page.get_by_label("Key").fill("key")
         visit.page.get_by_label("Key").press("Enter")

@@ -11,6 +11,7 @@ from bpac.gateway.keeper import Keeper
 from tests.dashboard.browser import DESKTOP, GROUNDS, PHONE, Visit
 from tests.dashboard.test_page import hostile_document
 from tests.dashboard.traffic import ask
+from tests.gateway.configured import ALL_ROLES
 from tests.gateway.law import KnownPair, Question
 from tests.gateway.running import Running, RunningGateway
 
@@ -151,7 +152,7 @@ def test_signing_in(browser: Browser, size: str) -> None:
     """Without a key a form, with a wrong one an error, with the right one the dashboard, until one signs out."""
     key = "a key & more"
     with (
-        Running(KnownPair(), gateway={"api_keys": [key]}) as (gateway, _),
+        Running(KnownPair(), gateway={"keys": [{"name": "all", "key": key, "roles": ALL_ROLES}]}) as (gateway, _),
         Visit(browser, SIZES[size]) as visit,
     ):
         gateway.client(key).chat.completions.create(**Question(1).body)

@@ -7,6 +7,14 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
+OPERATOR: dict[str, Any] = {"name": "ops", "key": "ops-key", "roles": ["operator"]}
+ALL_ROLES = ["call", "feedback", "operator"]
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header that shows a key."""
+    return {"Authorization": f"Bearer {key}"}
+
 
 def settings(base_url: str, *, gateway: Any = None, model: Any = None, **route: Any) -> dict[str, Any]:
     """A configuration with one route, ``homework``, whose two models live on one scripted server."""

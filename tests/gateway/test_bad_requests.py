@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from bpac.gateway.authentication import Authentication
+from bpac.gateway.keys import Keys
 from bpac.gateway.pages import pages
 from bpac.testing import Reply
 from tests.gateway.configured import get_json
 from tests.gateway.raw import CHAT, post
 from tests.gateway.running import ASK, MESSAGES, Running, RunningGateway, pair
+
+HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_what_is_too_large(gateway: RunningGateway) -> None:
     assert (got.status, got.json["error"]["code"]) == (413, "too_large")
     host, port = gateway.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=20) as caller:
-        caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        caller.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for _ in range(20):
             caller.sendall(b"%x\r\n" % 65536 + b"x" * 65536 + b"\r\n")
         assert b"413" in caller.recv(65536)
@@ -70,7 +74,7 @@ def test_a_request_that_breaks_off(gateway: RunningGateway) -> None:
     """Nobody is there to hear of it; nothing is left of it."""
     host, port = gateway.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=20) as caller:
-        caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n".encode() + b'{"model"')
+        caller.sendall(HEAD + b'Content-Length: 100\r\n\r\n{"model"')
     assert post(gateway.url, b"{").status == 400
 
 
@@ -98,7 +102,7 @@ def test_an_unknown_route(gateway: RunningGateway) -> None:
 def test_the_published_document(gateway: RunningGateway) -> None:
     """Every address in it answers, and every one that answers is in it, but for the dashboard's and its own."""
     paths = get_json(f"{gateway.url}/openapi.json")["paths"]
-    routes: list[Any] = pages(gateway.service, lambda _: "").routes
+    routes: list[Any] = pages(gateway.service, Authentication(Keys((), (), b""))).routes
     there = {route.path.replace(":path", "") for route in routes}
     assert set(paths) - {CHAT} == {path for path in there if not path.startswith(("/dashboard", "/openapi.json"))}
     for path, methods in paths.items():

@@ -7,9 +7,11 @@ import pytest
 
 from bpac.errors import SettingsError
 from bpac.gateway.config import Config, load_config
+from bpac.gateway.keys import Role
 from tests.gateway.configured import settings
 from tests.gateway.serving import to_toml
 
+KEY = {"name": "a", "key": "k", "roles": ["call"]}
 EXAMPLE = """
 [gateway]
 listen = "127.0.0.1:8800"
@@ -127,6 +129,26 @@ def test_who_only_looks_needs_no_keys(tmp_path: Path, monkeypatch: pytest.Monkey
         ("gateway.api_keys", [1], r"gateway.api_keys\[0\] must be a text"),
         ("gateway.api_keys", [""], r"gateway.api_keys\[0\] must be a text"),
         ("gateway.max_in_flight", 0, "gateway.max_in_flight must be at least 1"),
+        ("gateway.max_head", 10, "gateway.max_head must be at least 1024"),
+        ("gateway.max_headers", 1, "gateway.max_headers must be at least 10"),
+        ("gateway.head_timeout", 0, "gateway.head_timeout must be a finite number above 0"),
+        ("gateway.max_depth", 501, "gateway.max_depth must be at least 1 and at most 500"),
+        ("gateway.max_answer", "much", "gateway.max_answer must be a whole number"),
+        ("gateway.keys", [1], r"gateway.keys\[0\] must be a table"),
+        ("gateway.keys", [KEY | {"colour": "red"}], r"gateway.keys\[0\].colour: unknown key"),
+        ("gateway.keys", [{"name": "a", "key": "k"}], r"gateway.keys\[0\].roles is missing"),
+        ("gateway.keys", [KEY | {"name": "a b"}], r"gateway.keys\[0\].name must be 1 to 64 letters"),
+        ("gateway.keys", [KEY | {"name": "#a"}], r"gateway.keys\[0\].name must be 1 to 64 letters"),
+        ("gateway.keys", [KEY | {"key": " "}], r"gateway.keys\[0\].key must not be empty"),
+        ("gateway.keys", [KEY | {"key": "env:NO_SUCH_NAME"}], r"gateway.keys\[0\].key is env:NO_SUCH_NAME, but"),
+        ("gateway.keys", [KEY | {"roles": []}], r"gateway.keys\[0\].roles is empty"),
+        (
+            "gateway.keys",
+            [KEY | {"roles": ["root"]}],
+            r"gateway.keys\[0\].roles must be some of call, feedback, operator",
+        ),
+        ("gateway.keys", [KEY | {"roles": [["call"]]}], r"gateway.keys\[0\].roles must be some of"),
+        ("gateway.keys", [KEY, KEY | {"name": "b"}], r"gateway.keys\[1\].key is also that of a: list each key once"),
         ("routes", {}, "routes: there is none"),
     ],
 )
@@ -165,6 +187,24 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text(to_toml(settings("http://127.0.0.1:1/v1", colour="red")))
     with pytest.raises(SettingsError, match=r"bad.toml: routes.homework.colour"):
         load_config(tmp_path / "bad.toml")
+
+
+def test_keys_with_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a name and roles; who only looks into the store needs none of them in the environment."""
+    data = to_toml(settings("http://x/v1", gateway={"listen": "0.0.0.0:1"}))
+    data += "".join(
+        f'[[gateway.keys]]\nname = "team"\nkey = "env:KEY_{number}"\nroles = ["call", "operator"]\n'
+        for number in range(2)
+    )
+    (tmp_path / "gateway.toml").write_text(data)
+    assert len(load_config(tmp_path / "gateway.toml", secrets=False).keys) == 2
+    with pytest.raises(SettingsError, match=r"keys\[0\].key is env:KEY_0, but"):
+        load_config(tmp_path / "gateway.toml")
+    monkeypatch.setenv("KEY_0", "first")
+    monkeypatch.setenv("KEY_1", "second")
+    config = load_config(tmp_path / "gateway.toml")
+    assert [(key.name, key.key) for key in config.keys] == [("team", "first"), ("team", "second")]
+    assert (config.open, config.granted(Role.OPERATOR), config.granted(Role.FEEDBACK)) == (False, True, False)
 
 
 def test_open_on_loopback_only() -> None:

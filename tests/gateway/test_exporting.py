@@ -1,6 +1,7 @@
 """Exports: what is in a table, where it may be written, and what an auditor is told of a file that is no journal."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,20 @@ def test_a_table_has_the_format_of_its_name(tmp_path: Path, capsys: pytest.Captu
     assert export(config, "--out", tmp_path / "journals" / "j.jsonl") == 0
     assert main(["audit", str(tmp_path / "journals" / "j.jsonl")]) == 0
     assert f"{tmp_path / 'journals' / 'j.jsonl'}: 2 rounds" in capsys.readouterr().out
+
+
+def test_journals_are_for_their_owner(tmp_path: Path) -> None:
+    """An exported journal is private, whatever the umask; a file that is there keeps the mode it was given."""
+    config = kept(tmp_path, ["0"])
+    (tmp_path / "shared.jsonl").touch()
+    (tmp_path / "shared.jsonl").chmod(0o640)
+    before = os.umask(0)
+    try:
+        for name in ("new.jsonl", "shared.jsonl"):
+            assert export(config, "--out", tmp_path / name) == 0
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("new.jsonl", "shared.jsonl")] == [0o600, 0o640]
 
 
 @pytest.mark.parametrize(

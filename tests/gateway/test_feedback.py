@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bpac.testing import Reply
-from tests.gateway.configured import get_json, wait_for
+from tests.gateway.configured import OPERATOR, bearer, get_json, wait_for
 from tests.gateway.raw import Got, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 
@@ -77,21 +77,21 @@ def test_feedback_after_the_deadline() -> None:
 )
 def test_segments(segment_by: str, first: Any, second: Any) -> None:
     """Each has a game of its own, up to a limit; what comes later shares one. Keys are not told."""
-    keys = {"api_keys": ["one", "two", "three"]} if segment_by == "api_key" else {}
-    key = {"Authorization": "Bearer one"} if keys else {}
+    keys = {"api_keys": ["one", "two", "three"], "keys": [OPERATOR]} if segment_by == "api_key" else {}
+    key, ops = (bearer("one"), bearer(OPERATOR["key"])) if keys else ({}, {})
     options = {"gateway": keys, "segment_by": segment_by, "most_segments": 3}
     with Running(pair(Reply("41"), Reply("42")), **options) as (gateway, _):
         for asked in (first, first, second):
             body, headers = ASK | asked.get("body", {}), key | asked.get("headers", {})
             assert post(gateway.url, body, headers=headers).status == 200
-        games = _games(gateway, key)
+        games = _games(gateway, ops)
         assert sorted(game["steps"] for game in games) == [1, 2]
         assert not {"one", "two"} & {game["segment"] for game in games}
         if segment_by == "header:x-tenant":
             assert [game["segment"] for game in games] == ["a", "b"]
             for tenant in ("c", "d", "", "x" * 5000):
                 post(gateway.url, ASK, headers={"X-Tenant": tenant})
-            games = _games(gateway, key)
+            games = _games(gateway, ops)
             assert {game["segment"]: game["steps"] for game in games} == {"a": 2, "b": 1, "*": 4}
 
 

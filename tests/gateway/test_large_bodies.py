@@ -43,7 +43,7 @@ def refusal(url: str, *, chunked: bool) -> tuple[bytes, Any]:
     host, port = url.removeprefix("http://").split(":")
     length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % SIZE
     with socket.create_connection((host, int(port)), timeout=20) as caller:
-        caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode())
+        caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode())
         caller.sendall(length + b"\r\n\r\n")
         framed = b"%x\r\n%b\r\n" % (len(PART), PART) if chunked else PART
         with suppress(ConnectionError):  # it may hang up: it has said what it had to say
@@ -60,6 +60,21 @@ def refusal(url: str, *, chunked: bool) -> tuple[bytes, Any]:
                 reply += data
     head, _, body = reply.partition(b"\r\n\r\n")
     return head.splitlines()[0], json.loads(body)
+
+
+def test_a_header_of_129_megabytes(gateway: Process) -> None:
+    """It is refused, and hardly anything of it is kept, however often it comes."""
+    before = peak(gateway)
+    host, port = gateway.url.removeprefix("http://").split(":")
+    for _ in range(3):
+        with socket.create_connection((host, int(port)), timeout=20) as caller, suppress(ConnectionError):
+            caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nX: ".encode())
+            for _ in range(129 * MEGABYTE // len(PART)):
+                caller.sendall(PART)
+            caller.sendall(b"\r\n\r\n")
+            assert caller.recv(65536).startswith(b"HTTP/1.1 431 ")
+    assert peak(gateway) - before < 5 * MEGABYTE
+    assert post(gateway.url, ASK).status == 200
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from schemathesis import BaseSchema, Case, GenerationMode
 
 from bpac.gateway.openapi import document
 from bpac.testing import Reply
+from tests.gateway.configured import ALL_ROLES, bearer
 from tests.gateway.raw import CHAT, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 
-KEY = {"Authorization": "Bearer one"}
+KEY = bearer("one")
 PAGES = document(["homework"], keys=True)["paths"]
 OPERATIONS = [(path, method) for path, methods in PAGES.items() for method in methods]
 # Only where something is sent can something wrong be sent.
@@ -30,7 +31,7 @@ BOUNDED = settings(
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[RunningGateway]:
     """A gateway that wants a key; whatever is asked of it, it goes on answering."""
-    options = {"gateway": {"api_keys": ["one"]}, "loss": "external"}
+    options = {"gateway": {"keys": [{"name": "all", "key": "one", "roles": ALL_ROLES}]}, "loss": "external"}
     with Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
         yield running
         assert post(running.url, ASK, headers=KEY).status == 200

@@ -21,7 +21,7 @@ def arrivals(url: str) -> tuple[list[float], str]:
     """When each event came, in seconds, and all the text."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
     started = time.monotonic()
-    connection.request("POST", CHAT, json.dumps(STREAMED))
+    connection.request("POST", CHAT, json.dumps(STREAMED), {"Content-Type": "application/json"})
     response = connection.getresponse()
     times, text = [], ""
     for line in response:

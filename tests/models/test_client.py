@@ -112,6 +112,18 @@ def test_a_refusal_is_final(ask: Callable[[ModelClient], Awaitable[Answer]], sta
     assert len(server.requests) == 1
 
 
+@BOTH
+def test_an_answer_without_end_is_not_asked_for_again(
+    ask: Callable[[ModelClient], Awaitable[Answer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is longer than allowed is given up, whole or streamed: it would be as long again."""
+    monkeypatch.setattr("bpac.models.client.LONGEST_ANSWER", 2000)
+    error, server = asking(Reply("word " * 1000), lambda client: error_of(ask(client)))
+    assert isinstance(error, Unavailable)
+    assert "longer than 2000 bytes" in str(error)
+    assert len(server.requests) == 1
+
+
 def test_a_server_that_is_not_there() -> None:
     """No connection is ``Unavailable``, after every attempt."""
 

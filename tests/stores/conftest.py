@@ -1,11 +1,20 @@
 """Every kind of store, for what all of them must do."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bpac.stores import MemoryStore, SqliteStore, Store
+
+
+@pytest.fixture(autouse=True)
+def _private() -> Iterator[None]:
+    """Files that a test writes or copies are private, as stores want them: opening one then says nothing about it."""
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture(params=["memory", "sqlite", "sqlite, waiting for the disk"])

@@ -22,11 +22,11 @@ from tests.stores.journals import play
 
 
 def test_two_gateways_on_one_file(tmp_path: Path) -> None:
-    """The second refuses and says why, also by another name of the file; when the first is gone it may start."""
+    """The second refuses and says why, also by another name of its directory; when the first is gone it may start."""
     path = tmp_path / "bpac.db"
-    (tmp_path / "link.db").symlink_to(path)
+    (tmp_path / "link").symlink_to(tmp_path)
     first = SqliteStore(str(path))
-    for name in ("bpac.db", "link.db"):
+    for name in ("bpac.db", "link/bpac.db"):
         with pytest.raises(StoreInUse, match=r"in use by another gateway \(process \d+\): a journal has one writer"):
             SqliteStore(str(tmp_path / name))
     first.close()

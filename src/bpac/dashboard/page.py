@@ -53,14 +53,15 @@ def shell(*, sign_out: bool = False) -> str:
     return _page("shell.html", title="bpac", policy="", document="null", sign_out="" if sign_out else "hidden")
 
 
-def login(failed: bool) -> str:
+def login(failure: str = "") -> str:
     """The page that asks for a key, whose form posts ``key`` to ``/dashboard/login``.
 
     Parameters
     ----------
-    failed: whether the key that was just tried is none of ours.
+    failure: what was wrong with the key that was just tried; empty if none was.
     """
-    return _page("login.html", failed="" if failed else "hidden", invalid="true" if failed else "false")
+    hidden, invalid = ("", "true") if failure else ("hidden", "false")
+    return _page("login.html", failure=_escaped(failure), failed=hidden, invalid=invalid)
 
 
 def replay_page(document: Mapping[str, Any]) -> str:

@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import aclosing
 from typing import Any
 
+from bpac.gateway.authentication import Authentication, address_of
 from bpac.gateway.failures import Failure, failure_of
 from bpac.gateway.games import Caller
-from bpac.gateway.keys import Keys
+from bpac.gateway.keys import Keys, Role
+from bpac.gateway.origins import Origins
 from bpac.gateway.pages import pages
 from bpac.gateway.requests import BadRequest, ChatRequest, stopping
 from bpac.gateway.served import Served
@@ -30,44 +32,49 @@ class Gateway:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._keys = Keys(service.config.api_keys)
-        self._pages = pages(service, self.key_of)
+        config = service.config
+        self._authentication = Authentication(Keys(config.api_keys, config.keys, service.store.secret))
+        self._origins = Origins(config.host) if config.open else None
+        self._pages = pages(service, self._authentication)
         self._watches = Watches()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer what one scope brings."""
-        if scope["type"] == "http" and scope["path"] == CHAT:
-            if scope["method"] == "POST":
-                with self.service.traces.request(scope["headers"]):
-                    await self._chat(scope, receive, send)
-            else:
-                failure = failure_of(BadRequest("chat completions are asked for by POST", 405))
-                await _fail(send, failure._replace(headers=failure.headers | {"allow": "POST"}))
-        elif scope["type"] == "lifespan":
+        if scope["type"] == "lifespan":
             await self._pages(scope, receive, _in_one_line(send))
-        else:
+            return
+        if scope["type"] != "http":
             await self._pages(scope, receive, send)
+            return
+        if self._origins is not None:
+            try:
+                self._origins.check(scope["method"], scope["path"], scope["headers"])
+            except BadRequest as error:
+                await self._refuse(scope, send, error)
+                return
+        if scope["path"] != CHAT:
+            await self._pages(scope, receive, send)
+        elif scope["method"] == "POST":
+            with self.service.traces.request(scope["headers"]):
+                await self._chat(scope, receive, send)
+        else:
+            failure = failure_of(BadRequest("chat completions are asked for by POST", 405))
+            await _fail(send, failure._replace(headers=failure.headers | {"allow": "POST"}))
 
-    def key_of(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """The key a caller shows, or ``BadRequest`` if it is none of ours."""
-        if not self._keys.digests:
-            return ""
-        shown = next((value for name, value in headers if name == b"authorization"), b"")
-        kind, _, key = shown.partition(b" ")
-        key = key.strip() if kind.lower() == b"bearer" else b""
-        if self._keys.digest(key) is None:
-            raise BadRequest("no valid API key: send it as  Authorization: Bearer KEY", 401, code="invalid_api_key")
-        return key.decode("utf-8", "replace")
+    async def _refuse(self, scope: Message, send: Send, error: Exception) -> None:
+        self.service.refusals.count_error(error, address_of(scope))
+        await _fail(send, failure_of(error))
 
     async def _chat(self, scope: Message, receive: Receive, send: Send) -> None:
         try:
-            headers = scope["headers"]
-            key = self.key_of(headers)
-            data = await read_body(headers, receive, self.service.config.max_body)
-            request = ChatRequest.parse(data, self.service.config.max_depth)
-            caller = Caller(key, headers)
+            headers, limits = scope["headers"], self.service.config.limits
+            identity = await self._authentication.identity(scope)
+            identity.require(Role.CALL)
+            data = await read_body(headers, receive, limits.max_body)
+            request = ChatRequest.parse(data, limits.max_depth, limits.max_values, identity.owner)
+            caller = Caller(identity.segment, headers)
         except Exception as error:  # every error has its reply
-            await _fail(send, failure_of(error))
+            await self._refuse(scope, send, error)
             return
         work = asyncio.current_task()
         watch = self._watches.new(receive, work)

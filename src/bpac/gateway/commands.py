@@ -3,6 +3,7 @@
 import argparse
 import csv
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -247,8 +248,13 @@ def _output(path: Path | None) -> Iterator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
-    with whole_file(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+    with whole_file(path) as unfinished, open(unfinished, "w", encoding="utf-8", newline="", opener=_private) as file:
         yield file
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that, where it is made, only its owner may read: a journal tells how much of what was asked."""
+    return os.open(path, flags, 0o600)
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from bpac.betting.numbers import positive, whole
 from bpac.errors import SettingsError
+from bpac.gateway.keys import KeySettings, Role, read_keys
+from bpac.gateway.limits import Limits
 from bpac.gateway.model_settings import ModelSettings
 from bpac.gateway.route_settings import RouteSettings
 from bpac.gateway.tables import Section
@@ -23,10 +25,10 @@ class Config:
     ----------
     host, port: where to listen.
     store: the address of the store.
-    api_keys: keys of which callers must show one; none for an open gateway.
+    api_keys: keys without a name, which may ask for completions and nothing else.
+    keys: keys with a name and roles. Without keys of either kind a gateway is open, and everybody has every role.
+    limits: what callers and models may send.
     max_in_flight: requests under way and audits behind them; more get status 429.
-    max_body: bytes of a request.
-    max_depth: how deep its JSON may nest.
     drain: seconds that requests under way may take when the gateway is stopped.
     snapshot_every: entries of a journal between two snapshots.
     traces: whether requests are traced for OpenTelemetry.
@@ -35,16 +37,25 @@ class Config:
 
     host: str
     port: int
-    store: str
+    store: str = field(repr=False)  # its address may hold a password
     models: Mapping[str, ModelSettings]
     routes: Mapping[str, RouteSettings]
     api_keys: tuple[str, ...] = field(default=(), repr=False)
+    keys: tuple[KeySettings, ...] = ()
+    limits: Limits = Limits()
     max_in_flight: int = 1024
-    max_body: int = 20 * 2**20
-    max_depth: int = 64
     drain: float = 30.0
     snapshot_every: int = 10_000
     traces: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether there are no keys, so that everybody on this machine may do everything."""
+        return not self.api_keys and not self.keys
+
+    def granted(self, role: Role) -> bool:
+        """Whether anybody has a role."""
+        return self.open or any(role in key.roles for key in self.keys) or (role is Role.CALL and bool(self.api_keys))
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "Config":
@@ -56,7 +67,8 @@ class Config:
         for number, key in enumerate(keys):
             if not isinstance(key, str) or not key:
                 raise SettingsError(f"gateway.api_keys[{number}] must be a text, got {key!r}")
-        if not keys and not _is_loopback(host):
+        named = read_keys(gateway.take("keys", list, []), "gateway.keys")
+        if not keys and not named and not _is_loopback(host):
             raise SettingsError(
                 f"gateway.api_keys: a gateway without keys is open to all who reach {host}; give keys, or listen on "
                 "127.0.0.1"
@@ -78,9 +90,9 @@ class Config:
             models=models,
             routes=routes,
             api_keys=tuple(secret(key, f"gateway.api_keys[{number}]") for number, key in enumerate(keys)),
+            keys=named,
+            limits=Limits.read(gateway),
             max_in_flight=whole(gateway.take("max_in_flight", int, 1024), "gateway.max_in_flight", 1),
-            max_body=whole(gateway.take("max_body", int, 20 * 2**20), "gateway.max_body", 1),
-            max_depth=whole(gateway.take("max_depth", int, 64), "gateway.max_depth", 1, 500),
             drain=positive(gateway.take("drain", float, 30.0), "gateway.drain"),
             snapshot_every=whole(gateway.take("snapshot_every", int, 10_000), "gateway.snapshot_every", 1),
             traces=gateway.take("traces", bool, False),
@@ -116,7 +128,9 @@ def _without_secrets(values: Any) -> Any:
         return {name: _without_secrets(value) for name, value in values.items()}
     if isinstance(values, list):
         return [_without_secrets(value) for value in values]
-    return "unknown" if isinstance(values, str) and values.startswith("env:") else values
+    if isinstance(values, str) and values.startswith("env:"):
+        return "unknown " + values.removeprefix("env:")  # two keys stay two
+    return values
 
 
 def _listen(table: Section) -> tuple[str, int]:

@@ -10,11 +10,12 @@ import orjson
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
 from bpac.errors import MissingExtra
+from bpac.gateway.authentication import Authentication, address_of
 from bpac.gateway.bodies import short_body
 from bpac.gateway.dashboard_keys import COOKIE, LIFETIME, Passes
 from bpac.gateway.decision_search import Search, Wanted, shown, whole_of
 from bpac.gateway.keeper import Keeper
-from bpac.gateway.keys import KeyOf
+from bpac.gateway.keys import Identity, Role
 from bpac.gateway.latency import latency
 from bpac.gateway.requests import BadRequest, no_such_decision
 from bpac.gateway.savings import Prices
@@ -30,6 +31,11 @@ except ImportError as error:
 # Games told in full, and in all: more are counted, and can be asked for by their number.
 MOST_FULL, MOST_GAMES = 24, 200
 HOME = "/dashboard"
+# Whoever shows a pass.
+SIGNED_IN = Identity("", "", frozenset({Role.OPERATOR}))
+# What is said to those who try to sign in.
+WRONG_KEY = "This key is none of the gateway's."
+NO_OPERATOR = "This key may not look at the gateway: it lacks the role operator."
 # Nothing of it is for caches, other sites or frames.
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
@@ -40,13 +46,14 @@ class Dashboard:
     Parameters
     ----------
     service: whose games are shown.
-    key_of: raises ``BadRequest`` if a caller shows no valid key.
+    authentication: tells who asks.
     """
 
-    def __init__(self, service: Service, key_of: KeyOf) -> None:
+    def __init__(self, service: Service, authentication: Authentication) -> None:
         self._service = service
-        self._key_of = key_of
-        self._passes = Passes(service.config.api_keys, service.store.secret)
+        self._authentication = authentication
+        operators = [key.key for key in service.config.keys if Role.OPERATOR in key.roles]
+        self._passes = Passes(operators, service.store.secret)
 
     def routes(self) -> list[Route]:
         """The addresses."""
@@ -59,29 +66,40 @@ class Dashboard:
             Route(f"{HOME}/decisions/{{decision}}", self._decision),
         ]
 
-    def _check(self, request: Request) -> None:
-        """Let those in who show a key or a pass."""
-        try:
-            self._key_of(request.headers.raw)
-        except BadRequest:
-            if not self._passes.accepts(request.cookies.get(COOKIE, ""), time.time()):
-                raise
+    async def _identity(self, request: Request) -> Identity:
+        """Who shows a key, or a pass, which makes an operator."""
+        if self._passes.accepts(request.cookies.get(COOKIE, ""), time.time()):
+            return SIGNED_IN
+        return await self._authentication.identity(request.scope)
+
+    async def _operator(self, request: Request) -> None:
+        """Let operators in."""
+        (await self._identity(request)).require(Role.OPERATOR)
 
     async def _home(self, request: Request) -> Response:
         try:
-            self._check(request)
+            await self._operator(request)
         except BadRequest as error:
-            return _page(login(failed=False), error.status)
-        return _page(shell(sign_out=self._passes.needed))
+            return _page(login(), error.status)
+        return _page(shell(sign_out=self._authentication.keys.needed))
 
     async def _login(self, request: Request) -> Response:
-        key = await _shown_key(request)
-        given = self._passes.give(key, time.time()) if self._passes.needed else ""
-        if given is None:
-            return _page(login(failed=True), 401)
+        key, keys = await _shown_key(request), self._authentication.keys
+        given = ""
+        if keys.needed:
+            try:
+                found = await self._authentication.checked(key.encode(), request.scope)
+                if found is None:
+                    raise BadRequest("no valid API key", 401, code="invalid_api_key")
+                found.require(Role.OPERATOR)
+            except BadRequest as error:
+                self._service.refusals.count_error(error, address_of(request.scope))
+                return _page(login(WRONG_KEY if error.status == 401 else NO_OPERATOR), error.status)
+            given = self._passes.give(key, time.time()) or ""
         response = RedirectResponse(HOME, 303, HEADERS)
         if given:
-            secure = request.url.scheme == "https"
+            # Behind a proxy that ends the encryption only the proxy knows of it.
+            secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
             response.set_cookie(COOKIE, given, LIFETIME, path=HOME, secure=secure, httponly=True, samesite="strict")
         return response
 
@@ -91,7 +109,7 @@ class Dashboard:
         return response
 
     async def _data(self, request: Request) -> Response:
-        self._check(request)
+        await self._operator(request)
         one = request.query_params.get("game") is not None
         keepers = [self._asked(request)] if one else self._service.keepers()
         busiest = [id(keeper) for keeper in sorted(keepers, key=lambda keeper: -keeper.router.step)]
@@ -105,16 +123,16 @@ class Dashboard:
         return _json(document | {"games_left_out": len(keepers) - len(games)})
 
     async def _decisions(self, request: Request) -> Response:
-        self._check(request)
-        keeper, wanted = self._asked(request), Wanted.read(request.query_params)
+        identity = await self._identity(request)
+        keeper, wanted = self._asked(request), Wanted.read(request.query_params, identity)
         search = Search.begin(keeper)
         await self._service.store.durable()
         found, further = await asyncio.to_thread(search.find, wanted)
         return _json({"decisions": [shown(told, keeper) for told in found], "next": further})
 
     async def _decision(self, request: Request) -> Response:
-        self._check(request)
-        keeper, step = self._service.decided(request.path_params["decision"])
+        identity = await self._identity(request)
+        keeper, step = self._service.decided(request.path_params["decision"], identity)
         search = Search.begin(keeper)
         await self._service.store.durable()
         told = await asyncio.to_thread(search.one, step)

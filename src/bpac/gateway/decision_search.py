@@ -6,6 +6,7 @@ from typing import Any
 
 from bpac.dashboard.decisions import Told
 from bpac.gateway.keeper import Keeper
+from bpac.gateway.keys import ANYBODY, Identity
 from bpac.gateway.requests import BadRequest
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Resolved
@@ -31,6 +32,7 @@ class Wanted:
     min_uncertainty, max_uncertainty: both included.
     before: only steps below this; none for all.
     limit: how many at most.
+    identity: who asks; others' decisions are shown to operators only.
     """
 
     answered_by: str = ""
@@ -40,9 +42,10 @@ class Wanted:
     max_uncertainty: float = 1.0
     before: int | None = None
     limit: int = 50
+    identity: Identity = ANYBODY
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> "Wanted":
+    def read(cls, query: Mapping[str, str], identity: Identity = ANYBODY) -> "Wanted":
         """What a query asks for, or ``BadRequest`` with the field that is wrong."""
         for name, choices in CHOICES.items():
             if query.get(name) and query[name] not in choices:
@@ -53,13 +56,15 @@ class Wanted:
             max_uncertainty=_score(query, "max_uncertainty", 1.0),
             before=whole_of(query, "before", 1) if query.get("before") else None,
             limit=whole_of(query, "limit", 1, MOST_SHOWN) if query.get("limit") else 50,
+            identity=identity,
         )
 
     def fits(self, told: Told) -> bool:
         """Whether a round is asked for."""
         loss = told.outcome.loss if told.outcome else None
         return (
-            self.answered_by in ("", told.answered_by)
+            self.identity.sees(told.note.get("caller"))
+            and self.answered_by in ("", told.answered_by)
             and self.state in ("", told.state)
             and self.min_uncertainty <= told.decision.uncertainty <= self.max_uncertainty
             and (not self.loss or (loss is not None and (loss > 0.0) == (self.loss == "some")))

@@ -12,6 +12,8 @@ from bpac.gateway.upstream import PassedOn
 
 log = logging.getLogger("bpac.gateway")
 
+_KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error"}
+
 
 class Failure(NamedTuple):
     """A reply that says no.
@@ -31,12 +33,18 @@ class Failure(NamedTuple):
 def failure_of(error: Exception) -> Failure:
     """The reply to a request that ended in an error."""
     if isinstance(error, PassedOn) and error.status is not None:
-        headers = {"content-type": error.content_type}
-        return Failure(error.status, error.body, _with_wait(headers, error.retry_after))
-    status, body = described(error)
+        body = error.body or orjson.dumps(
+            error_body(
+                f"the model's server refused the request (status {error.status})",
+                "invalid_request_error",
+                code="upstream_refused",
+            )
+        )
+        return Failure(error.status, body, _with_wait({"content-type": "application/json"}, error.retry_after))
+    status, document = described(error)
     headers = {"content-type": "application/json"}
     wait = error.retry_after if isinstance(error, BadRequest) else None
-    return Failure(status, orjson.dumps(body), _with_wait(headers, None if wait is None else str(wait)))
+    return Failure(status, orjson.dumps(document), _with_wait(headers, None if wait is None else str(wait)))
 
 
 def error_event(error: Exception) -> bytes:
@@ -47,9 +55,7 @@ def error_event(error: Exception) -> bytes:
 def described(error: Exception) -> tuple[int, dict[str, Any]]:
     """The status of an error, and its body."""
     if isinstance(error, BadRequest):
-        kind = {401: "authentication_error", 429: "rate_limit_error", 503: "server_error"}.get(
-            error.status, "invalid_request_error"
-        )
+        kind = _KINDS.get(error.status, "invalid_request_error")
         return error.status, error_body(str(error), kind, error.param, error.code)
     if isinstance(error, ModelError):
         # Callers need not know where the models are; operators read it in the log.

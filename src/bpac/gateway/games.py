@@ -23,11 +23,11 @@ class Caller:
 
     Parameters
     ----------
-    key: the API key shown, if any.
+    segment: the name of the caller's segment, where API keys divide the traffic; empty on an open gateway.
     headers: of the request, their names in lower case.
     """
 
-    key: str = field(default="", repr=False)
+    segment: str = ""
     headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False)
 
     def header(self, name: str) -> str | None:
@@ -96,8 +96,7 @@ def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:
     elif kind == "model":
         value = label
     else:
-        # A name for the key that gives nothing of it away: segments appear in metrics.
-        value = hashlib.sha256(caller.key.encode()).hexdigest()[:12] if caller.key else None
+        value = caller.segment
     if not isinstance(value, str) or not value:
         return UNNAMED
     # A name that is too long to keep is still one segment, not part of another's.

@@ -7,6 +7,7 @@ import time
 import traceback
 
 from bpac.errors import JournalError, SnapshotError, StoreError
+from bpac.models.fields import redacted
 
 # What every record has; the rest was given with the message.
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
@@ -26,7 +27,8 @@ class JsonFormatter(logging.Formatter):
         line |= {name: value for name, value in vars(record).items() if name not in _OWN}
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = _where(record.exc_info[1])
-        return json.dumps(line, default=str, ensure_ascii=False)
+        # Wherever the address of a server or a store comes from, a traceback included, its password is not shown.
+        return redacted(json.dumps(line, default=str, ensure_ascii=False))
 
 
 def _where(error: BaseException) -> str:

@@ -92,7 +92,9 @@ def route_lines(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tupl
             yield name, "counter", f"{name}{_labels((*labels, ('cause', cause)))} {count}"
 
 
-def exposition(metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, Any]]], in_flight: int) -> str:
+def exposition(
+    metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, Any]]], in_flight: int, connections: int = 0
+) -> str:
     """The page that Prometheus reads.
 
     Parameters
@@ -100,6 +102,7 @@ def exposition(metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, A
     metrics: counts and durations.
     summaries: of the games of each route.
     in_flight: requests under way, and audits behind them.
+    connections: open connections of callers.
     """
     families: dict[tuple[str, str], list[str]] = {}
     for route, games in summaries.items():
@@ -109,7 +112,9 @@ def exposition(metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, A
     for (name, kind), family in families.items():
         lines += [f"# TYPE {name} {kind}", *family]
     lines += metrics.lines()
-    return "\n".join([*lines, "# TYPE bpac_in_flight gauge", f"bpac_in_flight {in_flight}"]) + "\n"
+    for name, value in (("bpac_connections", connections), ("bpac_in_flight", in_flight)):
+        lines += [f"# TYPE {name} gauge", f"{name} {value}"]
+    return "\n".join(lines) + "\n"
 
 
 def _labels(labels: Labels) -> str:

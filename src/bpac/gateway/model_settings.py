@@ -28,7 +28,7 @@ class ModelSettings:
     """
 
     name: str
-    base_url: str
+    base_url: str = field(repr=False)  # may hold a password
     model: str
     api_key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -118,6 +118,9 @@ _SCHEMAS: dict[str, Any] = {
         {
             "routes": {"type": "object", "additionalProperties": _list(_GAME)},
             "losses": _list(_object({"game": _COUNT, "entries": _COUNT, "acknowledged": _COUNT, "head": _TEXT})),
+            "callers": _object(
+                {"connections": _COUNT, "refused": {"type": "object", "additionalProperties": _COUNT}},
+            ),
         }
     ),
     "Health": _object({"status": _TEXT}),
@@ -139,13 +142,17 @@ _SOMETIMES: dict[str, Schema] = {
 _REASONS = {
     400: "no request: the message says what is wrong with it",
     401: "no valid API key",
+    403: "the key lacks the role that this needs, or the decision was made for another key",
     404: "there is no such thing",
     409: "the round has its outcome already, or never had one to come",
-    413: "the body is too large",
+    408: "the head or the body of the request took too long",
+    413: "the body is too large, or has too many values",
+    415: "the body is not sent as application/json",
     422: "a field is not what it must be",
     429: "too many requests under way: come back after retry-after seconds",
+    431: "the head of the request is too large, or has too many headers",
     502: "the model gave no usable answer",
-    503: "the gateway is stopping, or its journal cannot be written",
+    503: "the gateway is stopping, or its journal cannot be written, or it has too many connections",
 }
 _WAIT = {"retry-after": {"schema": _TEXT}}
 
@@ -156,23 +163,25 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
     Parameters
     ----------
     routes: what clients may ask for as ``model``.
-    keys: whether callers must show an API key.
+    keys: whether callers must show an API key. Without keys the name and origin of a request are checked instead.
 
     >>> sorted(document(["homework"])["paths"])[0]
     '/healthz'
     """
     fields = _CHAT_REQUEST["properties"]
     chat = {**_CHAT_REQUEST, "properties": {**fields, "model": {**fields["model"], "examples": list(routes)}}}
-    guarded = (401,) if keys else ()
+    # Without keys 403 is for other hosts and origins.
+    seen, guarded = ((401,), (401, 403)) if keys else ((403,), (403,))
+    taken = () if keys else (415,)
     paths: dict[str, Any] = {
-        "/v1/chat/completions": {"post": _chat(guarded)},
-        "/v1/models": {"get": _page("The routes", _ref("Models"), guarded)},
+        "/v1/chat/completions": {"post": _chat((*guarded, *taken))},
+        "/v1/models": {"get": _page("The routes", _ref("Models"), seen)},
         "/v1/models/{model}": {
-            "get": {**_page("A route", _ref("Model"), (*guarded, 404)), "parameters": [_in_path("model")]}
+            "get": {**_page("A route", _ref("Model"), (*seen, 404)), "parameters": [_in_path("model")]}
         },
         "/v1/feedback": {
             "post": {
-                **_page("Report a loss", _ref("Feedback"), (400, *guarded, 404, 409, 413, 422, 503)),
+                **_page("Report a loss", _ref("Feedback"), (400, *guarded, 404, 408, 409, 413, *taken, 422, 503)),
                 "requestBody": _body("Feedback"),
             }
         },
@@ -201,21 +210,22 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
 
 
 def _chat(guarded: Sequence[int]) -> dict[str, Any]:
-    page = _page("Answer a chat", _ref("ChatCompletion"), (400, *guarded, 404, 413, 429, 502, 503))
+    page = _page("Answer a chat", _ref("ChatCompletion"), (400, *guarded, 404, 408, 413, 429, 502, 503))
     good = page["responses"]["200"]
     good["description"] = "a chat completion, or its pieces as server-sent events if stream is true"
     good["content"]["text/event-stream"] = {"schema": _ref("Event")}
     good["headers"] = {name: {"required": True, "schema": schema} for name, schema in _HEADERS.items()}
     good["headers"] |= {name: {"schema": schema} for name, schema in _SOMETIMES.items()}
-    # A refusal of the expert's server, 429 included, comes through as that server put it.
-    page["responses"]["4XX"] = {"description": "the expert's server refused, in its own words", "content": {"*/*": {}}}
+    # A refusal of the expert's server, 429 included, comes through as that server put it, if it put it in JSON.
+    refused = {"description": "the expert's server refused, in its own words", "content": {"application/json": {}}}
+    page["responses"]["4XX"] = refused
     return page | {"requestBody": _body("ChatRequest")}
 
 
 def _page(summary: str, schema: Schema | None, failures: Sequence[int] = ()) -> dict[str, Any]:
     """A page that answers JSON of a schema, or plain text if there is none."""
     responses = {"200": _response("fine", schema)}
-    for status in failures:
+    for status in (*failures, 431):
         responses[str(status)] = _response(_REASONS[status], _ref("Error"))
         if status in (429, 503):
             responses[str(status)]["headers"] = _WAIT

@@ -1,6 +1,6 @@
 """Pieces of streamed answers off the wire: only what is read is decoded, and what is passed on is not."""
 
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -32,7 +32,7 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _DECODER = msgspec.json.Decoder(_Chunk)
-_error = attrgetter("error")
+_error, _data = attrgetter("error"), itemgetter(0)
 _RETURN, _NEWLINE = b"\r\n"  # numbers: bytes are searched for them in an eighth of the time
 
 
@@ -175,7 +175,8 @@ class Transcript:
     """
 
     def __init__(self) -> None:
-        self._events: list[Event] = []
+        # As they were sent: what was read of them takes several times the memory.
+        self._texts: list[bytes] = []
         self._plain = True
         self._content: list[str] = []
         self._thoughts: list[str] = []
@@ -185,7 +186,7 @@ class Transcript:
 
     def add(self, events: list[Event]) -> None:
         """Add the next pieces."""
-        self._events += events
+        self._texts.extend(map(_data, events))
         for _, chunk in events:
             if chunk is None:
                 self._plain = False
@@ -213,8 +214,8 @@ class Transcript:
         if not self._plain:
             # Calls come in parts, and some servers have ways of their own: the patient reader knows them.
             gathering = Gathering()
-            for event in self._events:
-                gathering.add(Piece.parse(event.data.decode("utf-8", errors="replace")))
+            for sent_text in self._texts:
+                gathering.add(Piece.parse(sent_text.decode("utf-8", errors="replace")))
             return gathering.answer()
         thought, text = "", "".join(self._content)
         if "think>" in text:

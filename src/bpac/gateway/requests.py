@@ -8,6 +8,7 @@ import msgspec
 import orjson
 
 from bpac.errors import BpacError
+from bpac.gateway.json_values import more_values_than
 from bpac.scores import Needs, with_suffix
 
 # Whole numbers beyond 64 bits have at least so many digits.
@@ -67,6 +68,7 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
     include_usage: whether a stream shall end with the counts of tokens.
     logprobs, top_logprobs: what the caller wants to see of the log-probabilities.
     unscorable: the field because of which no draft of it can be scored; empty if there is none.
+    caller: for whom decisions on it are made, as ``Identity.owner`` says; empty on an open gateway.
     """
 
     body: Mapping[str, Any]
@@ -76,15 +78,16 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
     logprobs: bool = False
     top_logprobs: int = 0
     unscorable: str = ""
+    caller: str = ""
 
     @classmethod
-    def parse(cls, data: bytes, max_depth: int = 64) -> "ChatRequest":
+    def parse(cls, data: bytes, max_depth: int = 64, max_values: int = 100_000, caller: str = "") -> "ChatRequest":
         """The request in the body of a POST, or ``BadRequest``.
 
         >>> ChatRequest.parse(b'{"model": "homework", "messages": [{"role": "user", "content": "6 * 7?"}]}').model
         'homework'
         """
-        body = parse_object(data, max_depth)
+        body = parse_object(data, max_depth, max_values)
         model = _typed(body, "model", str, "a text")
         if not model:
             raise BadRequest("model is missing: ask /v1/models what there is", param="model")
@@ -109,7 +112,13 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
             logprobs=logprobs,
             top_logprobs=top_logprobs,
             unscorable=several or ("modalities" if modalities not in (None, ["text"]) else ""),
+            caller=caller,
         )
+
+    @property
+    def note(self) -> dict[str, str]:
+        """What the journal has beside a decision on it: for whom it was made."""
+        return {"caller": self.caller} if self.caller else {}
 
     @property
     def question(self) -> str:
@@ -140,8 +149,11 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
         return body
 
 
-def parse_object(data: bytes, max_depth: int) -> dict[str, Any]:
+def parse_object(data: bytes, max_depth: int, max_values: int = 100_000) -> dict[str, Any]:
     """The JSON object in a body, or ``BadRequest``."""
+    # Before anything is made of it: a list of empty lists takes twenty times the memory of its text.
+    if more_values_than(data, max_values):
+        raise BadRequest(f"the body has more than {max_values} values", 413, code="too_many_values")
     try:
         body = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -59,7 +59,7 @@ class ServedRoute:
         except (ModelError, NoScore) as error:
             return await self._unscored(request, keeper, _reason(error), draft)
         generated = draft.answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
-        decision = keeper.decide(uncertainty, {"draft_tokens": generated})
+        decision = keeper.decide(uncertainty, {"draft_tokens": generated, **request.note})
 
         async def drafted(answer: Answer = draft.answer) -> Answer:
             return answer
@@ -152,7 +152,7 @@ class ServedRoute:
         """
         channel = Channel()
         task = self.spawn(self.auditor.answer(request, channel, keeper.savings))
-        note = {"draft_tokens": draft.answer.completion_tokens if draft else 0, "unscored": reason}
+        note = {"draft_tokens": draft.answer.completion_tokens if draft else 0, "unscored": reason, **request.note}
         try:
             first = await channel.get()
             # A draft that has no score is taken to lose all there is to lose: no wealth depends on it.
@@ -185,7 +185,7 @@ class ServedRoute:
             except (ModelError, AnswerError) as error:
                 draft.cancel()
                 return await self._unscored(request, keeper, _reason(error), None)
-            decision = keeper.decide(uncertainty, {})
+            decision = keeper.decide(uncertainty, dict(request.note))
             cancelled = self._cancels(keeper, decision)
             channel = self._audited(keeper, decision, request, draft.whole, cancelled)
             # A draft that is audited is finished for the grader, also when the caller has left.

@@ -2,12 +2,18 @@
 
 import asyncio
 import gc
+import logging
+import resource
 import signal
+from functools import partial
 from types import FrameType
+from typing import cast
 
 from bpac.errors import MissingExtra
 from bpac.gateway.app import Gateway
 from bpac.gateway.config import Config
+from bpac.gateway.connections import Connections
+from bpac.gateway.protocol import LimitedProtocol
 from bpac.gateway.service import Service
 
 try:
@@ -15,7 +21,10 @@ try:
 except ImportError as error:
     raise MissingExtra("uvicorn", "gateway") from error
 
+log = logging.getLogger("bpac.gateway")
 
+# Files that are neither connections of callers nor of models: the store, logs, the event loop.
+OTHER_FILES = 64
 # When to search: after so many more objects made than deleted, and the older ones every tenth time.
 RUBBISH = (20_000, 10, 10)
 
@@ -35,9 +44,13 @@ class _Server(uvicorn.Server):
 
 def new_server(config: Config) -> uvicorn.Server:
     """A server, ready to run; its store is open, and so nobody else's."""
+    service = Service(config)
+    connections = service.connections = Connections(config.limits, service.refusals)
     return _Server(
         uvicorn.Config(
-            Gateway(Service(config)),
+            Gateway(service),
+            # uvicorn calls it for each connection, and asks for nothing else of a class.
+            http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, connections)),
             host=config.host,
             port=config.port,
             lifespan="on",
@@ -47,14 +60,28 @@ def new_server(config: Config) -> uvicorn.Server:
             proxy_headers=False,
             ws="none",
             timeout_graceful_shutdown=max(1, round(config.drain)),
-            h11_max_incomplete_event_size=64 * 1024,
         )
     )
+
+
+def allow_open_files(wanted: int) -> None:
+    """Let this process open so many files, as far as the system allows: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed < wanted:
+        log.warning(
+            "this process may open fewer files than its connections may need: raise the limit (ulimit -n), or lower "
+            "max_connections or max_in_flight in [gateway]",
+            extra={"allowed": allowed, "needed": wanted},
+        )
 
 
 def serve(config: Config) -> bool:
     """Serve until told to stop by a signal; whether it came to a good end."""
     server = new_server(config)
+    allow_open_files(config.limits.max_connections + 2 * config.max_in_flight + OTHER_FILES)
     # What was imported stays for ever and need not be searched for rubbish; and requests leave little of it.
     gc.freeze()
     gc.set_threshold(*RUBBISH)

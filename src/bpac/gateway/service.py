@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sized
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,9 @@ from bpac.gateway.decision_names import read_name
 from bpac.gateway.games import Caller, Games
 from bpac.gateway.grading import grader_of
 from bpac.gateway.keeper import Keeper
+from bpac.gateway.keys import Identity, Role
 from bpac.gateway.metrics import Metrics, exposition
+from bpac.gateway.refusals import Refusals
 from bpac.gateway.requests import BadRequest, ChatRequest, no_such_decision, no_such_route, stopping
 from bpac.gateway.served import Served
 from bpac.gateway.served_route import ServedRoute
@@ -22,6 +24,7 @@ from bpac.gateway.stages import Stages
 from bpac.gateway.tracing import NoTraces, OpenTelemetryTraces, Traces
 from bpac.gateway.upstream import Upstream
 from bpac.models.connections import new_session
+from bpac.routing.decision import Decision
 from bpac.stores import Store, open_store
 
 log = logging.getLogger("bpac.gateway")
@@ -42,6 +45,9 @@ class Service:
         self.config = config
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
+        self.refusals = Refusals(self.metrics)
+        # Open connections of callers, where something counts them.
+        self.connections: Sized = ()
         # Before anything is opened: what a grader lacks, its operator hears of at once.
         self._graders = {name: grader_of(route) for name, route in config.routes.items()}
         self.store = store if store is not None else open_store(config.store)
@@ -74,10 +80,29 @@ class Service:
             await self._session.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
+        self._warn_of_missing_roles()
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
 
+    def _warn_of_missing_roles(self) -> None:
+        if not self.config.granted(Role.OPERATOR):
+            log.warning(
+                "no key has the role operator: /v1/status, /metrics and /dashboard are closed to everybody. Add one as "
+                "[[gateway.keys]]; bpac status reads the store and works without"
+            )
+        if not self.config.granted(Role.FEEDBACK):
+            for name, route in self.config.routes.items():
+                if route.loss["name"] == "external":
+                    log.warning(
+                        "no key has the role feedback: no loss can be reported for this route, and every round is "
+                        "given up at its deadline and counted as loss 1. Add one as [[gateway.keys]]",
+                        extra={"route": name},
+                    )
+
     def _open_routes(self) -> None:
-        upstreams = {name: Upstream(model, self._session, self.traces) for name, model in self.config.models.items()}
+        upstreams = {
+            name: Upstream(model, self._session, self.traces, self.metrics, self.config.limits)
+            for name, model in self.config.models.items()
+        }
         for name, settings in self.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
             auditor = Auditor(upstreams[settings.expert.name], self._graders[name], stages, settings.deadline)
@@ -126,9 +151,9 @@ class Service:
         finally:
             self._answering -= 1
 
-    def feedback(self, decision: str, loss: float) -> None:
+    def feedback(self, decision: str, loss: float, identity: Identity) -> None:
         """Take in a loss from outside, or raise ``BadRequest`` with the status that says why not."""
-        keeper, step = self.decided(decision)
+        keeper, step = self.decided(decision, identity)
         try:
             keeper.feedback(step, loss)
         except InputError as error:
@@ -140,9 +165,9 @@ class Service:
         except ObservationError as error:
             raise BadRequest(str(error), 404, "decision", "unknown_decision") from error
 
-    def answers(self, decision: str) -> dict[str, str]:
+    def answers(self, decision: str, identity: Identity) -> dict[str, str]:
         """Both answers of a round that waits for a loss from outside, or ``BadRequest``."""
-        keeper, step = self.decided(decision)
+        keeper, step = self.decided(decision, identity)
         answers = keeper.answers(step)
         if answers is None:
             raise BadRequest("the answers of this decision are not kept", 404, "decision", "no_answers")
@@ -160,13 +185,28 @@ class Service:
         """The keeper of the game with that number, if it is played."""
         return next((keeper for keeper in self.keepers() if keeper.game.number == game), None)
 
-    def decided(self, decision: str) -> tuple[Keeper, int]:
-        """The game and the step that a decision's name stands for, or ``BadRequest``."""
+    def decided(self, decision: str, identity: Identity) -> tuple[Keeper, int]:
+        """The game and the step that a decision's name stands for, or ``BadRequest``.
+
+        Parameters
+        ----------
+        decision: its name.
+        identity: who asks; it must have been made for them, unless they are operators.
+        """
         game, step = read_name(decision, self.store) or (0, 0)
         keeper = self.keeper(game)
         if keeper is None:
             raise no_such_decision()
+        if Role.OPERATOR not in identity.roles:
+            identity.require_sight(self._owner(keeper, step))
         return keeper, step
+
+    def _owner(self, keeper: Keeper, step: int) -> object:
+        """For whom a decision was made; none if nobody noted it. Who knows its name was served, so it is durable."""
+        for (entry, note), _ in self.store.rounds(keeper.game, step + 1, 1):
+            if isinstance(entry, Decision) and entry.step == step:
+                return note.get("caller")
+        return None
 
     def status(self) -> dict[str, list[dict[str, Any]]]:
         """Where every game stands, by route, as JSON values."""
@@ -178,7 +218,7 @@ class Service:
 
     def measurements(self) -> str:
         """The page that Prometheus reads."""
-        return exposition(self.metrics, self.status(), self.busy)
+        return exposition(self.metrics, self.status(), self.busy, len(self.connections))
 
     def _route(self, model: str) -> tuple[ServedRoute, Games, str]:
         name, _, label = model.partition(":")

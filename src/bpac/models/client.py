@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from bpac.answer import Answer
 from bpac.betting.numbers import positive
-from bpac.errors import AnswerError, MissingExtra, Refused
-from bpac.models.connections import new_session, read_out
-from bpac.models.fields import address, merged, secret
+from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
+from bpac.models.connections import LONGEST_ANSWER, TooLong, new_session, read_at_most, read_out, read_whole
+from bpac.models.fields import address, below, merged, redacted, secret
 from bpac.models.retrying import LATER, Failed, Patience, begun, carried_on, requested_wait
 from bpac.models.streams import Events, Piece
 
@@ -20,6 +20,9 @@ try:
     import aiohttp
 except ImportError as error:
     raise MissingExtra("aiohttp", "models") from error
+
+# Bytes of an error that are read: of what a server says in it, a line is shown.
+LONGEST_ERROR = 2**16
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -45,7 +48,7 @@ class ModelClient:
     headers: headers of every request; values may be ``env:NAME``.
     """
 
-    base_url: str
+    base_url: str = field(repr=False)  # may hold a password
     model: str
     api_key: str | None = field(default=None, repr=False)
     timeout: float = 600.0
@@ -99,7 +102,7 @@ class ModelClient:
         return carried_on(lambda: self._patience.get(lambda: begun(self._pieces(request)), str(self)), str(self))
 
     def __str__(self) -> str:
-        return f"{self.model} at {self.base_url}"
+        return f"{self.model} at {redacted(self.base_url)}"
 
     def _request(self, messages: Messages, body: Mapping[str, Any]) -> dict[str, Any]:
         own = {**self.body, "model": self.model, "messages": list(messages)}
@@ -109,20 +112,25 @@ class ModelClient:
         try:
             async with self._post(request, aiohttp.ClientTimeout(total=self.timeout)) as response:
                 await self._check(response)
-                body = json.loads(await response.read())
+                body = json.loads(await read_whole(response.content, LONGEST_ANSWER))
             Answer.from_openai(body)
+        except TooLong as error:
+            raise Unavailable(f"{self}: {error}") from error  # it would be as long again
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError, ValueError, RecursionError) as error:
             raise Failed(_described(error)) from error
         checked: dict[str, Any] = body
         return checked
 
     async def _pieces(self, request: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
-        events, finished = Events(), False
+        events, finished, size = Events(), False, 0
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout, sock_read=self.timeout)
         try:
             async with self._post(request, timeout) as response:
                 await self._check(response)
                 async for data in response.content.iter_any():
+                    size += len(data)
+                    if size > LONGEST_ANSWER:
+                        raise TooLong(f"the stream is longer than {LONGEST_ANSWER} bytes")
                     for event in events.feed(data):
                         if event.strip() == "[DONE]":
                             await read_out(response.content)
@@ -130,6 +138,8 @@ class ModelClient:
                         piece = Piece.parse(event)
                         finished = finished or piece.finish_reason is not None
                         yield piece
+        except TooLong as error:
+            raise Unavailable(f"{self}: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError, AnswerError) as error:
             raise Failed(_described(error)) from error
         # Some servers leave out the mark of the end; then the model must have said why it stopped.
@@ -141,7 +151,7 @@ class ModelClient:
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         if self._session is None:
             self._session = new_session(self.headers)
-        url = f"{self.base_url}/chat/completions"
+        url = below(self.base_url, "/chat/completions")
         # A redirected POST may arrive as a GET, and the key at another server.
         return self._session.post(url, json=request, timeout=timeout, allow_redirects=False)
 
@@ -149,11 +159,13 @@ class ModelClient:
         status = response.status
         if status < 300:
             return
-        said = f"status {status}: {_message((await response.read()).decode('utf-8', 'replace'))}"
+        text = (await read_at_most(response.content, LONGEST_ERROR)).decode("utf-8", "replace")
+        said = f"status {status}: {_message(text)}"
         if status in LATER or status >= 500:
             raise Failed(said, status, requested_wait(response.headers.get("Retry-After")))
         if status < 400:
-            said = f"status {status}: it is at {response.headers.get('Location')}; correct base_url"
+            elsewhere = redacted(response.headers.get("Location", "an address it does not tell"))
+            said = f"status {status}: it is at {elsewhere}; correct base_url"
         raise Refused(f"{self} refused: {said}", status)
 
 

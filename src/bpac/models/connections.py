@@ -11,8 +11,14 @@ try:
 except ImportError as error:
     raise MissingExtra("aiohttp", "models") from error
 
+# Bytes of an answer that nobody limits otherwise.
+LONGEST_ANSWER = 64 * 2**20
 # Seconds that a server may take to end a stream after saying that it has ended.
 CLOSING = 0.1
+
+
+class TooLong(AnswerError):
+    """An answer is longer than allowed."""
 
 
 def new_session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
@@ -32,7 +38,7 @@ async def read_out(content: aiohttp.StreamReader) -> None:
 
 
 async def read_whole(content: aiohttp.StreamReader, most: int) -> bytes:
-    """All of a body, or ``AnswerError`` if it is longer than allowed: little can unfold to much."""
+    """All of a body, or ``TooLong`` if it is longer than allowed: little can unfold to much."""
     data = await content.readany()
     if content.at_eof() and len(data) <= most:
         return data
@@ -41,5 +47,13 @@ async def read_whole(content: aiohttp.StreamReader, most: int) -> bytes:
         parts.append(data)
         size += len(data)
     if size > most:
-        raise AnswerError(f"the answer is longer than {most} bytes")
+        raise TooLong(f"the answer is longer than {most} bytes")
     return b"".join(parts)
+
+
+async def read_at_most(content: aiohttp.StreamReader, most: int) -> bytes:
+    """The beginning of a body, or all of it if it is no longer than that."""
+    data = bytearray()
+    while len(data) < most and (more := await content.read(most - len(data))):
+        data += more
+    return bytes(data)

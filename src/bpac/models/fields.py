@@ -1,9 +1,10 @@
 """Where requests go and what each carries: addresses, fields laid over a caller's, secrets that stand elsewhere."""
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from bpac.errors import SettingsError
 
@@ -21,6 +22,33 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
+# Names and passwords before the host of an address, and the values of its query. Texts may be quoted, as in JSON: a
+# quotation mark, and what escapes it, is no part of an address.
+_USER = re.compile(r"(?<=://)[^/?#\s\"'@]*(?:@[^/?#\s\"'@]*)*@")
+_QUERY_VALUE = re.compile(r"(?<=[?&])([^=?&#\s\"'\\]+)=(?:[^&#\s\"'\\]|\\[^\"'])*")
+
+
+def redacted(text: str) -> str:
+    """A text with the secrets of the addresses in it left out: names, passwords, and values of queries.
+
+    >>> redacted("https://me:secret@example.org/v1?api-key=1234&x=5 is down")
+    'https://***@example.org/v1?api-key=***&x=*** is down'
+    """
+    if "://" not in text:
+        return text
+    return _QUERY_VALUE.sub(r"\1=***", _USER.sub("***@", text))
+
+
+def below(base_url: str, path: str) -> str:
+    """The address of something below another; what follows its question mark stays at the end.
+
+    >>> below("https://example.org/v1?api-version=2", "/chat/completions")
+    'https://example.org/v1/chat/completions?api-version=2'
+    """
+    parts = urlsplit(base_url)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+
 def address(value: str, name: str) -> str:
     """The address of a server, without a slash at its end; ``name`` is what the setting is called.
 
@@ -28,7 +56,7 @@ def address(value: str, name: str) -> str:
     'http://127.0.0.1:8001/v1'
     """
     if not value.startswith(("http://", "https://")):
-        raise SettingsError(f"{name} must start with http:// or https://, got {value!r}")
+        raise SettingsError(f"{name} must start with http:// or https://, got {redacted(value)!r}")
     try:
         parts = urlsplit(value)
         if parts.hostname and parts.port != 0:
@@ -36,7 +64,7 @@ def address(value: str, name: str) -> str:
         reason = "it names no server"
     except ValueError as error:
         reason = str(error)
-    raise SettingsError(f"{name} is no address ({reason}), got {value!r}")
+    raise SettingsError(f"{name} is no address ({reason}), got {redacted(value)!r}")
 
 
 def secret(value: str, name: str) -> str:

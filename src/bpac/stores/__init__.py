@@ -1,12 +1,12 @@
 """Stores: where journals are kept, so that a gateway goes on after a crash as if nothing had happened."""
 
-import os
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from bpac.errors import SettingsError, StoreError, StoreInUse
 from bpac.stores.memory import MemoryStore
-from bpac.stores.sqlite import SqliteStore
+from bpac.stores.private_files import place_of
+from bpac.stores.sqlite import LOGS, SqliteStore
 from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, Loss, Store
 
 __all__ = [
@@ -25,9 +25,6 @@ __all__ = [
     "files_of",
     "open_store",
 ]
-
-# What stands beside the file of a SQLite store.
-BESIDE = ("", "-wal", "-shm", "-journal", ".lock", ".head")
 
 
 def open_store(address: str, *, read_only: bool = False) -> Store:
@@ -48,7 +45,7 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
             raise SettingsError("store: a journal in memory:// ends with its gateway; there is nothing to read")
         return MemoryStore()
     if parts.scheme != "sqlite" or parts.netloc or len(parts.path) < 2:
-        raise SettingsError(f"store must be memory:// or sqlite:///FILE, got {address!r}")
+        raise SettingsError(f"store must be memory:// or sqlite:///FILE, got {_shown(address)!r}")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     sync = options.pop("sync", "normal")
     if options or sync not in ("normal", "full"):
@@ -66,5 +63,11 @@ def files_of(address: str) -> list[Path]:
     parts = urlsplit(address)
     if parts.scheme != "sqlite":
         return []
-    path = os.path.realpath(parts.path[1:])
-    return [Path(path + ending) for ending in BESIDE]
+    path = place_of(parts.path[1:])
+    return [Path(path + ending) for ending in ("", *LOGS, ".lock", ".head")]
+
+
+def _shown(address: str) -> str:
+    """An address in an error: what stands before an @ may be a password."""
+    scheme, mark, rest = address.partition("://")
+    return f"{scheme}://***@{rest.rpartition('@')[2]}" if mark and "@" in rest else address

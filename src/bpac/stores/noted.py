@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from bpac.errors import StoreError
+from bpac.stores.private_files import open_private
 from bpac.stores.store import Loss
 
 log = logging.getLogger("bpac.stores")
@@ -109,9 +110,8 @@ class Noting:
     def __init__(self, path: str, identity: bytes, ends: Mapping[int, End]) -> None:
         self._name = path + ENDING
         self._failed = False
+        self._descriptor = open_private(self._name)
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(self._name, flags, 0o600)
             lines = {0: End(FORMAT, identity), **{game: end for game, end in ends.items() if end.number}}
             whole = b"".join(
                 _line(game, lines[game]) if game in lines else bytes(_LENGTH) for game in range(max(lines) + 1)

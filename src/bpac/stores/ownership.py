@@ -3,7 +3,8 @@
 import os
 from dataclasses import dataclass
 
-from bpac.errors import MissingExtra, StoreError, StoreInUse
+from bpac.errors import MissingExtra, StoreInUse
+from bpac.stores.private_files import open_private
 
 try:
     import fcntl
@@ -26,11 +27,7 @@ class Ownership:
 
     def take(self) -> None:
         """Become the owner, or ``StoreInUse``."""
-        beside = f"{self.path}.lock"
-        try:
-            descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreError(f"{beside} cannot be written ({error.strerror}): give the store another place") from error
+        descriptor = open_private(f"{self.path}.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -19,6 +19,7 @@ from bpac.stores.contents import Contents, contents
 from bpac.stores.migrations import HASH_CHAINS, check, migrate
 from bpac.stores.noted import End, Noting
 from bpac.stores.ownership import Ownership
+from bpac.stores.private_files import make_private, place_of, refuse_link
 from bpac.stores.rounds import latest_rounds
 from bpac.stores.statements import (
     APPEND,
@@ -40,6 +41,9 @@ log = logging.getLogger("bpac.stores")
 # What SQLite raises on a damaged file; its own messages may quote what cannot be decoded.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
+# What SQLite keeps beside its file.
+LOGS = ("-wal", "-shm", "-journal")
+
 
 class SqliteStore:
     """Journals in a SQLite file that this process owns.
@@ -56,7 +60,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: str, *, wait_for_disk: bool = False) -> None:
-        self.path = os.path.realpath(path)
+        self.path = place_of(path)
         self._closed: StoreError | None = None
         self._owned = Ownership(self.path)
         self._checkpoints: Checkpoints | None = None
@@ -64,6 +68,10 @@ class SqliteStore:
         with ExitStack() as opened:
             self._owned.take()
             opened.callback(self._owned.release)
+            # Made here and not by SQLite, which gives the files beside it the mode of this one.
+            make_private(self.path)
+            for ending in LOGS:
+                make_private(self.path + ending, create=False)
             try:
                 self._open(opened, wait_for_disk)
             except UNREADABLE as error:
@@ -103,7 +111,8 @@ class SqliteStore:
     def read_only(cls, path: str) -> "SqliteStore":
         """Look into a store, also while a gateway writes to it."""
         store = cls.__new__(cls)
-        store.path = os.path.realpath(path)
+        store.path = place_of(path)
+        refuse_link(store.path)
         store._owned = Ownership(store.path)
         store._closed = StoreError(f"{store.path} was opened to be read only")
         store._checkpoints = store._writer = None

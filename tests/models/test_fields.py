@@ -1,0 +1,109 @@
+"""Addresses with secrets in them: used as they are, and shown without."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from bpac.errors import SettingsError, Unavailable
+from bpac.gateway.logs import JsonFormatter
+from bpac.gateway.model_settings import ModelSettings
+from bpac.gateway.tables import Section
+from bpac.models.client import ModelClient
+from bpac.models.fields import address, below, redacted
+from bpac.stores import open_store
+from bpac.testing import Reply, ScriptedServer
+
+SECRETS = ("s3cret", "t0ken", "me%40x")
+ADDRESSES = [
+    "http://me:s3cret@127.0.0.1:9/v1",
+    "https://t0ken@example.org/v1/",
+    "https://me%40x:s3cret@[::1]:9/v1?api-key=t0ken&api-version=t0ken",
+    "redis://:s3cret@localhost:6379/0",
+    "http://a:s3c@ret:s3cret@host/",
+    "http://h/v1?x=1&sig=s3cret#t",
+]
+
+
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_secrets_are_left_out(text: str) -> None:
+    """Whatever stands before the host, and every value of a query; the rest stays to be recognised by."""
+    for shown in (redacted(text), redacted(f"cannot reach {text}: 'refused'"), redacted(json.dumps({"url": text}))):
+        assert not any(secret in shown for secret in SECRETS)
+        assert "***" in shown
+    assert redacted(text).split("://")[0] == text.split("://", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("text", ["http://127.0.0.1:8001/v1", "me@example.org", "a=b&c=d", "is it http://x/y@z?"])
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    """Only addresses with something to hide are changed."""
+    assert redacted(text) == text
+
+
+@pytest.mark.parametrize("part", ["://", "@", "://a:b@", "?a=", "?", "&", "a", "://@", "?a", "\\"])
+def test_long_texts_take_their_length(part: str) -> None:
+    """No text, however made, costs more than a few looks at each letter; with more this would never end."""
+    redacted("x://" + part * 300_000)
+
+
+def test_errors_and_values_do_not_show_them() -> None:
+    """Mistakes in a configuration, settings and clients when they are printed, and models that do not answer."""
+    with pytest.raises(SettingsError) as caught:
+        address("https://me:s3cret@:99999/v1?api-key=t0ken", "base_url")
+    said = [str(caught.value)]
+    with pytest.raises(SettingsError) as caught:
+        address("ftp://me:s3cret@x", "base_url")
+    said.append(str(caught.value))
+    with pytest.raises(SettingsError) as caught:
+        open_store("redis://me:s3cret@localhost/0")
+    said.append(str(caught.value))
+    client = ModelClient("http://me:s3cret@127.0.0.1:9/v1?api-key=t0ken", "m", retries=0)
+
+    async def ask() -> None:
+        async with client:
+            with pytest.raises(Unavailable) as caught:
+                await client.complete([{"role": "user", "content": "?"}])
+            said.append(str(caught.value))
+
+    asyncio.run(ask())
+    table = {"base_url": "http://me:s3cret@x/v1", "model": "m", "api_key": "t0ken"}
+    said += [str(client), repr(client), repr(ModelSettings.read("a", Section(table, "models.a")))]
+    assert not [text for text in said if any(secret in text for secret in SECRETS)]
+
+
+@pytest.mark.parametrize("end", ['"', "\\", '\\"', "'", "\n", "é"])
+def test_lines_of_the_log_stay_json(end: str) -> None:
+    """Whatever an address ends in."""
+    said = f"http://me:s3cret@h/?key=t0ken{end}"
+    told = json.loads(JsonFormatter().format(logging.makeLogRecord({"msg": said, "url": said + "x"})))
+    assert told["message"].startswith("http://***@h/?key=***")
+    assert "t0ken" not in told["url"]
+
+
+def test_nothing_gets_into_the_log() -> None:
+    """Not even what another library says with all of an address, or in the values beside a message."""
+    record = logging.makeLogRecord(
+        {"msg": "cannot connect to %s", "args": (ADDRESSES[0],), "url": ADDRESSES[2], "levelname": "ERROR"}
+    )
+    line = JsonFormatter().format(record)
+    assert not any(secret in line for secret in SECRETS)
+    told: dict[str, Any] = json.loads(line)
+    assert told["message"] == "cannot connect to http://***@127.0.0.1:9/v1"
+
+
+def test_queries_stay_at_the_end_of_an_address() -> None:
+    """As servers that want a version there need it; and the password of an address is sent as one."""
+    assert below("http://h/v1/?a=1", "/chat/completions") == "http://h/v1/chat/completions?a=1"
+    paths = []
+    with ScriptedServer(Reply("42")) as server:
+        base = server.base_url.replace("http://", "http://me:s3cret@") + "?api-version=1"
+
+        async def ask() -> None:
+            async with ModelClient(base, "m") as client:
+                await client.complete([{"role": "user", "content": "?"}])
+
+        asyncio.run(ask())
+        paths = [request.headers["authorization"] for request in server.requests]
+    assert paths == ["Basic bWU6czNjcmV0"]
