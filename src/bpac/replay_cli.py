@@ -191,7 +191,7 @@ def _validate(options: argparse.Namespace) -> int:
         policy = replace(ORACLE, threshold=largest_safe(law, options.epsilon / (1.0 - ORACLE.explores)))
     promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
     start = _start(options, policy)
-    validation = Validation(start, law, promise, options.steps, Delay.parse(options.delay), options.crash_every)
+    validation = Validation(start, law, promise, options.steps, Delay.parse(options.delay))
     verdicts = validation.run(options.streams, options.seed)
     violations = sum(verdict.broken for verdict in verdicts)
     report = {
