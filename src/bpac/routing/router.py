@@ -149,10 +149,7 @@ class Router:
         """
         route = self._route
         if not self._started or not route.running:
-            self._write(Started())
-            route.started()
-            self._started, self._given = True, (route.epoch, 0)
-            self._open.clear()
+            self._restart()
         route.charge()
         epoch, number = self._given
         number = number + 1 if epoch == route.epoch else 1
@@ -192,6 +189,23 @@ class Router:
         if ticket.epoch == route.epoch and waits:
             self._write(Overdue(ticket.number))
             route.overdue(ticket.number)
+
+    def cut_off(self) -> None:
+        """Report that something other than the queries themselves ended those under way, such as an outage of the draft.
+
+        What was under way took longer than what was decided, so it is likelier to lose: withdrawing all of it at once
+        would spare the losses that were on their way. As after a crash, the earliest ticket under way is charged for
+        good, and wins beyond it are forgotten. The tickets given out so far are void: send their queries to the expert.
+        """
+        if self._open:
+            self._restart()
+
+    def _restart(self) -> None:
+        """Number tickets from 1."""
+        self._write(Started())
+        self._route.started()
+        self._started, self._given = True, (self._route.epoch, 0)
+        self._open.clear()
 
     def stop(self) -> bool:
         """Note in the journal that no query is under way; false if there is one, or if tickets are not in use.

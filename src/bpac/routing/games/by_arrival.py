@@ -33,10 +33,11 @@ class ByArrival:
         self._weighs = weighs
         self.arrivals = Arrivals()
         self.passes = 0
-        # Rounds beyond the prefix, by step; and rounds that the game was charged for before they were
-        # decided, if it could not take that back.
+        # Rounds beyond the prefix, by step; rounds whose charge in the game stands whatever comes of them; and
+        # rounds that the game was charged for when they were decided.
         self._held: dict[int, Held] = {}
         self._had: set[int] = set()
+        self._charged: set[int] = set()
 
     def decided(self, decision: Decision) -> None:
         """Let the game see the round, or hold it back."""
@@ -47,12 +48,17 @@ class ByArrival:
 
     def resolve(self, decision: Decision, loss: float) -> None:
         """The loss of a round that was not charged is known."""
-        if not self._noted(decision, LOSS, loss):
+        if decision.step in self._charged:
+            self._charged.discard(decision.step)
+            self._game.refund(decision, loss)
+        elif not self._noted(decision, LOSS, loss):
             self._game.resolve(decision, loss)
 
     def charge(self, decision: Decision) -> None:
         """The loss of the round is not known in time."""
-        if not self._noted(decision, CHARGED):
+        if decision.step in self._charged:
+            self._charged.discard(decision.step)
+        elif not self._noted(decision, CHARGED):
             self._game.charge(decision)
 
     def refund(self, decision: Decision, loss: float) -> None:
@@ -67,6 +73,9 @@ class ByArrival:
 
     def replace(self, decision: Decision, instead: Decision, loss: float, *, charged: bool) -> None:
         """The round counts as another one with that loss."""
+        if decision.step in self._charged:
+            self._charged.discard(decision.step)
+            charged = True
         if not self._noted(decision, REFUSED, loss):
             self._game.replace(decision, instead, loss, charged=charged)
 
@@ -82,12 +91,17 @@ class ByArrival:
     def cut_off(self) -> None:
         """Whatever is under way will not be decided: charge the earliest ticket for good, and number afresh.
 
-        Of the rounds beyond it those that cost something stay, and the others are forgotten.
+        Of the rounds beyond it those that cost something stay, and the others are forgotten. Those whose outcome is not
+        known keep their charge for good: they were decided in time, so they are likelier to win than others, and such
+        a win must not count.
         """
         self._pass_over()
         held = [held for _, held in sorted(self.arrivals.held.items()) if held is not None]
         self.start()
         for each in held:
+            if each.outcome == CHARGED:
+                each.outcome = FORFEIT
+                self._had.add(each.decision.step)
             if not each.harmless:
                 self._play(each)
 
@@ -120,8 +134,13 @@ class ByArrival:
         if number in arrivals.passed:
             arrivals.passed.discard(number)
             if self._commutes:
-                self._game.refund(self._worst(), 0.0)
+                # The round's own charge first: without either a threshold could latch on a moment in which the loss
+                # of the round was nowhere.
                 self._play(held)
+                if held is not None and held.decision.call_expert:
+                    self._game.charge(held.decision)
+                    self._charged.add(held.decision.step)
+                self._game.refund(self._worst(), 0.0)
             elif held is not None:
                 self._had.add(held.decision.step)
         elif number == arrivals.reached + 1:
