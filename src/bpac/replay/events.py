@@ -63,11 +63,15 @@ class Answered(NamedTuple):
     refused: bool = False
 
 
+class CutOff(NamedTuple):
+    """The draft's server fails, and every draft under way with it."""
+
+
 class Crashed(NamedTuple):
     """The process dies: queries under way and outcomes on their way are lost."""
 
 
-Event = Arrived | Drafted | Late | Answered | Crashed
+Event = Arrived | Drafted | Late | Answered | CutOff | Crashed
 
 
 class Outcomes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bpac.errors import InputError
-from bpac.replay.events import Answered, Arrived, Drafted, Event, Late
+from bpac.replay.events import Answered, Arrived, CutOff, Drafted, Event, Late
 from bpac.replay.rules import Rules
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
@@ -45,6 +45,9 @@ class Feed:
         elif isinstance(event, Late):
             if self._with_tickets:
                 self.router.overdue(self._tickets[event.query])
+        elif isinstance(event, CutOff):
+            self._tickets.clear()
+            self._rules.cut_off(self.router)
         else:
             self._crashed()
         return None

@@ -8,7 +8,7 @@ import numpy as np
 
 from bpac.replay.delays import Delay
 from bpac.replay.drafting import Drafting
-from bpac.replay.events import Answered, Arrived, Crashed, Drafted, Event, Late, Outcomes
+from bpac.replay.events import Answered, Arrived, Crashed, CutOff, Drafted, Event, Late, Outcomes
 from bpac.replay.faults import Faults
 
 NO_FAULTS = Faults()
@@ -64,21 +64,19 @@ class _Load:
         crash_every = self._faults.crash_every
         while True:
             if crash_every and (self._decided + 1) % crash_every == 0:
-                self._under_way.clear()
-                self._deadlines.clear()
+                self._lose_drafts()
                 self._outcomes.forget()
                 yield Crashed()
             while len(self._under_way) < self._drafting.in_flight:
                 query = self._next(rounds)
                 if query is None:
                     break
+                out = self._faults.out("draft", query.query)
+                if out and self._under_way:
+                    self._lose_drafts()
+                    yield CutOff()
                 yield Arrived(query.query)
-                if self._faults.out("draft", self._arrived):
-                    # All drafts under way fail with their server; while it is out, every other fails at once.
-                    for _, failed in sorted(self._under_way):
-                        yield failed._replace(uncertainty=None)
-                    self._under_way.clear()
-                    self._deadlines.clear()
+                if out:
                     yield query._replace(uncertainty=None)
                 else:
                     self._start(query)
@@ -90,6 +88,10 @@ class _Load:
             self._decided += 1
             yield drafted
             yield from self._answers(drafted)
+
+    def _lose_drafts(self) -> None:
+        self._under_way.clear()
+        self._deadlines.clear()
 
     def _start(self, query: Drafted) -> None:
         """The draft of a query is under way."""

@@ -21,8 +21,12 @@ class Rules:
         """The outcome of an audit will never be known: it counts as a loss, and sounds no alarm."""
         router.forfeit(audit, "lost")
 
+    def cut_off(self, router: Router) -> None:
+        """All drafts under way failed together: the earliest query is charged."""
+        router.cut_off()
+
     def crashing(self, router: Router) -> None:
-        """The process dies: nothing can be written."""
+        """The process dies: nothing can be written, and the next one charges the earliest query under way."""
 
 
 class OldRules(Rules):
@@ -40,8 +44,12 @@ class OldRules(Rules):
         """Wrong: a loss that sounds the alarm, so that outages make the router forget what it has learned."""
         router.observe(audit, 1.0)
 
-    def crashing(self, router: Router) -> None:
-        """Wrong: what is under way is withdrawn, as if a crash were a property of these queries alone."""
+    def cut_off(self, router: Router) -> None:
+        """Wrong: the drafts under way are withdrawn, although those of hard questions were likelier to be among them."""
         for ticket in router.under_way:
             router.withdraw(ticket)
+
+    def crashing(self, router: Router) -> None:
+        """Wrong: what is under way is withdrawn, as if a crash were a property of these queries alone."""
+        self.cut_off(router)
         router.stop()

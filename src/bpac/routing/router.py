@@ -191,7 +191,7 @@ class Router:
             route.overdue(ticket.number)
 
     def cut_off(self) -> None:
-        """Report that something other than the queries themselves ended those under way, such as an outage of the draft.
+        """Report that all queries under way were ended by something else than themselves, such as an outage.
 
         What was under way took longer than what was decided, so it is likelier to lose: withdrawing all of it at once
         would spare the losses that were on their way. As after a crash, the earliest ticket under way is charged for
