@@ -45,7 +45,7 @@ class OldRules(Rules):
         router.observe(audit, 1.0)
 
     def cut_off(self, router: Router) -> None:
-        """Wrong: the drafts under way are withdrawn, although those of hard questions were likelier to be among them."""
+        """Wrong: the drafts under way are withdrawn, although they are likelier to lose than others."""
         for ticket in router.under_way:
             router.withdraw(ticket)
 

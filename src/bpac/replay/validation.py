@@ -34,7 +34,7 @@ class Verdict:
     ----------
     broken: whether the promise was ever broken.
     threshold: the last threshold.
-    expert_call_rate: share of rounds in which the expert was called.
+    expert_call_rate: share of rounds in which the expert was called; requests that it refuses are left out.
     rounds: queries that were decided; those without a score, or lost in a crash, are not.
     """
 
@@ -91,7 +91,8 @@ class Validation:
         terms = feed.router.settings.terms
         rounds = zip(uncertainties, losses, strict=True)
         certifies = self.promise == "certificate"
-        highest, served, calls, decided, broken = 0.0, 0.0, 0, 0, False
+        highest, served, broken = 0.0, 0.0, False
+        decided = asked = calls = 0
         # Between two rounds nothing can go wrong with a certificate unless a loss was served or an outcome moved it.
         latest, stirred = 0, False
         for event in self._events(rounds, rng, feed):
@@ -106,7 +107,9 @@ class Validation:
             elif isinstance(event, Drafted):
                 latest, decided = event.query, decided + 1
                 highest = max(highest, decision.threshold)
-                calls += decision.call_expert
+                if not event.refused:
+                    asked += 1
+                    calls += decision.call_expert
                 loss = terms.epsilon if event.refused else event.loss  # refused: as MATH section 13 counts it
                 if decision.serve_draft and loss > 0.0:
                     served += loss
@@ -117,7 +120,7 @@ class Validation:
         if self.promise == "threshold":
             # Risk never falls with the threshold, so the highest one tells.
             broken = terms.kept_share * self.law.risk(highest) > terms.epsilon + 1e-12
-        return Verdict(broken, feed.router.threshold, calls / max(decided, 1), decided)
+        return Verdict(broken, feed.router.threshold, calls / max(asked, 1), decided)
 
     def _events(self, rounds: Iterable[tuple[float, float]], rng: np.random.Generator, feed: Feed) -> Iterator[Event]:
         if self.drafting.in_flight == 1 and self.faults == NO_FAULTS:
