@@ -46,10 +46,14 @@ class OldRules(Rules):
 
     def cut_off(self, router: Router) -> None:
         """Wrong: the drafts under way are withdrawn, although they are likelier to lose than others."""
-        for ticket in router.under_way:
-            router.withdraw(ticket)
+        _withdraw_all(router)
 
     def crashing(self, router: Router) -> None:
         """Wrong: what is under way is withdrawn, as if a crash were a property of these queries alone."""
-        self.cut_off(router)
+        _withdraw_all(router)
         router.stop()
+
+
+def _withdraw_all(router: Router) -> None:
+    for ticket in router.under_way:
+        router.withdraw(ticket)
