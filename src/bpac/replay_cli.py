@@ -13,6 +13,8 @@ from bpac.errors import InputError
 from bpac.replay.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.campaign import Engine
 from bpac.replay.delays import Delay
+from bpac.replay.drafting import DRAFT_TIMES, Drafting
+from bpac.replay.faults import FAULTS, Faults
 from bpac.replay.figures import check_ending, draw_replays, save
 from bpac.replay.html import write_page
 from bpac.replay.laws import LAWS, largest_safe, named_law
@@ -59,7 +61,8 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     validate.add_argument("--streams", type=int, default=2000, help="how many streams (2000)")
     validate.add_argument("--steps", type=int, default=1000, help="rounds in each (1000)")
     validate.add_argument("--law", choices=tuple(LAWS), default="rising", help="where queries come from")
-    validate.add_argument("--crash-every", type=int, default=0, metavar="N", help="die and restart every N rounds")
+    validate.add_argument("--faults", default="", metavar="LIST", help=f"what goes wrong, by commas: {FAULTS}")
+    validate.add_argument("--crash-every", type=int, default=0, metavar="N", help="the same as --faults crash:N")
     validate.add_argument("--promise", choices=tuple(PROMISES), help=f"what counts as a violation; {unbound}")
     validate.set_defaults(run=_validate)
 
@@ -91,6 +94,20 @@ def _policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
     specs = "none, independent:MEAN, losses:MEAN (in requests) or lost:SHARE"
     parser.add_argument("--delay", default="none", metavar="SPEC", help=f"when outcomes arrive: {specs}")
+    parser.add_argument("--in-flight", type=int, default=1, metavar="N", help="drafts under way at once (default: 1)")
+    parser.add_argument(
+        "--draft-time",
+        default="none",
+        metavar="SPEC",
+        help=f"how long a draft takes, relative to others: {DRAFT_TIMES} (drafts that lose take FACTOR times "
+        "as long); default: none, all take equally long",
+    )
+    parser.add_argument(
+        "--no-tickets",
+        action="store_true",
+        help="count queries in the order in which their drafts end, not in which they arrive; this breaks the promise "
+        "where drafts that lose take longer",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
@@ -113,6 +130,7 @@ def _replay(options: argparse.Namespace) -> int:
         seed=options.seed,
         order=options.order,
         delay=Delay.parse(options.delay),
+        drafting=_drafting(options),
     )
     if options.html:
         write_page(replay, start, options.html, name=Path(options.table).name, score=options.score)
@@ -136,6 +154,9 @@ def _replay(options: argparse.Namespace) -> int:
         "steps": len(table),
         "order": options.order,
         "delay": options.delay,
+        "in_flight": options.in_flight,
+        "draft_time": options.draft_time,
+        "tickets": not options.no_tickets,
         "seed": options.seed,
         "expert_call_rate": _spread([run.expert_call_rate for run in runs]),
         "empirical_risk": _spread([run.empirical_risk for run in runs]),
@@ -191,7 +212,11 @@ def _validate(options: argparse.Namespace) -> int:
         policy = replace(ORACLE, threshold=largest_safe(law, options.epsilon / (1.0 - ORACLE.explores)))
     promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
     start = _start(options, policy)
-    validation = Validation(start, law, promise, options.steps, Delay.parse(options.delay), options.crash_every)
+    faults = Faults.parse(options.faults)
+    if options.crash_every:
+        faults = replace(faults, crash_every=options.crash_every)
+    delay, drafting = Delay.parse(options.delay), _drafting(options)
+    validation = Validation(start, law, promise, options.steps, delay, drafting, faults)
     verdicts = validation.run(options.streams, options.seed)
     violations = sum(verdict.broken for verdict in verdicts)
     report = {
@@ -200,7 +225,11 @@ def _validate(options: argparse.Namespace) -> int:
         "promise": promise,
         "law": options.law,
         "delay": options.delay,
-        "crash_every": options.crash_every,
+        "in_flight": options.in_flight,
+        "draft_time": options.draft_time,
+        "tickets": not options.no_tickets,
+        "faults": options.faults,
+        "crash_every": faults.crash_every,
         "epsilon": options.epsilon,
         "alpha": options.alpha,
         "seed": options.seed,
@@ -209,6 +238,7 @@ def _validate(options: argparse.Namespace) -> int:
         "violations": violations,
         "rate": violations / options.streams,
         "upper_95": upper_95(violations, options.streams),
+        "rounds": _spread([verdict.rounds for verdict in verdicts]),
         "expert_call_rate": _spread([verdict.expert_call_rate for verdict in verdicts]),
         "threshold": _spread([verdict.threshold for verdict in verdicts]),
         "largest_safe_threshold": largest_safe(law, options.epsilon / start.kept_share),
@@ -257,6 +287,10 @@ def _reproduce(options: argparse.Namespace) -> int:
 def _start(options: argparse.Namespace, policy: Policy) -> Start:
     exploration = parse_exploration(options.exploration) if options.exploration else None
     return Start(policy, options.epsilon, options.alpha, exploration)
+
+
+def _drafting(options: argparse.Namespace) -> Drafting:
+    return Drafting.parse(options.draft_time, options.in_flight, tickets=not options.no_tickets)
 
 
 def _named_policy(options: argparse.Namespace) -> Policy:

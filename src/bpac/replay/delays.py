@@ -1,9 +1,6 @@
 """When outcomes arrive: at once, late, late because they are losses, or never."""
 
-import heapq
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -59,47 +56,3 @@ class Delay:
             return (self.deadline, True) if rng.random() < self.lost * worse else (0, False)
         mean = self.mean * (worse if self.by_loss else 1.0)
         return (int(rng.exponential(mean)) if mean else 0, False)
-
-
-class Asked(NamedTuple):
-    """A query arrives."""
-
-    step: int
-    uncertainty: float
-
-
-class Answered(NamedTuple):
-    """The loss of an earlier query's draft becomes known; none if it never will."""
-
-    step: int
-    loss: float | None
-
-
-def delayed(
-    rounds: Iterable[tuple[float, float]], delay: Delay, rng: np.random.Generator
-) -> Iterator[Asked | Answered]:
-    """Queries in order, and between them the outcomes of earlier ones, as each arrives.
-
-    Every query has an outcome here; whoever listens takes those of the drafts that were audited.
-
-    Parameters
-    ----------
-    rounds: uncertainty and loss of every draft.
-    delay: when outcomes arrive.
-    rng: random source of the delays.
-
-    >>> list(delayed([(0.1, 0.0)], Delay(), np.random.default_rng(0)))
-    [Asked(step=1, uncertainty=0.1), Answered(step=1, loss=0.0)]
-    """
-    waiting: list[tuple[int, int, float | None]] = []
-    at_once = delay == Delay()
-    for step, (uncertainty, loss) in enumerate(rounds, start=1):
-        yield Asked(step, uncertainty)
-        if at_once:
-            yield Answered(step, loss)
-            continue
-        wait, lost = delay.draw(loss, rng)
-        heapq.heappush(waiting, (step + wait, step, None if lost else loss))
-        while waiting and waiting[0][0] <= step:
-            _, asked, outcome = heapq.heappop(waiting)
-            yield Answered(asked, outcome)

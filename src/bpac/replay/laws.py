@@ -113,6 +113,8 @@ LAWS: dict[str, Law] = {
     "flat": PowerLaw(most=0.25, power=0.0),
     "graded": PowerLaw(most=0.9, power=1.0, sizes=(0.6,)),
     "levels": LevelLaw(),
+    # One score for all drafts, whose risk is just above the default promise of 0.1: the hardest for it to keep.
+    "edge": LevelLaw(levels=(0.5,), weights=(1.0,), chances=(0.106,)),
 }
 
 

@@ -1,7 +1,7 @@
 """Replays: a table through a router, many times over, and the paper's three metrics."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bpac.betting.numbers import whole
-from bpac.replay.delays import Asked, Delay, delayed
+from bpac.replay.delays import Delay
+from bpac.replay.drafting import Drafting
+from bpac.replay.events import Drafted, Event, delayed
+from bpac.replay.feed import Feed
+from bpac.replay.load import under_load
 from bpac.replay.records import Table
 from bpac.replay.streams import shuffled
 from bpac.routing.coins import Coins, ListedCoins, SeededCoins
@@ -22,6 +26,7 @@ from bpac.routing.router import Router
 Vector = NDArray[np.float64]
 # Below so many rounds in all, starting worker processes costs more than it saves.
 WORTH_WORKERS = 2_000_000
+ONE_AT_A_TIME = Drafting()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +92,33 @@ def _oracle_threshold(table: Table, epsilon: float) -> float:
     return float(safe[-1])
 
 
-def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *, trace: bool = False) -> Path:
-    """Send a table through a router.
+def play(
+    table: Table,
+    router: Router,
+    delay: Delay,
+    rng: np.random.Generator,
+    *,
+    drafting: Drafting = ONE_AT_A_TIME,
+    trace: bool = False,
+) -> tuple[Table, Path]:
+    """Send a table through a router; return it in the order in which queries were decided, and what happened.
 
     Parameters
     ----------
-    table: the recorded answers, in order.
+    table: the recorded answers, in the order in which their queries arrive.
     router: a fresh router.
     delay: when outcomes arrive.
     rng: random source of the delays.
+    drafting: how many drafts are under way at once, and how long they take.
     trace: whether to keep every decision.
     """
     # Flags rather than decisions: thousands of live objects would keep the garbage collector busy.
     calls, served = bytearray(), bytearray()
     decisions: list[Decision] = []
     rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
-    plain = delay == Delay() and not trace and router.settings.explore == "serve"
+    order: list[int] = []
+    loaded = drafting.in_flight > 1
+    plain = delay == Delay() and not loaded and not trace and router.settings.explore == "serve"
     decide, observe, called = router.decide, router.observe, calls.append
     start = time.perf_counter()
     if plain:  # by far the most common, and the same without the questions
@@ -114,30 +130,24 @@ def play(table: Table, router: Router, delay: Delay, rng: np.random.Generator, *
             else:
                 called(0)
     else:
-        audits: dict[int, Decision] = {}
-        for event in delayed(rounds, delay, rng):
-            if isinstance(event, Asked):
-                decision = decide(event.uncertainty)
-                called(decision.call_expert)
-                served.append(decision.serve_draft)
-                if decision.call_expert:
-                    audits[event.step] = decision
-                if trace:
-                    decisions.append(decision)
-            elif audit := audits.pop(event.step, None):
-                settle(router, audit, event.loss)
+        feed = Feed(router, tickets=loaded and drafting.tickets)
+        events: Iterator[Event] = delayed(rounds, delay, rng)
+        if loaded:
+            events = under_load(rounds, drafting, delay, rng)
+        for event in events:
+            taken = feed.take(event)
+            if taken is None or not isinstance(event, Drafted):
+                continue
+            called(taken.call_expert)
+            served.append(taken.serve_draft)
+            order.append(event.query - 1)
+            if trace:
+                decisions.append(taken)
     seconds = time.perf_counter() - start
     call_expert = np.frombuffer(calls, dtype=np.bool_)
     serve_draft = ~call_expert if plain else np.frombuffer(served, dtype=np.bool_)
-    return Path(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
-
-
-def settle(router: Router, audit: Decision, loss: float | None) -> None:
-    """Tell a router what came of an audit; none if that will never be known."""
-    if loss is None:
-        router.forfeit(audit, "lost")
-    else:
-        router.observe(audit, loss)
+    path = Path(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
+    return (table.take(np.array(order)) if loaded else table), path
 
 
 def metrics(table: Table, path: Path) -> Run:
@@ -179,6 +189,7 @@ class Replay:
     seed: of shuffles, coins and delays.
     order: ``shuffled`` anew for each run, or as ``given``.
     delay: when outcomes arrive.
+    drafting: how many drafts are under way at once, and how long they take.
     """
 
     table: Table
@@ -187,13 +198,14 @@ class Replay:
     seed: int = 0
     order: Literal["shuffled", "given"] = "shuffled"
     delay: Delay = Delay()
+    drafting: Drafting = ONE_AT_A_TIME
 
     def __post_init__(self) -> None:
         whole(self.runs, "runs", 1)
         whole(self.seed, "seed", 0)
 
     def one(self, run: int, *, trace: bool = False) -> tuple[Table, Path]:
-        """The replay of that number, always the same: its table in order, and its path."""
+        """The replay of that number, always the same: its table in the order of decisions, and its path."""
         rng = np.random.default_rng([self.seed, run])
         table = self.table
         coins: Coins = SeededCoins(int(rng.integers(1 << 63)))
@@ -201,7 +213,7 @@ class Replay:
             table = shuffled(table, rng)
         elif self.runs == 1 and table.coin is not None:
             coins = ListedCoins(table.coin.tolist())
-        return table, play(table, self.router(coins), self.delay, rng, trace=trace)
+        return play(table, self.router(coins), self.delay, rng, drafting=self.drafting, trace=trace)
 
     def all(self, *, workers: int | None = None) -> list[Run]:
         """All replays, with a progress bar on standard error, on all cores where it pays."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from bpac.routing.coins import Coins
 from bpac.routing.exploration import Exploration
@@ -18,10 +19,19 @@ class Start:
     epsilon: float
     alpha: float
     exploration: Exploration | None = None
+    alpha_epochs: Literal["all", "each"] = "all"
 
     def __call__(self, coins: Coins, journal: Callable[[Entry], object] | None = None) -> Router:
         """A fresh router."""
-        return Router(self.epsilon, self.alpha, self.policy, exploration=self.exploration, coins=coins, journal=journal)
+        return Router(
+            self.epsilon,
+            self.alpha,
+            self.policy,
+            exploration=self.exploration,
+            alpha_epochs=self.alpha_epochs,
+            coins=coins,
+            journal=journal,
+        )
 
     @property
     def kept_share(self) -> float:

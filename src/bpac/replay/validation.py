@@ -1,6 +1,6 @@
 """Monte-Carlo checks of the promise, on streams whose true risk is known exactly."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,11 +10,15 @@ from tqdm import tqdm
 
 from bpac.betting.bounds import clopper_pearson_upper
 from bpac.betting.numbers import whole
-from bpac.replay.delays import Answered, Delay, delayed
+from bpac.replay.delays import Delay
+from bpac.replay.drafting import Drafting
+from bpac.replay.events import Answered, Drafted, Event, delayed
+from bpac.replay.faults import Faults
+from bpac.replay.feed import RULES, Feed
 from bpac.replay.laws import Law
-from bpac.replay.replay import settle
+from bpac.replay.load import NO_FAULTS, under_load
+from bpac.replay.rules import Rules
 from bpac.routing.coins import Coins, SeededCoins
-from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry
 from bpac.routing.router import Router
 
@@ -31,13 +35,15 @@ class Verdict:
     broken: whether the promise was ever broken.
     threshold: the last threshold.
     unsafe: whether a threshold with a true risk above ε was ever in force, whatever the promise was about.
-    expert_call_rate: share of rounds in which the expert was called.
+    expert_call_rate: share of rounds in which the expert was called; requests that it refuses are left out.
+    rounds: queries that were decided; those without a score, or lost in a crash, are not.
     """
 
     broken: bool
     threshold: float
     unsafe: bool
     expert_call_rate: float
+    rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,12 @@ class Validation:
     promise: what must not break: ``threshold`` (none with a true risk above ε is ever in force),
         ``served`` (the average loss really served never exceeds ε), or ``certificate`` (it never
         leaves its bounds).
-    steps: rounds in each stream.
+    steps: queries in each stream.
     delay: when outcomes arrive.
-    crash_every: rounds after which the process dies: outcomes under way are lost, and a router is
-        rebuilt from the journal; 0 for never.
+    drafting: how many drafts are under way at once, and how long they take.
+    faults: what goes wrong. After a crash a router is rebuilt from the journal, and the outcomes that were on their
+        way are given up.
+    rules: what the router is told of faults.
     """
 
     start: Start
@@ -62,11 +70,12 @@ class Validation:
     promise: Promise = "threshold"
     steps: int = 1000
     delay: Delay = Delay()
-    crash_every: int = 0
+    drafting: Drafting = Drafting()
+    faults: Faults = Faults()
+    rules: Rules = RULES
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps", 1)
-        whole(self.crash_every, "crash_every", 0)
 
     def stream(self, seed: int) -> Verdict:
         """Send one stream through a fresh router."""
@@ -74,44 +83,55 @@ class Validation:
         uncertainties, losses = (column.tolist() for column in self.law.draw(self.steps, rng))
         coins = SeededCoins(int(rng.integers(1 << 63)))
         entries: list[Entry] = []
-        journal = entries.append if self.crash_every else None
-        router = self.start(coins, journal)
-        epsilon = router.settings.epsilon
-        audits: dict[int, Decision] = {}
-        highest, served, calls, broken = 0.0, 0.0, 0, False
+        journal = entries.append if self.faults.crash_every else None
+        feed = Feed(
+            self.start(coins, journal),
+            tickets=self.drafting.tickets and self.drafting.in_flight > 1,
+            rules=self.rules,
+            rebuild=lambda: Router.rebuild(entries, coins=coins, journal=journal),
+        )
+        terms = feed.router.settings.terms
+        rounds = zip(uncertainties, losses, strict=True)
+        certifies = self.promise == "certificate"
+        highest, served, broken = 0.0, 0.0, False
+        decided = asked = calls = 0
         # Between two rounds nothing can go wrong with a certificate unless a loss was served or an outcome moved it.
-        step, stirred = 0, False
-        for event in delayed(zip(uncertainties, losses, strict=True), self.delay, rng):
-            if isinstance(event, Answered):
-                if audit := audits.pop(event.step, None):
-                    settle(router, audit, event.loss)
-                    stirred = stirred or event.loss != 0.0 or event.step < step
+        latest, stirred = 0, False
+        for event in self._events(rounds, rng, feed):
+            if stirred and isinstance(event, Drafted):
+                broken = broken or (certifies and _missed(feed.router, served))
+                stirred = False
+            decision = feed.take(event)
+            if decision is None:
                 continue
-            if stirred and self.promise == "certificate" and not broken:
-                broken = _missed(router, served)
-            stirred = False
-            step, uncertainty = event
-            loss = losses[step - 1]
-            if self.crash_every and step % self.crash_every == 0:
-                audits.clear()  # what was on its way is lost
-                router = Router.rebuild(entries, coins=coins, journal=journal)
-                for decision in router.owed:
-                    router.forfeit(decision, "crash")
-            decision = router.decide(uncertainty)
-            highest = max(highest, decision.threshold)
-            if decision.serve_draft and loss > 0.0:
-                served += loss
-                stirred = True
-                broken = broken or (self.promise == "served" and served > epsilon * step)
-            if decision.call_expert:
-                calls += 1
-                audits[step] = decision
-        if stirred and self.promise == "certificate" and not broken:
-            broken = _missed(router, served)
+            if isinstance(event, Answered):
+                stirred = stirred or event.loss != 0.0 or event.query != latest
+            elif isinstance(event, Drafted):
+                latest, decided = event.query, decided + 1
+                highest = max(highest, decision.threshold)
+                if not event.refused:
+                    asked += 1
+                    calls += decision.call_expert
+                loss = terms.epsilon if event.refused else event.loss  # refused: as MATH section 13 counts it
+                if decision.serve_draft and loss > 0.0:
+                    served += loss
+                    stirred = True
+                    broken = broken or (self.promise == "served" and served > terms.epsilon * decided)
+        if stirred and certifies and not broken:
+            broken = _missed(feed.router, served)
         # Risk never falls with the threshold, so the highest one tells.
-        unsafe = router.settings.terms.kept_share * self.law.risk(highest) > epsilon + 1e-12
+        unsafe = terms.kept_share * self.law.risk(highest) > terms.epsilon + 1e-12
         broken = unsafe if self.promise == "threshold" else broken
-        return Verdict(broken, router.threshold, unsafe, calls / self.steps)
+        return Verdict(broken, feed.router.threshold, unsafe, calls / max(asked, 1), decided)
+
+    def _events(self, rounds: Iterable[tuple[float, float]], rng: np.random.Generator, feed: Feed) -> Iterator[Event]:
+        if self.drafting.in_flight == 1 and self.faults == NO_FAULTS:
+            return delayed(rounds, self.delay, rng)
+
+        def accepting() -> bool:
+            return feed.router.threshold > 0.0
+
+        return under_load(rounds, self.drafting, self.delay, rng, faults=self.faults, accepting=accepting)
 
     def run(self, streams: int, seed: int = 0, *, workers: int = -1) -> list[Verdict]:
         """Send many streams through fresh routers, on all cores, with a progress bar on standard error."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bpac.betting.bounds import clopper_pearson_upper
 from bpac.replay.campaign import Arrays
 from bpac.replay.drift import PHASE, DriftTask
 from bpac.replay.experiments import ALPHA, Method
@@ -13,14 +12,10 @@ from bpac.replay.figures import draw_attacks, draw_certificates, draw_drift
 from bpac.replay.hostile import ATTACKS, HostileTask
 from bpac.replay.report import Section
 from bpac.replay.served import CertificateTask
-from bpac.replay.studies.study import Folder, percent
+from bpac.replay.studies.study import Folder, interval, percent
 from bpac.routing.policies import Budget, Paper, Policy, Portfolio
 
 EPSILON = 0.08
-
-
-def _interval(count: int, runs: int) -> str:
-    return f"{percent(count / runs)} (at most {percent(clopper_pearson_upper(count, runs, 0.05))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class Certificates:
             lower, served, upper = (arrays["bounds"][:, k] for k in range(3))
             missed = ((served < lower - 1e-9) | (served > upper + 1e-9)).any(axis=1)
             final = (percent(float(part[:, -1].mean())) for part in (lower, served, upper))
-            rows.append([stream, *final, _interval(int(missed.sum()), len(served))])
+            rows.append([stream, *final, interval(int(missed.sum()), len(served))])
         folder.csv(self.name, header, rows)
         picture = folder.picture(self.name, draw_certificates(named, EPSILON))
         text = (
@@ -114,7 +109,7 @@ class Hostile:
         rows = []
         for task, arrays in zip(self.tasks(), results, strict=True):
             named[task.attack][task.method.label] = arrays
-            above = _interval(int(arrays["above"].sum()), len(arrays["above"]))
+            above = interval(int(arrays["above"].sum()), len(arrays["above"]))
             rows.append([task.attack, task.method.label, above, percent(float(arrays["calls"].mean()))])
         folder.csv(self.name, header, rows)
         picture = folder.picture(self.name, draw_attacks(named, EPSILON))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from bpac.betting.bounds import clopper_pearson_upper
 from bpac.replay.campaign import Arrays, Task
 from bpac.replay.figures import as_svg, save
 from bpac.replay.outputs import whole_file
@@ -57,3 +58,8 @@ class Study(Protocol):
 def percent(value: float) -> str:
     """A fraction as people read it."""
     return f"{100.0 * value:.1f} %"
+
+
+def interval(count: int, runs: int) -> str:
+    """A share of runs, with its exact upper 95 % bound."""
+    return f"{percent(count / runs)} (at most {percent(clopper_pearson_upper(count, runs, 0.05))})"
