@@ -100,6 +100,7 @@ def test_told_to_stop_it_finishes_what_it_began(tmp_path: Path) -> None:
         assert got[0].status == 200
         store = open_store(gateway.store, read_only=True)
         (game,) = store.games()
-        assert [type(kept.entry).__name__ for kept in store.entries(game)] == ["Opened", "Decision", "Resolved"]
+        written = [type(kept.entry).__name__ for kept in store.entries(game)]
+        assert written == ["Opened", "Started", "Decision", "Resolved", "Stopped"]
         assert len(store.claims(game)) == 1
         store.close()

@@ -15,6 +15,7 @@ from bpac.gateway.auditing import Audit, audit_journal
 from bpac.gateway.config import Config, load_config
 from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
 from bpac.gateway.folding import folded
+from bpac.gateway.keeper import standing_of
 from bpac.gateway.logs import log_as_json
 from bpac.gateway.savings import Prices
 from bpac.replay.outputs import refuse_overwriting, whole_file
@@ -79,12 +80,27 @@ def _status(options: argparse.Namespace) -> int:
         certificate, name = game["certificate"], f"{game['route']} {game['segment']}".strip()
         rate = game["expert_call_rate"]
         _say(
-            f"{name}: {game['steps']} rounds, threshold {game['threshold']:.4g}, "
+            f"{name}: {game['state'].replace('_', ' ')}, {game['steps']} rounds, threshold {game['threshold']:.4g}, "
             f"expert calls {'–' if rate is None else f'{rate:.1%}'}, open {game['owed']}, "
             f"served loss ≤ {certificate['average_upper']:.2%} with {certificate['confidence']:.0%} confidence"
         )
+        for line in _left_out(game):
+            _say(f"  {line}")
         _say(_savings_text(game["savings"]))
     return FINE
+
+
+def _left_out(game: Mapping[str, Any]) -> Iterator[str]:
+    """Requests that are no rounds, those that the expert refused, and audits without a verdict."""
+    unscored = game["unscored"]
+    if unscored["requests"]:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in unscored["reasons"].items())
+        yield f"answered by the expert because the draft had no score: {unscored['share']:.1%} ({reasons})"
+    if game["refused"]:
+        yield f"refused by the expert: {game['refused']}"
+    if game["forfeits"]:
+        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(game["forfeits"].items()))
+        yield f"audits without a verdict: {causes}; of the latest audits of accepted drafts {game['forfeit_share']:.1%}"
 
 
 def _savings_text(savings: Mapping[str, Any]) -> str:
@@ -178,7 +194,7 @@ def _standing(store: Store, game: Game, config: Config) -> dict[str, Any]:
     route = config.routes.get(game.route)
     prices = None if route is None else Prices.of(route)
     numbers = {"route": game.route, "segment": game.segment, "game": game.number}
-    return numbers | kept.router.summary() | {"savings": kept.savings.report(prices)}
+    return numbers | standing_of(kept.router, kept.history) | {"savings": kept.savings.report(prices)}
 
 
 def _current(store: Store) -> list[Game]:

@@ -20,6 +20,7 @@ from bpac.gateway.served_route import ServedRoute
 from bpac.gateway.stages import Stages
 from bpac.gateway.tracing import NoTraces, OpenTelemetryTraces, Traces
 from bpac.gateway.upstream import Upstream
+from bpac.gateway.watching import Watch
 from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
@@ -98,7 +99,7 @@ class Service:
                 await route.auditor.grader.close()
             if self.store.failure is None:
                 for keeper in games:
-                    keeper.snapshot()
+                    keeper.stop()
         await self._session.close()
         with suppress(StoreError):  # said already, to all who asked since
             await self.store.durable()
@@ -106,8 +107,15 @@ class Service:
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
 
-    async def answer(self, request: ChatRequest, caller: Caller) -> Served:
-        """Answer a request, or raise what the caller is to hear."""
+    async def answer(self, request: ChatRequest, caller: Caller, watch: Watch | None = None) -> Served:
+        """Answer a request, or raise what the caller is to hear.
+
+        Parameters
+        ----------
+        request: what is asked.
+        caller: who asks.
+        watch: knows whether the caller has left; without one, a request is cancelled because of that or by ``stop``.
+        """
         route, games, label = self._route(request.model)
         if self.store.failure is not None:
             raise self.store.failure
@@ -119,7 +127,8 @@ class Service:
             raise BadRequest("too many requests under way", 429, code="overloaded", retry_after=1)
         self._answering += 1
         try:
-            return await route.answer(request, games.keeper(request, caller, label))
+            left = (lambda: watch.left) if watch is not None else (lambda: not self._stopping)
+            return await route.answer(request, games.keeper(request, caller, label), left)
         finally:
             self._answering -= 1
 
