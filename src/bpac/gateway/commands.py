@@ -80,7 +80,7 @@ def _status(options: argparse.Namespace) -> int:
         certificate, name = game["certificate"], f"{game['route']} {game['segment']}".strip()
         rate = game["expert_call_rate"]
         _say(
-            f"{name}: {game['state'].replace('_', ' ')}, {game['steps']} rounds, threshold {game['threshold']:.4g}, "
+            f"{name}: {game['steps']} rounds, {game['state'].replace('_', ' ')}, threshold {game['threshold']:.4g}, "
             f"expert calls {'–' if rate is None else f'{rate:.1%}'}, open {game['owed']}, "
             f"served loss ≤ {certificate['average_upper']:.2%} with {certificate['confidence']:.0%} confidence"
         )
