@@ -18,6 +18,7 @@ from bpac.errors import (
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration import Exploration
+from bpac.routing.history import labelled_rows
 from bpac.routing.journal import Entry, Labelled, Opened, Overdue, Resolved, Started, Stopped, Withdrawn
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.rebuilding import follow, opened
@@ -347,14 +348,42 @@ class Router:
         It counts like rounds in which every query went to the expert. The promise then assumes
         that history and traffic come from the same distribution.
         """
+        several = bool(self._route.score_names)
+        self._learn(
+            [
+                Labelled(self._all_scores(u) if several else (fraction(u, "uncertainty"),), fraction(loss, "loss"))
+                for u, loss in rows
+            ]
+        )
+
+    def warm_start_from(self, entries: Iterable[Entry]) -> None:
+        """Feed the whole journal of an older game, round by round as it was decided, before the first decision.
+
+        Drafts that were kept belong to it; audited rounds alone are harder than the traffic (MATH section 3). Of a game
+        with several epochs the last one counts. The promise then assumes that it and the traffic have the same
+        distribution.
+
+        Parameters
+        ----------
+        entries: the journal from its first entry on, for example what ``read_journal`` gives.
+        """
+        floor, scores = self._route.floor, max(1, len(self._route.score_names))
+        rows = labelled_rows(entries, floor or 1.0, scores)
+        for row in rows:
+            if len(row.uncertainties) != scores:
+                raise InputError(f"that game has {len(row.uncertainties)} scores, and this router has {scores}")
+            if row.least_propensity < floor:
+                raise InputError(
+                    f"that game called the expert with a probability of {row.least_propensity:g}, and this router never "
+                    f"goes below {floor:g}: give it an exploration with a lower floor, or feed a table of that game "
+                    "(bpac export --format table)"
+                )
+        self._learn(rows)
+
+    def _learn(self, rows: list[Labelled]) -> None:
         if self.step:
             raise InputError(f"history comes before the first decision, and {self.step} were made: start a new router")
-        several = bool(self._route.score_names)
-        checked = [
-            Labelled(self._all_scores(u) if several else (fraction(u, "uncertainty"),), fraction(loss, "loss"))
-            for u, loss in rows
-        ]
-        for row in checked:
+        for row in rows:
             self._write(row)
             self._route.learned(row)
 
