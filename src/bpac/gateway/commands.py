@@ -46,8 +46,15 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     export.add_argument(
         "--format", choices=("journal", "table"), default="journal", help="journal unless told otherwise"
     )
-    export.add_argument("--thin", action="store_true", help="a table in which every query is as likely to appear")
-    export.add_argument("--seed", type=int, default=0, help="of --thin (0)")
+    export.add_argument(
+        "--thin", action="store_true", help="a table in which every query is as likely to appear (this is the default)"
+    )
+    export.add_argument(
+        "--all-audits",
+        action="store_true",
+        help="a table of all audited rounds with their propensity, which is no sample of the traffic: replays refuse it",
+    )
+    export.add_argument("--seed", type=int, default=0, help="random seed of the choice of rows in a table (default: 0)")
     place = "standard output unless told otherwise; a table is written as its name says: .csv, .jsonl, .gz, .parquet"
     export.add_argument("--out", type=Path, metavar="FILE", help=place)
     export.set_defaults(run=_export)
@@ -136,13 +143,15 @@ def _export(options: argparse.Namespace) -> int:
             with _output(options.out) as file:
                 file.writelines(line + "\n" for line in journal_lines(store, game))
             return FINE
-        found = table_rows(store, game, thin=options.thin, seed=options.seed)
+        if options.thin and options.all_audits:
+            raise InputError("--thin and --all-audits exclude each other: leave one of them out")
+        found = table_rows(store, game, all_audits=options.all_audits, seed=options.seed)
     unknown = found.unknown()
     if not found.graded:
         why = f" ({unknown})" if unknown else ""
         raise InputError(f"no round of this game has been graded yet{why}: there is nothing to put into a table")
     if not found.rows:
-        raise InputError("--thin kept no round at all: leave it out, or give another --seed")
+        raise InputError("no round was chosen for the table: give another --seed, or --all-audits")
     rows = complete_columns(found.rows)
     if options.out is not None:
         write_columns({name: [row[name] for row in rows] for name in rows[0]}, options.out)
@@ -151,7 +160,7 @@ def _export(options: argparse.Namespace) -> int:
         writer.writeheader()
         writer.writerows(rows)
     if unknown:
-        sys.stderr.write(f"bpac: rounds whose loss is not known: {unknown}\n")
+        sys.stderr.write(f"bpac: requests whose loss is not known: {unknown}\n")
     if missing := found.rows[0].keys() - rows[0].keys():
         sys.stderr.write(f"bpac: columns left out, because some rounds lack them: {', '.join(sorted(missing))}\n")
     return FINE
