@@ -136,6 +136,12 @@ class Router:
         """The tickets that are not done, oldest first."""
         return tuple(self._open.values())
 
+    @property
+    def held_up(self) -> tuple[int, int]:
+        """Decided queries that wait for earlier ones to be decided, and earlier ones that are charged meanwhile."""
+        arrivals = self._route.by_arrival and self._route.by_arrival.arrivals
+        return (len(arrivals.held), len(arrivals.passed)) if arrivals else (0, 0)
+
     def arrive(self) -> Ticket:
         """Take a ticket for a query that has just arrived, before its draft is asked for.
 
@@ -471,6 +477,15 @@ class Router:
         follow(route, remaining)
         router = cls.__new__(cls)
         router._start(route, seed, coins, journal)
+        return router
+
+    def trial(self) -> "Router":
+        """A router like this one to try out what may come: it has no journal, and no query is under way there."""
+        route = load_snapshot(self.snapshot())
+        if route.running:
+            route.stopped()
+        router = type(self).__new__(type(self))
+        router._start(route, 0, None, None)
         return router
 
     def _find(self, decision: object) -> Decision:
