@@ -163,9 +163,7 @@ def from_audits(new: Router, entries: list[Entry], decisions: list[Decision], lo
     new.warm_start((d.uncertainty, losses[d.step]) for d in decisions if d.step in losses)
 
 
-@pytest.mark.parametrize(
-    ("feed", "least", "most"), [(from_journal, 0, 7), (from_thinned, 0, 7), (from_audits, 15, 30)]
-)
+@pytest.mark.parametrize(("feed", "least", "most"), [(from_journal, 0, 7), (from_thinned, 0, 7), (from_audits, 15, 30)])
 def test_the_promise_after_a_warm_start(feed: Callable[..., None], least: int, most: int) -> None:
     """Unsafe thresholds within α from a journal or a thinned table; from audits alone in most trials (the control).
 

@@ -182,9 +182,7 @@ class ServedRoute:
         served.abandon = task.cancel
         return served
 
-    async def _answer_from_beginning(
-        self, request: ChatRequest, keeper: Keeper, ticket: Ticket, count: int
-    ) -> Served:
+    async def _answer_from_beginning(self, request: ChatRequest, keeper: Keeper, ticket: Ticket, count: int) -> Served:
         """Score the first tokens of the draft, and let it flow on from there if it is accepted."""
         draft = Beginning(self.draft, request, self.settings, self.spawn, keeper.savings)
         audited = False
