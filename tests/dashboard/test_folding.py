@@ -39,8 +39,8 @@ def route(**options: Any) -> RouteSettings:
 def play(keeper: Keeper, seed: int, rounds: int, *, hard: float) -> None:
     """Rounds of which several are under way, with outcomes that come at once, late, never or twice.
 
-    Some drafts have no score, some callers leave, some drafts hang, and the expert refuses some requests; the harder the
-    questions, the more are lost.
+    Some drafts have no score, some callers leave, some drafts hang, and the expert refuses some requests; the harder
+    the questions, the more are lost.
     """
     dice = random.Random(seed)
     drafting: list[Ticket] = []

@@ -78,7 +78,7 @@ class Traffic:
         return got
 
     async def cut_off(self, gateway: Gateway) -> None:
-        """32 requests that are under way when the gateway stops: some wait for their draft, the others for the expert."""
+        """32 requests that are under way when the gateway stops, waiting for a draft or for the expert."""
         self._under_way = [asyncio.create_task(self._ask(gateway)) for _ in range(32)]
         await asyncio.sleep(0.015)
 
@@ -133,7 +133,7 @@ def test_restarts_under_load_forget_nothing(traffic: Traffic) -> None:
 
 @pytest.mark.parametrize("part", ["expert", "grader"])
 def test_an_outage_is_no_drift(traffic: Traffic, part: str) -> None:
-    """While verdicts fail, more and more drafts are audited and callers are served what is safe; nothing is forgotten."""
+    """While verdicts fail, every draft is audited in the end; nothing is forgotten, and all is well afterwards."""
 
     async def outage(traffic: Traffic, gateway: Gateway) -> None:
         traffic.down.add(part)
@@ -152,7 +152,7 @@ def test_an_outage_is_no_drift(traffic: Traffic, part: str) -> None:
 
 
 def test_a_drift_behind_an_outage_is_noticed(traffic: Traffic) -> None:
-    """Every draft is audited while verdicts fail, so bad ones are not served; with the first verdicts the alarm rings."""
+    """While verdicts fail every draft is audited, so bad ones are not served; with verdicts again the alarm rings."""
     served: list[str] = []
 
     async def hidden(traffic: Traffic, gateway: Gateway) -> None:
@@ -169,7 +169,7 @@ def test_a_drift_behind_an_outage_is_noticed(traffic: Traffic) -> None:
 
 
 def test_an_outage_of_the_draft_changes_nothing(traffic: Traffic) -> None:
-    """Requests without a draft are no rounds: the threshold and the wealth are those of before, and the state says so."""
+    """Requests without a draft are no rounds: the game stands where it stood before, and its state says so."""
 
     async def outage(traffic: Traffic, gateway: Gateway) -> None:
         traffic.down.add("draft")

@@ -7,7 +7,7 @@ import pytest
 
 from bpac.gateway.requests import ChatRequest
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Overdue, Started, Stopped, Withdrawn
+from bpac.routing.journal import Entry, Overdue, Stopped, Withdrawn
 from bpac.routing.router import Router
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer
 from tests.gateway.configured import settings, wait_for

@@ -84,9 +84,7 @@ async def ask(gateway: Gateway, body: Mapping[str, Any], headers: Mapping[str, s
     got: dict[str, str] = {}
 
     async def receive() -> Any:
-        if sent:
-            return sent.pop()
-        await asyncio.Event().wait()
+        return sent.pop() if sent else await asyncio.Event().wait()
 
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":

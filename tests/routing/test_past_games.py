@@ -97,10 +97,10 @@ def test_a_journal_that_ends_while_queries_are_under_way() -> None:
     entries: list[Entry] = []
     router = Router(EPSILON, ALPHA, seed=1, journal=entries.append)
     tickets = [router.arrive() for _ in range(5)]
-    for number, loss in ((0, 0.0), (2, 0.0), (3, 1.0)):
-        router.observe(router.decide(0.1 * number, ticket=tickets[number]), loss)
+    for number, score, loss in ((0, 0.1, 0.0), (2, 0.2, 0.0), (3, 0.3, 1.0)):
+        router.observe(router.decide(score, ticket=tickets[number]), loss)
     charged = Labelled((0.0,), 1.0, 0.05, 0.05)
-    assert labelled_rows(entries, 0.05) == [Labelled((0.0,), 0.0), charged, Labelled((pytest.approx(0.3),), 1.0)]
+    assert labelled_rows(entries, 0.05) == [Labelled((0.1,), 0.0), charged, Labelled((0.3,), 1.0)]
     router.withdraw(tickets[1])
     # Ticket 5 left no trace, and it cannot be told from a query that never was: it is charged all the same.
     assert labelled_rows(entries, 0.05)[-1] == charged
@@ -111,13 +111,14 @@ def test_a_journal_that_ends_while_queries_are_under_way() -> None:
 
 
 def test_what_cannot_be_fed() -> None:
-    """A lower floor, other scores, a router that has decided, and what is no journal: each is refused, with a remedy."""
+    """A lower floor, other scores, a router that has decided, and what is no journal: each is refused."""
     entries: list[Entry] = []
     old = Router(EPSILON, ALPHA, exploration=TwoStage(0.5, 0.02, 10), seed=1, journal=entries.append)
-    while old.decide(0.3).least_propensity > 0.02:
-        old.observe(old.owed[-1], 0.0) if old.owed else None
+    while (decision := old.decide(0.3)).least_propensity > 0.02:
+        if decision.call_expert:
+            old.observe(decision, 0.0)
     new = Router(EPSILON, ALPHA)
-    with pytest.raises(InputError, match="probability of 0.02, and this router never goes below 0.05: give it"):
+    with pytest.raises(InputError, match=r"probability of 0\.02, and this router never goes below 0\.05: give it"):
         new.warm_start_from(entries)
     assert new.snapshot() == Router(EPSILON, ALPHA).snapshot()
     Router(EPSILON, ALPHA, exploration=TwoStage(0.5, 0.02, 10)).warm_start_from(entries)

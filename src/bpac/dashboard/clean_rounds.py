@@ -18,8 +18,8 @@ def clean_rounds_needed(router: Router) -> int | None:
     """The fewest further rounds without loss after which a threshold can open; none if one is open, or none ever will.
 
     With fewer none opens, however the rounds turn out that wait for their outcome or for earlier requests. With so many
-    one does open, if all of those turn out without loss too (where several scores compete, perhaps a round or two later).
-    An outcome that was given up and comes after all is not reckoned with.
+    one does open, if all of those turn out without loss too (where several scores compete, perhaps a round or two
+    later). An outcome that was given up and comes after all is not reckoned with.
 
     >>> router = Router(epsilon=0.05, alpha=0.1, seed=1)
     >>> needed = clean_rounds_needed(router)

@@ -52,9 +52,8 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> Verdi
     if certificate.average_lower > settings.epsilon:
         least = bound_percent(certificate.average_lower, "lower", settings.epsilon)
         return Verdict("broken", f"Broken: served loss ≥ {least} {sure}, {limit}", _broken(settings))
-    if history.unscored.only(router.step):
-        text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had a score"
-        return Verdict("watch", text, _unscored(history))
+    if (trouble := _trouble(router, history, served)) is not None:
+        return trouble
     if wait and router.epoch > 1:
         rang = history.last_event("epoch")
         when = "has rung" if rang is None or router.epoch != history.epoch else f"rang before round {rang:,}"
@@ -63,23 +62,30 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> Verdi
     if wait and certificate.upper == 0.0:
         text = f"Warming up: every query goes to the expert; {wait}"
         return Verdict("warming", text, f"Only the expert's answers have been served so far. {promise(settings)}")
-    alarm, summary = settings.policy.alarm, router.summary()
-    level = summary["alarm"]
-    if alarm is not None and level >= alarm.careful_at:
-        looks = (
-            f"The drafts checked lately lost more than the limit allows, so {percent(alarm.careful_rate)} of them are "
-            f"checked until the alarm is quiet; at {alarm.reset_at:,.0f} the threshold starts again from 0."
-        )
-        return Verdict(
-            "watch", f"Watch: the drift alarm stands at {level:,.0f}; {served}", f"{looks} {promise(settings)}"
-        )
-    if alarm is not None and summary["doubt"] >= alarm.careful_at:
-        share = f"{summary['forfeit_share']:.0%} of the latest audits of accepted drafts have no verdict"
-        return Verdict("watch", f"Watch: {share}; {served}", f"{_doubt(summary, alarm)} {promise(settings)}")
     closed = f" The threshold is closed; {wait} again." if wait else ""
     if certificate.average_upper <= settings.epsilon:
         return Verdict("safe", f"Safe: {served}", promise(settings) + closed)
     return _unconfirmed_verdict(settings, certificate, served, closed)
+
+
+def _trouble(router: Router, history: History, served: str) -> Verdict | None:
+    """What an operator should look at, whatever the certificate says; none if there is nothing."""
+    if history.unscored.only(router.step):
+        text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had a score"
+        return Verdict("watch", text, _unscored(history))
+    settings, summary = router.settings, router.summary()
+    alarm = settings.policy.alarm
+    if alarm is None or max(summary["alarm"], summary["doubt"]) < alarm.careful_at:
+        return None
+    if summary["alarm"] < alarm.careful_at:
+        share = f"{summary['forfeit_share']:.0%} of the latest audits of accepted drafts have no verdict"
+        return Verdict("watch", f"Watch: {share}; {served}", f"{_doubt(summary, alarm)} {promise(settings)}")
+    looks = (
+        f"The drafts checked lately lost more than the limit allows, so {percent(alarm.careful_rate)} of them are "
+        f"checked until the alarm is quiet; at {alarm.reset_at:,.0f} the threshold starts again from 0."
+    )
+    text = f"Watch: the drift alarm stands at {summary['alarm']:,.0f}; {served}"
+    return Verdict("watch", text, f"{looks} {promise(settings)}")
 
 
 # By why requests have no score: what an operator can do about it.

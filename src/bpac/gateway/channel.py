@@ -17,7 +17,7 @@ class Channel:
         self._reader: asyncio.Future[None] | None = None
         self.begun = False
         self.ended = False
-        # Why the draft is served in the place of an answer that failed, once that has been recorded; empty if it is not.
+        # Why the draft is served in the place of an answer that failed, once that is recorded; empty if it is not.
         self.draft_instead = ""
 
     def put(self, part: Any) -> None:

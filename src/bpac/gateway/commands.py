@@ -52,7 +52,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     export.add_argument(
         "--all-audits",
         action="store_true",
-        help="a table of all audited rounds with their propensity, which is no sample of the traffic: replays refuse it",
+        help="a table of all audited rounds with their propensity: no sample of the traffic, so replays refuse it",
     )
     export.add_argument("--seed", type=int, default=0, help="random seed of the choice of rows in a table (default: 0)")
     place = "standard output unless told otherwise; a table is written as its name says: .csv, .jsonl, .gz, .parquet"

@@ -85,9 +85,9 @@ def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int 
     """The rounds of a game in which the expert was asked, as rows of a table for replays and warm starts.
 
     That is always the case for unsure drafts, and seldom for sure ones, so a round is kept with a probability such that
-    every round of the traffic is as likely to be in the table. Rounds that were given up count as loss 1, as they do for
-    the promise. Rounds are not chosen by how long they take: the table ends at the first, in order of arrival, whose
-    outcome is still to come, and that one counts as loss 1 (MATH section 12).
+    every round of the traffic is as likely to be in the table. Rounds that were given up count as loss 1, as they do
+    for the promise. Rounds are not chosen by how long they take: the table ends at the first, in order of arrival,
+    whose outcome is still to come, and that one counts as loss 1 (MATH section 12).
 
     Parameters
     ----------

@@ -2,10 +2,11 @@
 
 1. A request takes its ticket when it arrives, before its draft is asked for (MATH section 12), and is decided on the
    terms of that ticket however long the draft takes.
-2. A request that does not come to a decision withdraws its ticket: its caller left, its draft has no score, or something
-   failed on the way. One that is cut off because the gateway stops does not: the next start is charged for it.
+2. A request that does not come to a decision withdraws its ticket: its caller left, its draft has no score, or
+   something failed on the way. One that is cut off because the gateway stops does not: the next start is charged.
 3. A request whose draft has no score is no round (MATH section 13). The expert answers it.
-4. From the decision on the round counts, whatever becomes of the request: its audit is a task of its own (MATH section 5).
+4. From the decision on the round counts, whatever becomes of the request: its audit is a task of its own (MATH
+   section 5).
 """
 
 import asyncio

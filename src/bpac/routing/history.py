@@ -2,10 +2,11 @@
 
 1. Rounds are independent in the order in which their queries arrived: one run of a process after the other, by ticket
    within a run; where tickets were not in use, in the order of the decisions.
-2. Where a process died, or a journal ends before its process has stopped, queries were cut off that are likelier to lose.
-   The earliest of them counts as a loss of 1 at score 0. Beyond it, rounds that cost something stay and the others go.
-3. An audit without an outcome counts as a loss of 1. A draft that was kept is a round whose loss nobody saw, and belongs
-   to the history like any other: without those, the rest would be harder than the traffic.
+2. Where a process died, or a journal ends before its process has stopped, queries were cut off that are likelier to
+   lose. The earliest of them counts as a loss of 1 at score 0. Beyond it, rounds that cost something stay and the
+   others go.
+3. An audit without an outcome counts as a loss of 1. A draft that was kept is a round whose loss nobody saw, and
+   belongs to the history like any other: the audited rounds alone are no sample of the traffic.
 """
 
 from collections.abc import Iterable, Iterator

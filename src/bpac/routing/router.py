@@ -380,9 +380,9 @@ class Router:
                 raise InputError(f"that game has {len(row.uncertainties)} scores, and this router has {scores}")
             if row.least_propensity < floor:
                 raise InputError(
-                    f"that game called the expert with a probability of {row.least_propensity:g}, and this router never "
-                    f"goes below {floor:g}: give it an exploration with a lower floor, or feed a table of that game "
-                    "(bpac export --format table)"
+                    f"that game called the expert with a probability of {row.least_propensity:g}, and this router "
+                    f"never goes below {floor:g}: give it an exploration with a lower floor, or feed a table of that "
+                    "game (bpac export --format table)"
                 )
         self._learn(rows)
 
