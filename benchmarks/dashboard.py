@@ -69,6 +69,7 @@ def write_journal(config: Path, rounds: int) -> None:
         tokens = rng.integers(50, 2000, size=count).tolist()
         asyncio.run(play(keeper, zip(uncertainties.tolist(), losses.tolist(), tokens, strict=True)))
     keeper.stop()
+    keeper.snapshot()
     store.close()
 
 

@@ -131,6 +131,24 @@ def test_restarts_under_load_forget_nothing(traffic: Traffic) -> None:
     assert (last["state"], last["doubt"]) == ("routing", 1.0)
 
 
+def test_a_stop_that_ends_drafts_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the service, and not the server, cuts the drafts off: they do not count as failed."""
+    score = {"name": "perplexity", "first_tokens": 1}
+    config, store = settings("http://127.0.0.1:9/v1", gateway={"drain": 0.001}, score=score), StillOpen()
+
+    async def play() -> None:
+        async with virtual(config, lambda _: Reply(), monkeypatch, store) as gateway:
+            request = asyncio.create_task(ask(gateway, Question(1).body | {"stream": True}, {}))
+            await asyncio.sleep(0.01)
+        request.cancel()
+        await request
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        runner.run(play())
+    (game,) = store.games()
+    assert not any(isinstance(kept.entry, Stopped) for kept in store.entries(game))
+
+
 @pytest.mark.parametrize("part", ["expert", "grader"])
 def test_an_outage_is_no_drift(traffic: Traffic, part: str) -> None:
     """While verdicts fail, every draft is audited in the end; nothing is forgotten, and all is well afterwards."""

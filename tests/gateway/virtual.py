@@ -15,6 +15,7 @@ from bpac.gateway.app import CHAT, Gateway
 from bpac.gateway.completions import Completion, read_completion
 from bpac.gateway.config import Config
 from bpac.gateway.model_settings import ModelSettings
+from bpac.gateway.pieces import Event
 from bpac.gateway.service import Service
 from bpac.stores import Store
 from bpac.testing import Request, Script
@@ -45,7 +46,7 @@ class _Jump(selectors.SelectSelector):
 
 
 class ScriptedUpstream:
-    """A model without a server: whole answers only."""
+    """A model without a server: whole answers, and streams that do not begin."""
 
     script: Script
 
@@ -61,6 +62,12 @@ class ScriptedUpstream:
         if reply.status >= 500:
             raise Unavailable("scripted", reply.status)
         return read_completion(json.dumps(reply.body(request)).encode(), numbers_only=numbers_only)
+
+
+    async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[Event]]:
+        """A stream that does not begin."""
+        await asyncio.Event().wait()
+        yield []
 
 
 @asynccontextmanager

@@ -190,11 +190,10 @@ class Keeper:
         return True
 
     def stop(self) -> None:
-        """Note that no request is under way, unless some were cut off; and keep the state."""
+        """Note in the journal that no request is under way, unless some are, which are then cut off."""
         if self._drafting:
             log.warning("requests cut off", extra={"route": self.route.name, "requests": len(self._drafting)})
         self.router.stop()
-        self.snapshot()
 
     def sweep(self, now: float) -> None:
         """Stop waiting for the drafts, and give up on the rounds, whose time has run out."""

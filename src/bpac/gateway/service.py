@@ -89,6 +89,9 @@ class Service:
             self._sweeper.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.config.drain)
+        if self.store.failure is None:
+            for keeper in self.keepers():
+                keeper.stop()  # before anything is cut off: what waits for its draft now is what did not end in time
         left = list(self._tasks)
         for task in left:
             task.cancel()
@@ -99,7 +102,7 @@ class Service:
                 await route.auditor.grader.close()
             if self.store.failure is None:
                 for keeper in games:
-                    keeper.stop()
+                    keeper.snapshot()
         await self._session.close()
         with suppress(StoreError):  # said already, to all who asked since
             await self.store.durable()
