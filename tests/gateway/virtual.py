@@ -63,7 +63,6 @@ class ScriptedUpstream:
             raise Unavailable("scripted", reply.status)
         return read_completion(json.dumps(reply.body(request)).encode(), numbers_only=numbers_only)
 
-
     async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[Event]]:
         """A stream that does not begin."""
         await asyncio.Event().wait()
