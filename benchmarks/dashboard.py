@@ -50,7 +50,7 @@ epsilon = 0.05
 async def play(keeper: Keeper, rounds: Iterable[tuple[float, float, int]]) -> None:
     """Play some rounds in one turn of the event loop, and so in one commit."""
     for uncertainty, loss, length in rounds:
-        decision = keeper.decide(uncertainty, {"draft_tokens": length // 5})
+        decision = keeper.decide(uncertainty, keeper.arrive(), {"draft_tokens": length // 5})
         if decision.call_expert:
             keeper.resolve(decision, loss, {"expert_tokens": length})
     await keeper.store.durable()
@@ -68,6 +68,7 @@ def write_journal(config: Path, rounds: int) -> None:
         uncertainties, losses = LAW.draw(count, rng)
         tokens = rng.integers(50, 2000, size=count).tolist()
         asyncio.run(play(keeper, zip(uncertainties.tolist(), losses.tolist(), tokens, strict=True)))
+    keeper.stop()
     keeper.snapshot()
     store.close()
 

@@ -145,3 +145,32 @@ def test_a_number_that_is_too_large_is_not_counted_out() -> None:
     needed = clean_rounds_needed(router)
     assert needed is not None
     assert needed > MOST_ROUNDS, "a formula is as fast for any number"
+
+
+@pytest.mark.parametrize("name", ["default", "latched", "any", "paper", "budget"])
+def test_requests_under_way_are_reckoned_with(name: str) -> None:
+    """Rounds that wait for an earlier request count as soon as that is decided: no threshold opens sooner than told."""
+    router = started(name)
+    tickets = [router.arrive() for _ in range(12)]
+    for ticket in tickets[1:]:
+        router.observe(router.decide(0.5, ticket=ticket), 0.0)
+    needed = clean_rounds_needed(router)
+    assert needed is not None
+    router.observe(router.decide(0.5, ticket=tickets[0]), 0.0)
+    further = 1
+    while router.threshold == 0.0:
+        router.observe(router.decide(0.5, ticket=router.arrive()), 0.0)
+        further += 1
+    assert needed <= further <= needed + 1
+
+
+def test_a_hung_draft_is_reckoned_with() -> None:
+    """Its charge is taken back when it is decided after all, which may open a threshold at once."""
+    router = started("default")
+    hung = router.arrive()
+    router.overdue(hung)
+    while clean_rounds_needed(router):
+        router.observe(router.decide(0.5, ticket=router.arrive()), 0.0)
+    assert router.threshold == 0.0
+    router.observe(router.decide(0.5, ticket=hung), 0.0)
+    assert router.threshold > 0.0

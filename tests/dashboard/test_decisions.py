@@ -9,13 +9,13 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal import Resolved
 
 
-def told(outcome: Resolved | None = None, note: Any = None, *, owed: bool = False, **fields: Any) -> dict[str, Any]:
+def told(outcome: Resolved | None = None, *, owed: bool = False, **fields: Any) -> dict[str, Any]:
     """The document of a decision that differs from an audit by a coin of 5 %."""
     values: dict[str, Any] = {
         "step": 7, "uncertainty": 0.31, "threshold": 0.42, "propensity": 0.05, "least_propensity": 0.05,
         "call_expert": True, "serve_draft": False,
     }  # fmt: skip
-    return Told(Decision(**(values | fields)), outcome, owed, note or {}).document("dec-1-7-x", 1, "homework", "")
+    return Told(Decision(**(values | fields)), outcome, owed).document("dec-1-7-x", 1, "homework", "")
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,10 @@ def told(outcome: Resolved | None = None, note: Any = None, *, owed: bool = Fals
             "Its outcome was given up (crowded out), which counts as a loss of 1.",
         ),
         (
-            told(Resolved(7, 1.0), {"unscored": "n"}, uncertainty=1.0, propensity=1.0), "resolved", "expert",
-            "The draft has no score (n), so the expert answered. "
-            "A draft without a score counts as lost, and no threshold would have kept it.",
+            told(Resolved(7, None, refused=True, draft_served=True)), "refused", "draft",
+            "Uncertainty 0.31 is below the threshold 0.42; the coin (5 %) called the expert to check the draft. "
+            "The expert refused to answer, so the round pays nothing on average at any threshold; the caller got the "
+            "draft, which was accepted.",
         ),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Live, from the journal, or from a snapshot and the rest of it: always the same history."""
 
 import json
+import math
 import random
 from typing import Any
 
@@ -8,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bpac.dashboard.unscored import CALLER_LEFT
 from bpac.gateway.config import Config
 from bpac.gateway.keeper import Keeper
 from bpac.gateway.route_settings import RouteSettings
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
+from bpac.routing.ticket import Ticket
 from bpac.stores import Claim, MemoryStore, Store
 from tests.gateway import configured
 
@@ -34,13 +37,27 @@ def route(**options: Any) -> RouteSettings:
 
 
 def play(keeper: Keeper, seed: int, rounds: int, *, hard: float) -> None:
-    """Rounds with outcomes that come at once, late, never or twice; the harder, the more are lost."""
+    """Rounds of which several are under way, with outcomes that come at once, late, never or twice.
+
+    Some drafts have no score, some callers leave, some drafts hang, and the expert refuses some requests; the harder
+    the questions, the more are lost.
+    """
     dice = random.Random(seed)
+    drafting: list[Ticket] = []
     waiting: list[Decision] = []
     for _ in range(rounds):
-        decision = keeper.decide(dice.choice((0.0, dice.random(), 1.0)), {"draft_tokens": dice.randint(1, 30)})
-        if decision.call_expert:
-            waiting.append(decision)
+        drafting.append(keeper.arrive())
+        while drafting and dice.random() < 0.7:
+            ticket = drafting.pop(dice.randrange(len(drafting)))
+            if (fate := dice.random()) < 0.1:
+                keeper.withdraw(ticket, "no-score" if fate < 0.05 else CALLER_LEFT)
+                continue
+            uncertainty = dice.choice((0.0, dice.random(), 1.0))
+            decision = keeper.decide(uncertainty, ticket, {"draft_tokens": dice.randint(1, 30)})
+            if decision.call_expert:
+                waiting.append(decision)
+        if dice.random() < 0.01:
+            keeper.sweep(math.inf)  # every deadline passes
         while waiting and dice.random() < 0.6:
             due = waiting.pop(dice.randrange(len(waiting)))
             note = {"expert_tokens": dice.randint(1, 300)}
@@ -50,10 +67,14 @@ def play(keeper: Keeper, seed: int, rounds: int, *, hard: float) -> None:
                 keeper.forfeit(due, "expert failed", draft_served=dice.random() < 0.5)
             elif fate < 0.06:
                 keeper.resolve(due, float("nan"), note)
+            elif fate < 0.09:
+                keeper.refuse(due, draft_served=False)
             else:
                 keeper.resolve(due, loss, note)
             if fate < 0.02:
                 keeper.resolve(due, loss, note)  # given up, and known after all
+    for ticket in drafting:
+        keeper.withdraw(ticket, CALLER_LEFT)
 
 
 def state(keeper: Keeper) -> Any:
@@ -89,6 +110,8 @@ def test_the_same_history_three_ways(seed: int, name: str, rounds: tuple[int, in
     assert state(whole) == state(live)
     assert whole.history.step == live.router.step
     assert whole.history.expert_calls == live.router.summary()["expert_calls"]
+    assert sum(whole.history.uncertainty()["called"]) == whole.history.expert_calls
+    assert whole.summary() == live.summary()
     # And it is the router that the journal alone gives, whatever a history asks it on the way.
     alone = Router.rebuild(kept.entry for kept in store.entries(live.game))
     assert alone.snapshot() == live.router.snapshot()
@@ -105,7 +128,8 @@ def test_epochs_are_among_them() -> None:
     play(keeper, 1, 400, hard=0.0)
     play(keeper, 2, 700, hard=1.0)
     assert keeper.router.epoch > 1
-    assert "epoch" in [event["kind"] for event in keeper.history.events()]
+    kinds = [event["kind"] for event in keeper.history.events()]
+    assert kinds.count("epoch") == keeper.router.epoch - 1  # each told once, though old tickets are decided after it
 
 
 @pytest.mark.parametrize("damage", ["no history", "another step", "no points", "nonsense"])

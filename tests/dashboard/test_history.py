@@ -187,3 +187,22 @@ def test_weighted_losses_by_bin() -> None:
 def _books(router: Router) -> float:
     table = np.array(router.snapshot()["state"]["learner"]["table"])
     return float(table[:, 1].sum()) / (1 << 20)
+
+
+def test_queries_decided_out_of_order_do_not_close_a_threshold() -> None:
+    """What is shown is in force for the query that arrived last; one from before, decided later, changes nothing."""
+    router, history = Router(0.1, seed=1), History()
+    slow = [router.arrive() for _ in range(3)]
+    for ticket in slow:
+        router.overdue(ticket)
+    while router.threshold == 0.0:
+        decision = router.decide(0.5, ticket=router.arrive())
+        history.decided(decision, 0.0, router)
+        router.observe(decision, 0.0)
+    for ticket in slow:
+        quick = router.decide(0.5, ticket=router.arrive())
+        late = router.decide(0.5, ticket=ticket)
+        assert late.threshold == 0.0 < quick.threshold
+        history.decided(quick, 0.0, router)
+        history.decided(late, 0.0, router)
+    assert [event["kind"] for event in history.events()] == ["opened"]

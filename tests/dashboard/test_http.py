@@ -101,6 +101,8 @@ METRICS = {
     "bpac_open_rounds": "owed",
     "bpac_epoch": "epoch",
     "bpac_alarm": "alarm.level",
+    "bpac_doubt": "doubt",
+    "bpac_forfeit_share": "forfeit_share",
     "bpac_certificate_average_upper": "certificate.average_upper",
     "bpac_certificate_upper": "certificate.upper",
     "bpac_certificate_lower": "certificate.lower",

@@ -20,14 +20,16 @@ from tests.gateway.law import KnownPair, Question
 from tests.gateway.raw import post
 from tests.gateway.running import Running, RunningGateway
 
-ROUNDS = 300
+ROUNDS, REFUSED = 300, 20
 PRICES = {"small": 0.5, "large": 8.0}
 
 
 def failing_pair(request: Request) -> Reply:
-    """The known pair, but the expert fails now and then."""
+    """The known pair, but the expert fails now and then, and refuses requests with a temperature."""
+    if request.body["model"] == "expert" and "temperature" in request.body:
+        return Reply("no", status=400)
     if request.body["model"] == "expert" and int(request.question) % 29 == 3:
-        return Reply("out of order", status=400)
+        return Reply("out of order", status=500)
     return KnownPair()(request)
 
 
@@ -39,7 +41,12 @@ def gateway() -> Iterator[RunningGateway]:
         for name, price in PRICES.items():
             config["models"][name]["price"] = price
         with RunningGateway(config) as running:
-            ask(running, range(ROUNDS))
+            for number in range(REFUSED):  # while every request goes to the expert
+                post(running.url, Question(ROUNDS + number).body | {"temperature": 0})
+            ask(running, range(ROUNDS - REFUSED))
+            for _ in range(3):
+                post(running.url, Question(1).body | {"n": 2})
+            running.idle()
             yield running
 
 
@@ -67,10 +74,17 @@ def test_every_number_is_the_one_of_the_metrics(browser: Browser, gateway: Runni
             "savings.money_saved_at_least": "money_saved_at_least",
             "savings.money_saved_at_most": "money_saved_at_most",
             "forfeits.expert failed": "forfeits_total[expert failed]",
+            "forfeit_share": "forfeit_share",
+            "doubt": "doubt",
+            "refused": "refused_total",
+            "unscored.requests": "unscored_total[n]",
+            "unscored.reasons.n": "unscored_total[n]",
         }
         for field, name in same.items():
             assert visit.value(field) == pytest.approx(said[name], rel=1e-11), field
         assert visit.value("steps") == ROUNDS
+        assert visit.value("unscored.share") == 3 / (ROUNDS + 3)
+        assert visit.value("refused") == REFUSED
         assert visit.value("forfeits") == said["forfeits_total[expert failed]"] > 0
         for stage in ("draft", "journal", "expert", "grading"):
             count, total = said[f"seconds_count[{stage}]"], said[f"seconds_sum[{stage}]"]
@@ -145,7 +159,7 @@ def test_decisions_are_those_of_the_journal(browser: Browser, gateway: RunningGa
         expect(visit.page.get_by_text("No decision fits these filters.")).to_be_visible()
         visit.page.get_by_role("combobox", name="Loss", exact=True).select_option("")
         visit.page.get_by_label("Outcome").select_option("forfeited")
-        given_up = [step for step in sorted(outcomes, reverse=True) if outcomes[step].loss is None]
+        given_up = [step for step in sorted(outcomes, reverse=True) if outcomes[step].cause]
         expect(rows.first.get_by_role("link")).to_have_text(str(given_up[0]))
         rows.first.get_by_role("link").click()
         expect(visit.page.locator("h1")).to_have_text(f"Round {given_up[0]}")

@@ -6,6 +6,7 @@ import pytest
 
 from bpac.dashboard.clean_rounds import clean_rounds_needed
 from bpac.dashboard.history import History
+from bpac.dashboard.unscored import MANY
 from bpac.dashboard.verdict import Verdict, promise, verdict
 from bpac.replay.laws import PowerLaw
 from bpac.routing.policies import Portfolio
@@ -151,3 +152,44 @@ def test_drafts_that_nobody_checks() -> None:
     router = Router(0.1, policy="always")
     feed(router, History(), [(0.5, 0.0)] * 50)
     assert said(router).text == "Safe: served loss ≤ 0 % with 90 % confidence, limit 10 %"
+
+
+def test_requests_without_a_score() -> None:
+    """A route that does not route says so, why, and what to do; a score that comes ends it."""
+    router, history = Router(0.05, 0.1, seed=1), History()
+    for _ in range(3):
+        history.unscored.withdrawn("no-score")
+    told = said(router, history)
+    assert told.level == "watch"
+    assert told.text == "Not routing: none of the latest 3 requests had a score"
+    assert "3 × no-score: the draft's server does not send what the score needs" in told.detail
+    feed(router, history, [(0.5, 0.0)])
+    assert said(router, history).level == "warming"
+    for _ in range(MANY):
+        history.unscored.withdrawn("draft-failed")
+    assert said(router, history).text.startswith(f"Not routing: none of the latest {MANY} requests")
+
+
+def test_audits_without_a_verdict() -> None:
+    """Nothing is forgotten, every draft is audited, and the operator hears what to check."""
+    router, history = Router(0.05, 0.1, seed=1), History()
+    feed(router, history, [(0.5, 0.0)] * 300)
+    assert router.threshold == 1.0
+    while (router.summary()["doubt"]) < 10_000:
+        decision = router.decide(0.5)
+        if decision.call_expert:
+            router.forfeit(decision, "grader failed")
+    told = said(router, history)
+    assert told.level == "watch"
+    assert re.match(r"Watch: \d+% of the latest audits of accepted drafts have no verdict; served loss ≤", told.text)
+    assert "every draft is audited until verdicts come again; nothing that was learned is forgotten" in told.detail
+    assert re.search(r"Check the expert and the grader \(given up so far: \d+ grader failed\)", told.detail)
+    assert (router.epoch, router.threshold) == (1, 1.0)
+
+
+def test_one_promise_over_all_epochs() -> None:
+    """By default α is the chance that any epoch fails; with alpha_epochs = "each", that of each one, and it says so."""
+    whole, each = Router(0.05, 0.1).settings, Router(0.05, 0.1, alpha_epochs="each").settings
+    assert "with probability at least 90 %, over all epochs together, no threshold is ever in force" in promise(whole)
+    assert "with probability at least 90 % in each epoch anew, no threshold is ever in force" in promise(each)
+    assert sum(whole.alpha_of(epoch) for epoch in range(1, 10_000)) <= 0.1 == each.alpha_of(7)

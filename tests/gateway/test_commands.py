@@ -109,15 +109,16 @@ def test_tampering_is_found(place: Path, tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_table_for_replays(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Graded rounds as rows, with the losses that were observed; thinned, every query is as likely to be there."""
+    """Every query is as likely to be in it; on demand it has all graded rounds, with their propensities."""
     path = place / "table.csv"
     said(capsys, "export", str(place / "gateway.toml"), "--format", "table", "--out", str(path))
     table = read_table(path)
     status = json.loads((place / "status.json").read_text())
-    assert len(table) == status["expert_calls"]
+    assert 0 < len(table) < status["expert_calls"]
     assert table.expert_tokens is not None
-    thin = said(capsys, "export", str(place / "gateway.toml"), "--format", "table", "--thin").splitlines()
-    assert 1 < len(thin) < len(table)
+    everything = said(capsys, "export", str(place / "gateway.toml"), "--format", "table", "--all-audits").splitlines()
+    assert len(everything) == 1 + status["expert_calls"]
+    assert "propensity" in everything[0]
 
 
 def test_what_cannot_be_exported(place: Path, tmp_path: Path) -> None:

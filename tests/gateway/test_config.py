@@ -106,6 +106,8 @@ def test_who_only_looks_needs_no_keys(tmp_path: Path, monkeypatch: pytest.Monkey
         ("routes.homework.segment_by", "header:", "routes.homework.segment_by must be header:NAME"),
         ("routes.homework.segment_by", "", "routes.homework.segment_by must be header:NAME"),
         ("routes.homework.deadline", 0, "routes.homework.deadline must be a finite number above 0"),
+        ("routes.homework.draft_deadline", 0, "routes.homework.draft_deadline must be a finite number above 0"),
+        ("routes.homework.alpha_epochs", "none", "routes.homework.alpha_epochs must be one of all, each"),
         ("models.small.base_url", "ftp://x", "models.small.base_url must start with http"),
         ("models.small.base_url", "http://", "models.small.base_url is no address"),
         ("models.small.base_url", "http://host:99999/v1", "models.small.base_url is no address"),
@@ -212,3 +214,12 @@ def test_open_on_loopback_only() -> None:
     for listen in ("127.0.0.1:1", "localhost:1", "[::1]:1", "127.8.8.8:1"):
         assert not Config.read(settings("http://x/v1", gateway={"listen": listen})).api_keys
     assert Config.read(settings("http://x/v1", gateway={"listen": "0.0.0.0:1", "api_keys": ["k"]})).host == "0.0.0.0"
+
+
+def test_one_alpha_for_all_epochs_or_one_for_each() -> None:
+    """The promise of a route is over all epochs unless the operator says otherwise; another choice is another game."""
+    each = {"alpha_epochs": "each"}
+    routes = [Config.read(settings("http://127.0.0.1:9/v1", **more)).routes["homework"] for more in ({}, each)]
+    routers = [route.new_router() for route in routes]
+    assert [router.settings.alpha_epochs for router in routers] == ["all", "each"]
+    assert routes[0].terms(routers[0]) != routes[1].terms(routers[1])

@@ -2,16 +2,22 @@
 
 import json
 import os
+from collections import deque
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bpac.cli import main
+from bpac.gateway.exporting import table_rows
+from bpac.replay.laws import LevelLaw
 from bpac.replay.records import read_table
+from bpac.routing.decision import Decision
 from bpac.routing.journal import Entry, Resolved
 from bpac.routing.router import Router
-from bpac.stores import SqliteStore
+from bpac.stores import MemoryStore, SqliteStore
+from bpac.stores.store import Game
 from tests.gateway.configured import settings
 from tests.gateway.serving import to_toml
 
@@ -27,10 +33,11 @@ def kept(directory: Path, outcomes: list[str], *, lost_tokens: bool = False) -> 
         answered = isinstance(entry, Resolved) and not (lost_tokens and entry.loss is None)
         store.append(game, entry, {"expert_tokens": 30} if answered else {"draft_tokens": 3})
 
-    router = Router(0.2, journal=journal)
+    router = Router(0.2, seed=1, journal=journal)
     for number, outcome in enumerate(outcomes):
-        decision = router.decide(0.5 + number / 100)  # nothing is certified yet, so the expert is always asked
-        assert decision.call_expert
+        decision = router.decide(0.5 + number % 50 / 100)
+        if not decision.call_expert:
+            continue
         if outcome in ("given up", "late"):
             router.forfeit(decision, "lost")
         if outcome not in ("given up", "open"):
@@ -48,20 +55,37 @@ def export(config: Path, *words: str | Path) -> int:
 
 
 def test_what_is_not_known_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rounds that were given up are losses, as for the promise; open ones are left out; a late outcome is known."""
-    config = kept(tmp_path, ["0", "open", "1", "given up", "late", "open"])
+    """Rounds given up are losses, as for the promise; a late outcome is known; the first open round ends the table."""
+    config = kept(tmp_path, ["0", "1", "given up", "late", "open", "0", "open"])
     assert export(config, "--format", "table", "--out", tmp_path / "t.csv") == 0
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "not known: 2 still open and left out, 1 given up and counted as loss 1\n" in captured.err
+    assert "not known: 1 given up and counted as loss 1, 1 still open, where the table ends, and" in captured.err
+    assert captured.err.endswith("counted as loss 1, 2 after that one and left out\n")
     table = read_table(tmp_path / "t.csv")
-    assert table.loss.tolist() == [0.0, 1.0, 1.0, 0.25]
-    assert table.uncertainty.tolist() == [0.5, 0.52, 0.53, 0.54]
+    assert table.loss.tolist() == [0.0, 1.0, 1.0, 0.25, 1.0]
+    assert table.uncertainty.tolist() == [0.5, 0.51, 0.52, 0.53, 0.54]
     assert table.expert_tokens is not None
     assert export(kept_whole(tmp_path), "--format", "table") == 0
     captured = capsys.readouterr()
-    assert captured.out.splitlines()[1] == "1,0.5,0.0,1.0,3,30"
+    assert captured.out.splitlines()[:2] == ["step,uncertainty,loss,draft_tokens,expert_tokens", "1,0.5,0.0,3,30"]
     assert captured.err == ""
+
+
+def test_all_audits_are_no_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where drafts were kept, a table of all audits says so in its propensities, and replays refuse it in one line."""
+    config, out = kept(tmp_path, ["0"] * 60), tmp_path / "t.csv"
+    assert export(config, "--format", "table", "--all-audits", "--out", out) == 0
+    assert main(["replay", str(out), "--runs", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "column propensity: 0." in said
+    assert "export the table without --all-audits" in said
+    assert said.count("\n") == 1
+    assert export(config, "--format", "table", "--out", out) == 0
+    assert "propensity" not in out.read_text()
+    assert main(["replay", str(out), "--runs", "1", "--json"]) == 0
+    assert export(config, "--format", "table", "--thin", "--all-audits") == 2
+    assert "--thin and --all-audits exclude each other" in capsys.readouterr().err
 
 
 def test_columns_that_some_rounds_lack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,8 +107,8 @@ def test_nothing_graded_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert export(kept(tmp_path, ["open", "given up"]), "--format", "table", "--out", out) == 2
     said = capsys.readouterr().err
     assert (
-        "no round of this game has been graded yet (1 still open and left out, 1 given up and counted as loss 1)"
-        in said
+        "no round of this game has been graded yet (1 still open, where the table ends, and counted as loss 1, "
+        "1 after that one and left out)" in said
     )
     assert said.count("\n") == 1
     assert not out.exists()
@@ -166,3 +190,45 @@ def test_an_audit_says_what_is_wrong_with_the_first_line(
     assert said in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def slow_losses(seed: int) -> tuple[MemoryStore, Game]:
+    """A game of 1,500 rounds at an unsafe law that is still going on: outcomes of losses come 500 rounds late."""
+    store = MemoryStore()
+    game = store.open_game("homework", "", "terms")
+    router = Router(0.3, seed=seed, journal=lambda entry: store.append(game, entry, {}))
+    law = LevelLaw(weights=(0.5, 0.1, 0.4), chances=(0.45, 1.0, 0.9))
+    waiting: deque[tuple[int, Decision]] = deque()
+    for step, (score, loss) in enumerate(zip(*law.draw(1500, np.random.default_rng(seed)), strict=True)):
+        decision = router.decide(float(score), ticket=router.arrive())
+        if decision.call_expert and loss:
+            waiting.append((step + 500, decision))
+        elif decision.call_expert:
+            router.observe(decision, 0.0)
+        while waiting and waiting[0][0] <= step:
+            router.observe(waiting.popleft()[1], 1.0)
+    return store, game
+
+
+def test_rounds_are_not_chosen_by_their_delay() -> None:
+    """From exports of running gateways thresholds open unsafely within α; with open rounds left out, in most cases.
+
+    More than 6 of 25 have chance 0.002 at α = 0.1.
+    """
+    unsafe = {"cut": 0, "left out": 0}
+    for seed in range(25):
+        store, game = slow_losses(seed)
+        rows = table_rows(store, game).rows
+        entries = [kept.entry for kept in store.entries(game)]
+        losses = {entry.step: entry.loss or 0.0 for entry in entries if isinstance(entry, Resolved)}
+        decided = [entry for entry in entries if isinstance(entry, Decision)]
+        tables = {
+            "cut": [(row["uncertainty"], row["loss"]) for row in rows],
+            "left out": [(d.uncertainty, losses[d.step]) for d in decided if d.step in losses],
+        }
+        for name, table in tables.items():
+            router = Router(0.3)
+            router.warm_start(table)
+            unsafe[name] += router.threshold > 0.5
+    assert unsafe["cut"] <= 6
+    assert unsafe["left out"] >= 15

@@ -101,6 +101,6 @@ def test_told_to_stop_it_finishes_what_it_began(tmp_path: Path) -> None:
         store = open_store(gateway.store, read_only=True)
         (game,) = store.games()
         kinds = [type(kept.entry).__name__ for kept in store.entries(game)]
-        assert kinds == ["Opened", "Committed", "Decision", "Resolved"]
+        assert kinds == ["Opened", "Started", "Committed", "Decision", "Resolved", "Stopped"]
         assert len(store.claims(game)) == 1
         store.close()

@@ -103,7 +103,7 @@ def test_a_failure_is_marked_without_its_words(monkeypatch: pytest.MonkeyPatch) 
         spans = {span.name: span for span in collector.spans()}
     assert spans["draft"].status.message == "Unavailable"
     assert not spans["draft"].events
-    assert {"chat completion", "draft", "expert", "journal"} == set(spans)
+    assert {"chat completion", "draft", "expert"} == set(spans)
 
 
 def test_without_traces_nothing_of_it_is_loaded() -> None:

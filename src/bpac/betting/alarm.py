@@ -1,5 +1,6 @@
 """The drift alarm (MATH section 3): notices that a certified threshold has gone bad."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,11 +93,15 @@ class DriftAlarm:
         self._listen()
 
     def hold_at(self, level: float) -> None:
-        """Scale the gamblers so that the alarm is as loud as that."""
+        """Scale the gamblers of an alarm that is louder than that so that it is as loud, and not less."""
+        if self.level <= level * (1.0 + 1e-9):
+            return  # a state that is loaded stays as it was, to the bit
         self._gamblers = self._faded()
         self.quiet = 0
         scale = level / self.level
         self._gamblers = [wealth * scale for wealth in self._gamblers]
+        while self.level < level:  # by rounding
+            self._gamblers = [math.nextafter(wealth, math.inf) for wealth in self._gamblers]
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

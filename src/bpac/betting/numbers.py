@@ -25,7 +25,7 @@ def fraction(value: object, name: str) -> float:
         return float(value)
     remedy = {
         "loss": "a loss that is not known is a forfeit",
-        "uncertainty": "a draft without a score has uncertainty 1",
+        "uncertainty": "a draft without a score is not decided: the expert answers",
     }.get(name, "rescale it")
     raise InputError(f"{name} must be a number in [0, 1], got {value!r}; {remedy}")
 

@@ -49,14 +49,23 @@ class Bins:
 
     def decided(self, decisions: Sequence[Decision]) -> None:
         """Count rounds of this epoch; the loss of an audit is 1 until more is known."""
+        codes, called = self._count(decisions)
+        audits = codes[called]
+        weights = _weights([decision[3] for decision in decisions])[called]
+        np.add.at(self._weights, audits, _units(weights))
+        np.add.at(self._squares, audits, _units(weights**2))
+
+    def decided_before(self, decisions: Sequence[Decision]) -> None:
+        """Count rounds of earlier epochs: they are traffic, and have no weight in this one."""
+        np.add.at(self._earlier, self._count(decisions)[0], 1)
+
+    def _count(self, decisions: Sequence[Decision]) -> tuple[Counts, NDArray[np.bool_]]:
+        """Count rounds; the level of each, and whether the expert was called."""
         columns = tuple(zip(*decisions, strict=True))
         codes, called = LEVELS.codes(columns[1]), np.array(columns[5])
         np.add.at(self.kept, codes[~called], 1)
-        audits = codes[called]
-        np.add.at(self.called, audits, 1)
-        weights = _weights(columns[3])[called]
-        np.add.at(self._weights, audits, _units(weights))
-        np.add.at(self._squares, audits, _units(weights**2))
+        np.add.at(self.called, codes[called], 1)
+        return codes, called
 
     def resolved(self, outcomes: Sequence[tuple[Decision, float]]) -> None:
         """Replace the losses of audits of this epoch by the truth."""

@@ -17,9 +17,9 @@ MOST_ROUNDS = 10_000
 def clean_rounds_needed(router: Router) -> int | None:
     """The fewest further rounds without loss after which a threshold can open; none if one is open, or none ever will.
 
-    With fewer none opens, however the rounds turn out that wait for their outcome. With so many one does open, if all
-    of those turn out without loss too (where several scores compete, perhaps a round or two later). An outcome that
-    was given up and comes after all is not reckoned with.
+    With fewer none opens, however the rounds turn out that wait for their outcome or for earlier requests. With so many
+    one does open, if all of those turn out without loss too (where several scores compete, perhaps a round or two
+    later). An outcome that was given up and comes after all is not reckoned with.
 
     >>> router = Router(epsilon=0.05, alpha=0.1, seed=1)
     >>> needed = clean_rounds_needed(router)
@@ -27,14 +27,14 @@ def clean_rounds_needed(router: Router) -> int | None:
     ...     thresholds = router.threshold
     ...     router.observe(router.decide(0.5), 0.0)
     >>> needed, thresholds, router.threshold
-    (75, 0.0, 1.0)
+    (78, 0.0, 1.0)
     """
     policy = router.settings.policy
     if router.threshold > 0.0 or isinstance(policy, Fixed):
         return None
-    if isinstance(policy, Portfolio):
-        return _by_formula(router, policy)
-    return _by_playing(router)
+    needed = _by_formula(router, policy) if isinstance(policy, Portfolio) else _by_playing(router)
+    held, _ = router.held_up  # rounds that were decided already
+    return None if needed is None else max(0, needed - held)
 
 
 def _by_formula(router: Router, policy: Portfolio) -> int:
@@ -57,6 +57,10 @@ def _best_case(router: Router, policy: Portfolio, game: Mapping[str, Any], score
     for code, *losses in game["losses"]:
         if code == 0:
             logs = [log + loss for log, loss in zip(logs, losses, strict=True)]
+    _, passed = router.held_up
+    floor = router.settings.exploration.floor
+    for charge in (_charges(router.settings, policy, floor, floor),) * passed:
+        logs = [log - taken for log, taken in zip(logs, charge, strict=True)]
     for decision in router.owed:
         uncertainty = decision.uncertainties[score] if policy.scores else decision.uncertainty
         if decision.epoch == router.epoch and levels.code(uncertainty) == 0:
@@ -102,7 +106,7 @@ def _bound(terms: Terms, policy: Portfolio, least_propensity: float) -> float:
 
 def _by_playing(router: Router) -> int | None:
     """A copy of the router is played on, everything without loss, until a threshold opens."""
-    copy = Router.rebuild([], snapshot=router.snapshot(), seed=0)
+    copy = router.trial()
     for decision in copy.owed:
         copy.observe(decision, 0.0)
     policy = router.settings.policy

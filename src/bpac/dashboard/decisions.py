@@ -30,12 +30,14 @@ class Told:
 
     @property
     def state(self) -> str:
-        """``kept``, ``open``, ``resolved`` or ``forfeited``."""
+        """``kept``, ``open``, ``resolved``, ``refused`` or ``forfeited``."""
         if not self.decision.call_expert:
             return "kept"
         if self.outcome is None:
             # A round that is neither resolved nor owed was given up to make room, which is not written down.
             return "open" if self.owed else "forfeited"
+        if self.outcome.refused:
+            return "refused"
         return "forfeited" if self.outcome.loss is None else "resolved"
 
     @property
@@ -85,8 +87,6 @@ class Told:
     def _decided(self) -> str:
         decision = self.decision
         uncertainty, threshold = apart(decision.uncertainty, decision.threshold)
-        if "unscored" in self.note:
-            return f"The draft has no score ({self.note['unscored']}), so the expert answered"
         if decision.threshold == 0.0:
             return f"Uncertainty {uncertainty}: no threshold was open, so the expert was called, as for every query"
         if decision.uncertainty >= decision.threshold:
@@ -102,11 +102,12 @@ class Told:
             return "Its loss is never seen"
         if self.state == "open":
             return "Its outcome is still to come, and counts as a loss of 1 until it does"
+        if self.state == "refused":
+            caller = "; the caller got the draft, which was accepted" if self._draft_instead else ""
+            return f"The expert refused to answer, so the round pays nothing on average at any threshold{caller}"
         if self.outcome is None or self.outcome.loss is None:
             instead = "; the caller got the draft, which the certificate counts in full" if self._draft_instead else ""
             return f"Its outcome was given up ({self.cause}), which counts as a loss of 1{instead}"
-        if "unscored" in self.note:
-            return "A draft without a score counts as lost, and no threshold would have kept it"
         return f"The draft's loss against the expert is {self.outcome.loss:.4g}"
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 from bpac.dashboard.clean_rounds import clean_rounds_needed
 from bpac.dashboard.history import History
+from bpac.dashboard.state import state_of
 from bpac.dashboard.verdict import verdict
 from bpac.dashboard.wealth import wealth_curve
 from bpac.dashboard.what_if import what_if
@@ -52,7 +53,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
 
     >>> game = game_document(Subject("homework"), Router(epsilon=0.05, seed=1), History())
     >>> game["verdict"]["level"], game["clean_rounds_needed"]
-    ('warming', 75)
+    ('warming', 78)
     """
     summary, settings = router.summary(), router.settings
     summary.pop("policy")
@@ -71,6 +72,8 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "alarm": {
             "level": summary["alarm"], "limit": alarm.reset_at, "careful": alarm.careful_at
         } if alarm else None,
+        "state": state_of(router, history, summary),
+        "unscored": history.unscored.report(router.step),
         "savings": None if subject.savings is None else dict(subject.savings),
         "verdict": verdict(router, history, needed)._asdict(),
         "clean_rounds_needed": needed,

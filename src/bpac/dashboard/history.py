@@ -1,11 +1,12 @@
 """The history of one game, in as little memory after ten million rounds as after ten thousand."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from bpac.betting.certificate import Certificate
 from bpac.dashboard.bins import Bins
+from bpac.dashboard.unscored import Unscored
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
 
@@ -59,21 +60,26 @@ class History:
         "_outcomes",
         "_points",
         "_recent",
+        "_seen",
         "_stride",
         "_threshold",
         "at",
         "expert_calls",
         "step",
+        "unscored",
     )
 
     def __init__(self) -> None:
         self.step = 0
         self.at = 0.0
         self.expert_calls = 0
+        self.unscored = Unscored()
         self._bins = Bins()
         # What is not in the bins yet.
         self._recent: list[Decision] = []
         self._outcomes: list[tuple[Decision, float]] = []
+        # On the terms of the decided query that arrived last: queries are not decided in the order of arrival.
+        self._seen = 0
         self._threshold = 0.0
         self._epoch = 1
         self._points: list[list[float]] = []
@@ -93,10 +99,13 @@ class History:
         tokens: spent so far, this round's draft included.
         """
         # As little as possible, because this is done for every query; what can wait is done for many at once.
-        step, threshold, call_expert = decision[0], decision[2], decision[5]
+        step, threshold, call_expert, seen = decision[0], decision[2], decision[5], decision[10]
         self.step, self.at = step, at
-        if threshold != self._threshold or decision[7] != self._epoch:
-            self._change(threshold, decision[7])
+        self.unscored.in_a_row = 0
+        if seen >= self._seen or not decision[9]:
+            self._seen = seen
+            if threshold != self._threshold or decision[7] != self._epoch:
+                self._change(threshold, decision[7])
         recent = self._recent
         recent.append(decision)
         if call_expert:
@@ -169,6 +178,8 @@ class History:
             "step": self.step,
             "at": self.at,
             "expert_calls": self.expert_calls,
+            "unscored": [dict(self.unscored.reasons), self.unscored.in_a_row],
+            "seen": self._seen,
             "threshold": self._threshold,
             "epoch": self._epoch,
             "stride": self._stride,
@@ -182,7 +193,9 @@ class History:
         """The history that a state was taken of."""
         history = cls()
         history.step, history.at, history.expert_calls = state["step"], state["at"], state["expert_calls"]
-        history._threshold, history._epoch = state["threshold"], state["epoch"]
+        reasons, in_a_row = state["unscored"]
+        history.unscored = Unscored(Counter(reasons), in_a_row)
+        history._seen, history._threshold, history._epoch = state["seen"], state["threshold"], state["epoch"]
         history._stride, history._points = state["stride"], [list(point) for point in state["points"]]
         history._due = int(history._points[-1][0]) + history._stride if history._points else 1
         history._events.extend((step, at, kind, value) for step, at, kind, value in state["events"])
@@ -202,7 +215,12 @@ class History:
 
     def _collect(self) -> None:
         if self._recent:
-            self._bins.decided(self._recent)
+            current = [decision for decision in self._recent if decision[7] == self._epoch]
+            if len(current) < len(self._recent):
+                # Queries under way when the alarm rang belong to the epoch in which they arrived.
+                self._bins.decided_before([decision for decision in self._recent if decision[7] != self._epoch])
+            if current:
+                self._bins.decided(current)
             self._recent = []
         if self._outcomes:
             self._bins.resolved(self._outcomes)

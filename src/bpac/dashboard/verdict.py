@@ -1,8 +1,10 @@
 """The verdict on a game in words: is it safe, what exactly is promised, and what is only not confirmed yet."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from bpac.betting.alarm import AlarmSettings
 from bpac.betting.certificate import Certificate
 from bpac.betting.thresholds import PriorThreshold
 from bpac.dashboard.history import History
@@ -18,7 +20,8 @@ class Verdict(NamedTuple):
     Parameters
     ----------
     level: ``warming``: no draft has been kept yet; ``safe``: the certificate is within the limit, or the bets have
-        certified every threshold in force; ``watch``: neither is known, or the drift alarm has something to say;
+        certified every threshold in force; ``watch``: neither is known, the drift alarm has something to say,
+        audits have no verdicts, or requests no scores;
         ``broken``: the loss served is above the limit, by the certificate.
     text: the verdict in one line.
     detail: what it rests on.
@@ -49,6 +52,8 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> Verdi
     if certificate.average_lower > settings.epsilon:
         least = bound_percent(certificate.average_lower, "lower", settings.epsilon)
         return Verdict("broken", f"Broken: served loss ≥ {least} {sure}, {limit}", _broken(settings))
+    if (trouble := _trouble(router, history, served)) is not None:
+        return trouble
     if wait and router.epoch > 1:
         rang = history.last_event("epoch")
         when = "has rung" if rang is None or router.epoch != history.epoch else f"rang before round {rang:,}"
@@ -57,19 +62,57 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> Verdi
     if wait and certificate.upper == 0.0:
         text = f"Warming up: every query goes to the expert; {wait}"
         return Verdict("warming", text, f"Only the expert's answers have been served so far. {promise(settings)}")
-    alarm, level = settings.policy.alarm, router.summary()["alarm"]
-    if alarm is not None and level >= alarm.careful_at:
-        looks = (
-            f"The drafts checked lately lost more than the limit allows, so {percent(alarm.careful_rate)} of them are "
-            f"checked until the alarm is quiet; at {alarm.reset_at:,.0f} the threshold starts again from 0."
-        )
-        return Verdict(
-            "watch", f"Watch: the drift alarm stands at {level:,.0f}; {served}", f"{looks} {promise(settings)}"
-        )
     closed = f" The threshold is closed; {wait} again." if wait else ""
     if certificate.average_upper <= settings.epsilon:
         return Verdict("safe", f"Safe: {served}", promise(settings) + closed)
     return _unconfirmed_verdict(settings, certificate, served, closed)
+
+
+def _trouble(router: Router, history: History, served: str) -> Verdict | None:
+    """What an operator should look at, whatever the certificate says; none if there is nothing."""
+    if history.unscored.only(router.step):
+        text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had a score"
+        return Verdict("watch", text, _unscored(history))
+    settings, summary = router.settings, router.summary()
+    alarm = settings.policy.alarm
+    if alarm is None or max(summary["alarm"], summary["doubt"]) < alarm.careful_at:
+        return None
+    if summary["alarm"] < alarm.careful_at:
+        share = f"{summary['forfeit_share']:.0%} of the latest audits of accepted drafts have no verdict"
+        return Verdict("watch", f"Watch: {share}; {served}", f"{_doubt(summary, alarm)} {promise(settings)}")
+    looks = (
+        f"The drafts checked lately lost more than the limit allows, so {percent(alarm.careful_rate)} of them are "
+        f"checked until the alarm is quiet; at {alarm.reset_at:,.0f} the threshold starts again from 0."
+    )
+    text = f"Watch: the drift alarm stands at {summary['alarm']:,.0f}; {served}"
+    return Verdict("watch", text, f"{looks} {promise(settings)}")
+
+
+# By why requests have no score: what an operator can do about it.
+REMEDIES = {
+    "no-score": "the draft's server does not send what the score needs: have it send log-probabilities, or choose "
+    'another score (score = "verbalized" needs none)',
+    "draft-failed": "the draft's server fails: see its health and the gateway's log",
+    "draft-refused": "the draft's server refuses these requests: compare what callers ask for with what it supports",
+    "n": "callers ask for several choices (n), which have no score",
+    "modalities": "callers ask for other modalities than text, which have no score",
+}
+
+
+def _unscored(history: History) -> str:
+    reasons = history.unscored.reasons.most_common()
+    told = "; ".join(f"{count:,} × {reason}: {REMEDIES.get(reason, 'see the log')}" for reason, count in reasons)
+    return f"The expert answers requests without a score, so nothing is saved. So far {told}."
+
+
+def _doubt(summary: Mapping[str, Any], alarm: AlarmSettings) -> str:
+    """What audits without a verdict cost, and what to do about them."""
+    looks = "every draft is audited" if summary["doubt"] >= alarm.reset_at else "more drafts are audited"
+    causes = ", ".join(f"{count:,} {cause}" for cause, count in sorted(summary["forfeits"].items()))
+    return (
+        f"A drift could hide behind audits without a verdict, so they count as lost and {looks} until verdicts come "
+        f"again; nothing that was learned is forgotten. Check the expert and the grader (given up so far: {causes})."
+    )
 
 
 def _unconfirmed_verdict(settings: Settings, certificate: Certificate, served: str, closed: str) -> Verdict:
@@ -106,12 +149,13 @@ def promise(settings: Settings) -> str:
             f"Promised: {sure}, at no time has the threshold in force an expected loss above {limit} on "
             f"{'an average weighted by its bets' if prior else 'average'} over the rounds so far, whatever the traffic."
         )
-    epoch = ""
+    within = ""
     if policy.alarm is not None:
-        epoch = " within an epoch" if settings.alpha_epochs == "each" else " within epochs, for all of them together"
+        within = " within an epoch"
+        sure += " in each epoch anew" if settings.alpha_epochs == "each" else ", over all epochs together"
     return (
         f"Promised: {sure}, no threshold is ever in force whose expected loss exceeds {limit}, as long as traffic "
-        f"keeps its distribution{epoch}."
+        f"keeps its distribution{within}."
     )
 
 

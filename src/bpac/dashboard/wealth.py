@@ -23,7 +23,7 @@ def wealth_curve(router: Router) -> dict[str, Any] | None:
 
     >>> curve = wealth_curve(Router(epsilon=0.05, alpha=0.1))
     >>> curve["log_wealth"][0], round(math.exp(curve["goal"]))
-    (0.0, 10)
+    (0.0, 11)
     """
     policy = router.settings.policy
     if not isinstance(policy, Portfolio | Paper) or policy.score_names:

@@ -80,7 +80,7 @@ class Gateway:
         watch = self._watches.new(receive, work)
         started = False
         try:
-            served = await self.service.answer(request, caller)
+            served = await self.service.answer(request, caller, watch)
             started = True
             await _serve(send, served)
         except asyncio.CancelledError:

@@ -6,6 +6,7 @@ from typing import Any
 
 from bpac.errors import InputError, JournalError
 from bpac.gateway.coin_checks import CoinChecks, CoinCounts
+from bpac.gateway.terms_in_force import TermsInForce
 from bpac.routing.chain import GAME, Checker, split_head
 from bpac.routing.decision import Decision
 from bpac.routing.journal import CLAIM, REVEALED, Committed, Entry, entry_from_json, remark_from_json
@@ -84,6 +85,7 @@ class _Journal:
     def __init__(self, noted: Iterable[str]) -> None:
         self.audit = Audit()
         self.route: Route | None = None
+        self._terms: TermsInForce | None = None
         self._chain = Checker()
         self._coins = CoinChecks()
         self.noted = set(noted)
@@ -106,12 +108,16 @@ class _Journal:
             self._entry(entry_from_json(text, number), number)
 
     def _entry(self, entry: Entry, number: int) -> None:
-        if self.route is None:
+        if self.route is None or self._terms is None:
             self.route = opened(entry)
+            self._terms = TermsInForce(self.route)
             return
         if isinstance(entry, Decision):
-            _check_decision(self.audit, self.route, entry, number)
+            self.audit.rounds += 1
+            found = self._terms.differences(entry)
+            self.audit.differences += [Difference(number, *difference) for difference in found]
         follow(self.route, [entry])
+        self._terms.followed(entry)
         if isinstance(entry, Decision):
             self._differences(self._coins.decided(entry, number))
         elif isinstance(entry, Committed):
@@ -182,24 +188,6 @@ def claimed_heads(lines: Iterable[str]) -> set[str]:
     if not heads or "" in heads:
         raise InputError("claims that carry a head are missing: it must be what bpac export wrote, or lines of that")
     return heads
-
-
-def _check_decision(audit: Audit, route: Route, entry: Decision, number: int) -> None:
-    audit.rounds += 1
-    route.charge()
-    threshold, step = route.game.threshold, entry.step
-    rate = route.floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
-    if route.drift is not None:
-        rate = max(rate, route.drift.careful_rate)
-    computed = {
-        "threshold": threshold,
-        "propensity": rate if entry.uncertainty < threshold else 1.0,
-        "least_propensity": 1.0 if threshold == 0.0 and route.certain_while_closed else rate,
-    }
-    for name, value in computed.items():
-        recorded = getattr(entry, name)
-        if recorded != value:
-            audit.differences.append(Difference(number, f"{name} of step {step}", recorded, value))
 
 
 def _check_claim(audit: Audit, route: Route, head: bytes | None, claim: Mapping[str, Any], number: int) -> None:

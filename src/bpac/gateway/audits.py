@@ -16,12 +16,27 @@ from bpac.gateway.requests import ChatRequest
 from bpac.gateway.savings import Savings
 from bpac.gateway.stages import Stages
 from bpac.gateway.upstream import Upstream
+from bpac.models.retrying import LATER
 from bpac.routing.decision import Decision
 
 log = logging.getLogger("bpac.gateway")
 
 # The draft to grade, when it is there; none if it never will be.
 Drafted = Callable[[], Awaitable[Answer | None]]
+
+# Why a caller gets the draft in the place of the expert's answer.
+FAILED, REFUSED = "expert-failed", "expert-refused"
+# Refusals that are about the operator's key, account or rate, not about what was asked.
+OPERATORS = LATER | {401, 402, 403, 407}
+
+
+def is_refusal(error: ModelError) -> bool:
+    """Whether a server refused a request for what was asked in it (MATH section 13).
+
+    >>> is_refusal(ModelError("temperature is not supported", 400)), is_refusal(ModelError("no such key", 401))
+    (True, False)
+    """
+    return error.status is not None and 400 <= error.status < 500 and error.status not in OPERATORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +130,7 @@ class Auditor:
             with self.stages("expert"):
                 expert = await self._fetched(round_.request, channel, stream=stream)
         except ModelError as error:
-            instead = round_.draft_instead and not channel.begun
-            recorded = keeper.forfeit(round_.decision, EXPERT_FAILED, draft_served=instead)
-            # A round that was given up before, by its deadline say, cannot be told of it: then there is no draft.
-            channel.draft_instead = instead and recorded
+            channel.draft_instead = _accounted(round_, error)
             channel.end(error)
         except asyncio.CancelledError:
             channel.end(Unavailable("the gateway stops"))
@@ -146,3 +158,17 @@ class Auditor:
             return transcript.answer()
         except AnswerError as error:
             raise Unavailable(f"{self.expert} sent what is no answer") from error
+
+
+def _accounted(round_: Round, error: ModelError) -> str:
+    """Account for a round whose expert did not answer; why the caller gets the draft instead, empty if not."""
+    decision, begun = round_.decision, round_.channel.begun
+    if is_refusal(error) and not begun:
+        # An accepted draft is what the caller would have had, had the coin spared the expert.
+        instead = decision.uncertainty < decision.threshold and not decision.serve_draft
+        recorded = round_.keeper.refuse(decision, draft_served=instead)
+        return REFUSED if instead and recorded else ""
+    instead = round_.draft_instead and not begun
+    recorded = round_.keeper.forfeit(decision, EXPERT_FAILED, draft_served=instead)
+    # A round that was given up before, by its deadline say, cannot be told of it: then there is no draft.
+    return FAILED if instead and recorded else ""

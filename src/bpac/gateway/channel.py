@@ -17,8 +17,8 @@ class Channel:
         self._reader: asyncio.Future[None] | None = None
         self.begun = False
         self.ended = False
-        # Whether the draft may be served in the place of an answer that failed: that it is has been recorded.
-        self.draft_instead = False
+        # Why the draft is served in the place of an answer that failed, once that is recorded; empty if it is not.
+        self.draft_instead = ""
 
     def put(self, part: Any) -> None:
         """Add a part."""

@@ -18,6 +18,7 @@ from bpac.gateway.coin_checks import CoinCounts
 from bpac.gateway.config import Config, load_config
 from bpac.gateway.exporting import chosen_game, complete_columns, journal_lines, table_rows
 from bpac.gateway.folding import folded
+from bpac.gateway.keeper import standing_of
 from bpac.gateway.logs import log_as_json
 from bpac.gateway.savings import Prices
 from bpac.replay.outputs import refuse_overwriting, whole_file
@@ -48,8 +49,15 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     export.add_argument(
         "--format", choices=("journal", "table"), default="journal", help="journal unless told otherwise"
     )
-    export.add_argument("--thin", action="store_true", help="a table in which every query is as likely to appear")
-    export.add_argument("--seed", type=int, default=0, help="of --thin (0)")
+    export.add_argument(
+        "--thin", action="store_true", help="a table in which every query is as likely to appear (this is the default)"
+    )
+    export.add_argument(
+        "--all-audits",
+        action="store_true",
+        help="a table of all audited rounds with their propensity: no sample of the traffic, so replays refuse it",
+    )
+    export.add_argument("--seed", type=int, default=0, help="random seed of the choice of rows in a table (default: 0)")
     place = "standard output unless told otherwise; a table is written as its name says: .csv, .jsonl, .gz, .parquet"
     export.add_argument("--out", type=Path, metavar="FILE", help=place)
     export.set_defaults(run=_export)
@@ -96,12 +104,27 @@ def _status(options: argparse.Namespace) -> int:
         certificate, name = game["certificate"], f"{game['route']} {game['segment']}".strip()
         rate = game["expert_call_rate"]
         _say(
-            f"{name}: {game['steps']} rounds, threshold {game['threshold']:.4g}, "
+            f"{name}: {game['steps']} rounds, {game['state'].replace('_', ' ')}, threshold {game['threshold']:.4g}, "
             f"expert calls {'–' if rate is None else f'{rate:.1%}'}, open {game['owed']}, "
             f"served loss ≤ {certificate['average_upper']:.2%} with {certificate['confidence']:.0%} confidence"
         )
+        for line in _left_out(game):
+            _say(f"  {line}")
         _say(_savings_text(game["savings"]))
     return FINE
+
+
+def _left_out(game: Mapping[str, Any]) -> Iterator[str]:
+    """Requests that are no rounds, those that the expert refused, and audits without a verdict."""
+    unscored = game["unscored"]
+    if unscored["requests"]:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in unscored["reasons"].items())
+        yield f"answered by the expert because the draft had no score: {unscored['share']:.1%} ({reasons})"
+    if game["refused"]:
+        yield f"refused by the expert: {game['refused']}"
+    if game["forfeits"]:
+        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(game["forfeits"].items()))
+        yield f"audits without a verdict: {causes}; of the latest audits of accepted drafts {game['forfeit_share']:.1%}"
 
 
 def _savings_text(savings: Mapping[str, Any]) -> str:
@@ -140,13 +163,15 @@ def _export(options: argparse.Namespace) -> int:
             with _output(options.out) as file:
                 file.writelines(line + "\n" for line in journal_lines(store, game))
             return FINE
-        found = table_rows(store, game, thin=options.thin, seed=options.seed)
+        if options.thin and options.all_audits:
+            raise InputError("--thin and --all-audits exclude each other: leave one of them out")
+        found = table_rows(store, game, all_audits=options.all_audits, seed=options.seed)
     unknown = found.unknown()
     if not found.graded:
         why = f" ({unknown})" if unknown else ""
         raise InputError(f"no round of this game has been graded yet{why}: there is nothing to put into a table")
     if not found.rows:
-        raise InputError("--thin kept no round at all: leave it out, or give another --seed")
+        raise InputError("no round was chosen for the table: give another --seed, or --all-audits")
     rows = complete_columns(found.rows)
     if options.out is not None:
         write_columns({name: [row[name] for row in rows] for name in rows[0]}, options.out)
@@ -155,7 +180,7 @@ def _export(options: argparse.Namespace) -> int:
         writer.writeheader()
         writer.writerows(rows)
     if unknown:
-        sys.stderr.write(f"bpac: rounds whose loss is not known: {unknown}\n")
+        sys.stderr.write(f"bpac: requests whose loss is not known: {unknown}\n")
     if missing := found.rows[0].keys() - rows[0].keys():
         sys.stderr.write(f"bpac: columns left out, because some rounds lack them: {', '.join(sorted(missing))}\n")
     return FINE
@@ -230,7 +255,7 @@ def _standing(store: Store, game: Game, config: Config) -> dict[str, Any]:
     route = config.routes.get(game.route)
     prices = None if route is None else Prices.of(route)
     numbers = {"route": game.route, "segment": game.segment, "game": game.number}
-    return numbers | kept.router.summary() | {"savings": kept.savings.report(prices)}
+    return numbers | standing_of(kept.router, kept.history) | {"savings": kept.savings.report(prices)}
 
 
 def _current(store: Store) -> list[Game]:

@@ -17,7 +17,7 @@ MOST_SHOWN = 200
 MOST_READ, PORTION = 10_000, 500
 CHOICES = {
     "answered_by": ("draft", "expert"),
-    "state": ("kept", "open", "resolved", "forfeited"),
+    "state": ("kept", "open", "resolved", "refused", "forfeited"),
     "loss": ("some", "none"),
 }
 

@@ -10,7 +10,8 @@ from bpac.errors import InputError
 from bpac.routing.chain import with_head
 from bpac.routing.coins import key_digest
 from bpac.routing.decision import Decision
-from bpac.routing.journal import CLAIM, REVEALED, Committed, Resolved, entry_from_json
+from bpac.routing.history import past_of
+from bpac.routing.journal import CLAIM, REVEALED, Committed, Entry, Resolved, entry_from_json
 from bpac.stores.store import Claim, Game, Store
 
 
@@ -68,66 +69,99 @@ def _revealed(store: Store, game: Game, block: Committed) -> Iterator[str]:
         yield json.dumps(said, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GradedRounds:
-    """The rounds of a game as rows of a table, and what is not known of them.
+    """The audited rounds of a game as rows of a table, and what is not known of them.
 
     Parameters
     ----------
-    rows: the rounds whose outcome has come or will not come, in order.
-    graded: how many have come.
-    open_rounds: rounds that wait for their outcome; they have no row.
+    rows: the rounds, in order of arrival.
+    graded: how many outcomes have come, of rounds that are not cut off.
     given_up: rounds whose outcome will not come; in their rows it is a loss of 1.
+    interrupted: requests that were, or may have been, under way when a process died or when this was read; the first of
+        each time has a row with a loss of 1 at uncertainty 0.
+    refused: rounds that the expert refused to answer; they have no row.
+    cut: whether the table ends at a round whose outcome is still to come, with a loss of 1.
+    left_out: audited rounds after that one; they have no row.
     """
 
     rows: list[dict[str, Any]]
-    graded: int
-    open_rounds: int
-    given_up: int
+    graded: int = 0
+    given_up: int = 0
+    interrupted: int = 0
+    refused: int = 0
+    cut: bool = False
+    left_out: int = 0
 
     def unknown(self) -> str:
         """How many outcomes are not known, and what was made of them; empty if all are."""
-        missing = {"still open and left out": self.open_rounds, "given up and counted as loss 1": self.given_up}
-        return ", ".join(f"{count} {why}" for why, count in missing.items() if count)
+        counts = {
+            "given up and counted as loss 1": self.given_up,
+            "perhaps under way when the journal ended and counted as loss 1": self.interrupted,
+            "refused by the expert and left out": self.refused,
+            "still open, where the table ends, and counted as loss 1": int(self.cut),
+            "after that one and left out": self.left_out,
+        }
+        return ", ".join(f"{count} {why}" for why, count in counts.items() if count)
 
 
-def table_rows(store: Store, game: Game, *, thin: bool = False, seed: int = 0) -> GradedRounds:
-    """The rounds of a game in which the expert was asked, as rows of a table for ``bpac replay``.
+def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int = 0) -> GradedRounds:
+    """The rounds of a game in which the expert was asked, as rows of a table for replays and warm starts.
 
-    That is always the case for unsure drafts, and seldom for sure ones. Rounds that were given up count as loss 1, as
-    they do for the promise: without them the traffic would look easier than it was. Those still open are left out.
+    That is always the case for unsure drafts, and seldom for sure ones, so a round is kept with a probability such that
+    every round of the traffic is as likely to be in the table. Rounds that were given up count as loss 1, as they do
+    for the promise. Rounds are not chosen by how long they take: the table ends at the first, in order of arrival,
+    whose outcome is still to come, and that one counts as loss 1 (MATH section 12).
 
     Parameters
     ----------
     store, game: where the journal is.
-    thin: keep a round with a probability such that every round of the traffic is as likely to be in the table.
-    seed: of that choice.
+    all_audits: keep all of them, each with its propensity. They are no sample of the traffic.
+    seed: random seed of the choice.
     """
+    notes: dict[int, dict[str, Any]] = {}
     least = 1.0
-    rounds: dict[int, dict[str, Any]] = {}
-    given_up: set[int] = set()
-    for entry, note in store.entries(game):
-        if isinstance(entry, Decision):
-            least = min(least, entry.least_propensity)
-            if entry.call_expert:
-                rounds[entry.step] = {
-                    "step": entry.step,
-                    "uncertainty": entry.uncertainty,
-                    "loss": None,  # still open
-                    "propensity": entry.propensity,
-                    "draft_tokens": note.get("draft_tokens"),
-                    "expert_tokens": None,
-                }
-        elif isinstance(entry, Resolved) and entry.step in rounds:
-            row = rounds[entry.step]
-            row["loss"] = 1.0 if entry.loss is None else entry.loss
-            row["expert_tokens"] = note.get("expert_tokens", row["expert_tokens"])
-            # An outcome may still come after the round was given up.
-            (given_up.add if entry.loss is None else given_up.discard)(entry.step)
-    closed = [row for row in rounds.values() if row["loss"] is not None]
+
+    def noted() -> Iterator[Entry]:
+        nonlocal least
+        for entry, note in store.entries(game):
+            if isinstance(entry, Decision):
+                least = min(least, entry.least_propensity)
+                notes[entry.step] = {"draft_tokens": note.get("draft_tokens"), "expert_tokens": None}
+            elif isinstance(entry, Resolved) and "expert_tokens" in note:
+                notes[entry.step]["expert_tokens"] = note["expert_tokens"]
+            yield entry
+
+    found = GradedRounds([])
     draws = random.Random(seed)
-    rows = [row for row in closed if not thin or draws.random() < least / row["propensity"]]
-    return GradedRounds(rows, len(closed) - len(given_up), len(rounds) - len(closed), len(given_up))
+    for round_ in past_of(noted()).rounds:
+        decision = round_.decision
+        if round_.kept:
+            continue
+        if found.cut:
+            found.left_out += decision is not None
+        elif round_.refused:
+            # A thinned table is then a sample of the requests that the expert answers.
+            found.refused += 1
+        elif decision is None:
+            found.interrupted += 1
+            nothing = {"step": 0, "uncertainty": 0.0, "loss": 1.0, "propensity": 1.0}
+            found.rows.append(nothing | {"draft_tokens": 0, "expert_tokens": 0})
+        else:
+            found.cut = round_.is_open
+            known = round_.outcome is not None and round_.outcome.loss is not None
+            found.graded += known
+            found.given_up += not known and not found.cut
+            if all_audits or found.cut or draws.random() < least / decision.propensity:
+                row = {"step": decision.step, "uncertainty": decision.uncertainty, "loss": round_.loss}
+                tokens = {name: count or 0 for name, count in notes[decision.step].items()}
+                found.rows.append(
+                    row | {"propensity": decision.propensity} | (tokens if found.cut else notes[decision.step])
+                )
+    if not all_audits:
+        for row in found.rows:
+            del row["propensity"]
+    return found
 
 
 def complete_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from bpac.errors import SnapshotError
 from bpac.gateway.savings import Savings
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Resolved
+from bpac.routing.journal import Resolved, Withdrawn
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
 from bpac.routing.router import Router, Write
@@ -82,7 +82,9 @@ def _follow(route: Route, savings: Savings, history: History, entries: Iterator[
         if isinstance(entry, Decision):
             history.decided(entry, note.get("at", 0.0), route, tokens)
         elif isinstance(entry, Resolved) and decision is not None:
-            history.resolved(decision, entry.loss)
+            history.resolved(decision, route.settings.epsilon if entry.refused else entry.loss)
+        elif isinstance(entry, Withdrawn):
+            history.unscored.withdrawn(entry.reason)
         count += 1
     return count
 

@@ -2,11 +2,14 @@
 
 import itertools
 import logging
+import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from bpac.dashboard.history import History
+from bpac.dashboard.state import state_of
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.decision_names import CoinKeys, decision_name
 from bpac.gateway.folding import folded, tokens_of
@@ -14,8 +17,9 @@ from bpac.gateway.route_settings import RouteSettings
 from bpac.gateway.savings import Prices, Savings
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Committed, Entry
+from bpac.routing.journal import Committed, Entry, Withdrawn
 from bpac.routing.router import Router
+from bpac.routing.ticket import Ticket
 from bpac.stores.store import Claim, Store
 
 log = logging.getLogger("bpac.gateway")
@@ -52,6 +56,8 @@ class Keeper:
         self._note: dict[str, Any] = {}
         self._snapshot_every = snapshot_every
         self._since_snapshot = 0
+        # Requests that wait for their draft, in order of arrival, and when they no longer hold up those behind them.
+        self._drafting: dict[Ticket, float] = {}
         # Open rounds and when their time runs out, soonest first: that is the order of their decisions.
         self._open: dict[int, tuple[float, Decision]] = {}
         # What is to be noted with the outcome of a round, should one come from outside.
@@ -90,11 +96,28 @@ class Keeper:
             else:
                 self.forfeit(decision, RESTART)
 
-    def decide(self, uncertainty: float, note: dict[str, Any]) -> Decision:
+    def arrive(self) -> Ticket:
+        """Take the ticket of a request that has just arrived: ``decide`` or ``withdraw`` must follow."""
+        ticket = self.router.arrive()
+        self._drafting[ticket] = time.monotonic() + self.route.draft_deadline
+        return ticket
+
+    def withdraw(self, ticket: Ticket, reason: str) -> None:
+        """Let a ticket go without a decision; one that was decided or withdrawn before stays as it is."""
+        if ticket not in self._drafting:
+            return
+        self._note = {"at": round(time.time(), 3)}
+        self.router.withdraw(ticket, reason)
+        self._note = {}  # of a ticket from before an alarm nothing is written
+        del self._drafting[ticket]
+        self._snapshot_if_due()
+
+    def decide(self, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
         """Decide, and journal the decision; it must be durable before anything is served on it."""
         at = round(time.time(), 3)
         self._note = {"at": at, **note}
-        decision = self.router.decide(uncertainty)
+        decision = self.router.decide(uncertainty, ticket=ticket)
+        del self._drafting[ticket]
         self.history.decided(decision, at, self.router, self._tokens)
         if decision.call_expert:
             self._wait_for(decision)
@@ -157,19 +180,39 @@ class Keeper:
 
     def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> bool:
         """Give up on the outcome of a round; false if that was done before, so that nothing more is recorded of it."""
+        return self._closed(decision, lambda: self.router.forfeit(decision, cause, draft_served=draft_served))
+
+    def refuse(self, decision: Decision, *, draft_served: bool) -> bool:
+        """Take in that the expert refused to answer; false if the round has its outcome already."""
+        recorded = self._closed(decision, lambda: self.router.refuse(decision, draft_served=draft_served))
+        if recorded:
+            self.history.resolved(decision, self.router.settings.epsilon)
+        return recorded
+
+    def _closed(self, decision: Decision, close: Callable[[], None]) -> bool:
         self._open.pop(decision.step, None)
         noted = self._remembered.pop(decision.step, {}) | {"propensity": decision.propensity}
         self._note = {"at": round(time.time(), 3), **noted}
         try:
-            self.router.forfeit(decision, cause, draft_served=draft_served)
+            close()
         except AlreadyResolved:
             self._note = {}
             return False
         self._snapshot_if_due()
         return True
 
+    def stop(self) -> None:
+        """Note in the journal that no request is under way, unless some are, which are then cut off."""
+        if self._drafting:
+            log.warning("requests cut off", extra={"route": self.route.name, "requests": len(self._drafting)})
+        self.router.stop()
+
     def sweep(self, now: float) -> None:
-        """Give up on the rounds whose time has run out."""
+        """Stop waiting for the drafts, and give up on the rounds, whose time has run out."""
+        for ticket, until in list(self._drafting.items()):
+            if until <= now:
+                self.router.overdue(ticket)
+                self._drafting[ticket] = math.inf
         due = list(itertools.takewhile(lambda waiting: waiting[0] <= now, self._open.values()))
         for _, decision in due:
             self.forfeit(decision, DEADLINE)
@@ -189,12 +232,9 @@ class Keeper:
 
     def summary(self) -> dict[str, Any]:
         """Where the game stands, as JSON values."""
-        return {
-            "segment": self.segment,
-            "game": self.game.number,
-            **self.router.summary(),
-            "savings": self.savings.report(Prices.of(self.route)),
-        }
+        standing = standing_of(self.router, self.history)
+        savings = self.savings.report(Prices.of(self.route))
+        return {"segment": self.segment, "game": self.game.number, **standing, "savings": savings}
 
     def _append(self, entry: Entry) -> None:
         # A commitment to coins comes right before the decision that the note is about.
@@ -202,6 +242,8 @@ class Keeper:
         note = self.savings.noted({} if commits else self._note)
         self.store.append(self.game, entry, note)
         self.savings.add(entry, note)
+        if isinstance(entry, Withdrawn):
+            self.history.unscored.withdrawn(entry.reason)
         self._since_snapshot += 1
         if not commits:
             self._note = {}
@@ -217,6 +259,13 @@ class Keeper:
     def _snapshot_if_due(self) -> None:
         if self._since_snapshot >= self._snapshot_every:
             self.snapshot()
+
+
+def standing_of(router: Router, history: History) -> dict[str, Any]:
+    """Where a game stands, as JSON values: its router's summary, its state, and the requests without a score."""
+    summary = router.summary()
+    unscored = history.unscored.report(summary["steps"])
+    return {**summary, "state": state_of(router, history, summary), "unscored": unscored}
 
 
 def claimed(router: Router) -> dict[str, Any]:

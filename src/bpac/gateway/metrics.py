@@ -61,6 +61,8 @@ class Metrics:
 
 def route_lines(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     """What the summaries of a route's games say, as triples of name, kind and line."""
+    games = list(games)
+    yield from _requests_that_are_no_rounds(route, games)
     for game in games:
         labels: Labels = (("route", route), ("segment", game["segment"]))
         certificate, savings = game["certificate"], game["savings"]
@@ -71,6 +73,8 @@ def route_lines(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tupl
             ("bpac_open_rounds", "gauge"): game["owed"],
             ("bpac_epoch", "gauge"): game["epoch"],
             ("bpac_alarm", "gauge"): game["alarm"],
+            ("bpac_doubt", "gauge"): game["doubt"],
+            ("bpac_forfeit_share", "gauge"): game["forfeit_share"],
             ("bpac_certificate_average_upper", "gauge"): certificate["average_upper"],
             ("bpac_certificate_upper", "gauge"): certificate["upper"],
             ("bpac_certificate_lower", "gauge"): certificate["lower"],
@@ -90,6 +94,20 @@ def route_lines(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tupl
         for cause, count in sorted(game["forfeits"].items()):
             name = "bpac_forfeits_total"
             yield name, "counter", f"{name}{_labels((*labels, ('cause', cause)))} {count}"
+
+
+def _requests_that_are_no_rounds(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """Requests without a score and requests that the expert refused, over all games of a route."""
+    reasons: Counter[str] = Counter()
+    refused = 0
+    for game in games:
+        reasons.update(game["unscored"]["reasons"])
+        refused += game["refused"]
+    for reason, count in sorted(reasons.items()):
+        name = "bpac_unscored_total"
+        yield name, "counter", f"{name}{_labels((('route', route), ('reason', reason)))} {count}"
+    name = "bpac_refused_total"
+    yield name, "counter", f"{name}{_labels((('route', route),))} {refused}"
 
 
 def exposition(

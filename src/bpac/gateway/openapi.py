@@ -88,6 +88,14 @@ _GAME = _object(
         "forfeits": {"type": "object", "additionalProperties": _COUNT},
         "epoch": {"type": "integer", "minimum": 1},
         "alarm": _MAYBE_NUMBER,
+        "doubt": _MAYBE_NUMBER,
+        "forfeit_share": _SHARE,
+        "refused": _COUNT,
+        "withdrawn": _COUNT,
+        "state": {"enum": ["warming_up", "routing", "not_routing", "alarmed"]},
+        "unscored": _object(
+            {"requests": _COUNT, "share": _SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}
+        ),
         "certificate": _CERTIFICATE,
         "savings": _SAVINGS,
     }
@@ -128,15 +136,15 @@ _SCHEMAS: dict[str, Any] = {
 
 # Of every answer to a chat; those that are not always there come last.
 _HEADERS: dict[str, Schema] = {
-    "x-bpac-decision": {**_TEXT, "pattern": "^dec-[0-9]+-[0-9]+-[0-9a-f]+$"},
+    "x-bpac-decision": {**_TEXT, "pattern": "^(dec-[0-9]+-[0-9]+-[0-9a-f]+|unscored)$"},
     "x-bpac-answered-by": {"enum": ["draft", "expert"]},
     "x-bpac-uncertainty": _SHARE,
     "x-bpac-threshold": _SHARE,
     "x-bpac-propensity": _SHARE,
 }
 _SOMETIMES: dict[str, Schema] = {
-    "x-bpac-unscored": {"enum": ["n", "modalities", "no-score", "draft-failed"]},
-    "x-bpac-fallback": {"enum": ["expert-failed"]},
+    "x-bpac-unscored": {"enum": ["n", "modalities", "no-score", "draft-failed", "draft-refused"]},
+    "x-bpac-fallback": {"enum": ["expert-failed", "expert-refused"]},
 }
 
 _REASONS = {

@@ -50,7 +50,7 @@ class RouteSettings:
     name: what clients ask for as ``model``.
     draft, expert: the two models.
     epsilon, alpha, explore: as for ``Router``.
-    policy, memory, assume: as for ``Router``.
+    policy, memory, assume, alpha_epochs: as for ``Router``.
     score: how unsure a draft is.
     score_settings: the same as the configuration puts it.
     loss: how a draft is graded: the name in ``name``, and its settings.
@@ -63,6 +63,7 @@ class RouteSettings:
     on_takeover: what becomes of a draft whose beginning was scored and not accepted: ``cancel`` it unless its grade
         can still lift the threshold, or always ``finish`` it in the background.
     deadline: seconds after which an outcome that has not come is given up.
+    draft_deadline: seconds after which a draft that has not come no longer holds up the requests that arrived later.
     max_owed: as for ``Router``.
     """
 
@@ -75,6 +76,7 @@ class RouteSettings:
     policy: str = "portfolio"
     memory: str | None = None
     assume: str | None = None
+    alpha_epochs: Literal["all", "each"] = "all"
     score: Score = field(default_factory=lambda: named_score("mean_token_probability"))
     score_settings: Any = "mean_token_probability"
     loss: Mapping[str, Any] = field(default_factory=lambda: {"name": "answer"})
@@ -85,6 +87,7 @@ class RouteSettings:
     on_expert_failure: Literal["error", "draft"] = "error"
     on_takeover: Literal["cancel", "finish"] = "cancel"
     deadline: float = 3600.0
+    draft_deadline: float = 60.0
     max_owed: int = 4096
 
     @classmethod
@@ -108,6 +111,7 @@ class RouteSettings:
             policy=table.take("policy", str, "portfolio"),
             memory=table.take("memory", str, None),
             assume=table.take("assume", str, None),
+            alpha_epochs=choice("alpha_epochs", ("all", "each")),
             score=named(table, "score", "mean_token_probability", named_score),
             score_settings=score_settings,
             loss=loss,
@@ -118,6 +122,7 @@ class RouteSettings:
             on_expert_failure=choice("on_expert_failure", ("error", "draft")),
             on_takeover=choice("on_takeover", ("cancel", "finish")),
             deadline=positive(table.take("deadline", float, 3600.0), table.at("deadline")),
+            draft_deadline=positive(table.take("draft_deadline", float, 60.0), table.at("draft_deadline")),
             max_owed=whole(table.take("max_owed", int, 4096), table.at("max_owed"), 1),
         )
         kind, _, field_name = (route.segment_by or "").partition(":")
@@ -149,6 +154,7 @@ class RouteSettings:
             memory=self.memory,
             assume=self.assume,
             explore=self.explore,
+            alpha_epochs=self.alpha_epochs,
             max_owed=self.max_owed,
             coins=coins,
             journal=journal,

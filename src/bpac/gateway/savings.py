@@ -9,7 +9,7 @@ from bpac.betting.unseen import RATES, UnseenSum
 from bpac.errors import SnapshotError
 from bpac.gateway.route_settings import RouteSettings
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry
+from bpac.routing.journal import Entry, Resolved
 
 # What came too late for the note of its own entry.
 LATE_DRAFTS, LATE_EXPERTS, LATE_JUDGES = "late_draft_tokens", "late_expert_tokens", "late_judge_tokens"
@@ -79,6 +79,8 @@ class Savings:
         if generated > 0:
             self.expert_tokens += generated
             self.unseen.see(note["propensity"], generated)
+        elif isinstance(entry, Resolved) and entry.refused:
+            self.unseen.see(note["propensity"], 0)  # it generates nothing, with the router as without
 
     def drafted(self, tokens: int) -> None:
         """A draft came to its end, or was cut off, after its decision."""

@@ -1,18 +1,29 @@
-"""A route at work: draft → score → decide → journal → draft or expert, and the audit behind it (MATH section 5)."""
+"""A route at work: ticket → draft → score → decide → journal → draft or expert, and the audit behind it.
+
+1. A request takes its ticket when it arrives, before its draft is asked for (MATH section 12), and is decided on the
+   terms of that ticket however long the draft takes.
+2. A request that does not come to a decision withdraws its ticket: its caller left, its draft has no score, or
+   something failed on the way. One that is cut off because the gateway stops does not: the next start is charged.
+3. A request whose draft has no score is no round (MATH section 13). The expert answers it.
+4. From the decision on the round counts, whatever becomes of the request: its audit is a task of its own (MATH
+   section 5).
+"""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bpac.answer import Answer
 from bpac.betting.numbers import fraction
-from bpac.errors import AnswerError, BpacError, ModelError, NoScore
+from bpac.dashboard.unscored import CALLER_LEFT
+from bpac.errors import AnswerError, BpacError, ModelError, NoScore, StoreError
 from bpac.gateway.answers import DONE, chunks, shown
-from bpac.gateway.audits import Auditor, Drafted, Round
+from bpac.gateway.audits import Auditor, Drafted, Round, is_refusal
 from bpac.gateway.channel import Channel
 from bpac.gateway.completions import Completion, from_json, to_json
-from bpac.gateway.keeper import EXPERT_FAILED, Keeper
+from bpac.gateway.keeper import Keeper
 from bpac.gateway.prefixes import Beginning, Spawn
 from bpac.gateway.requests import ChatRequest
 from bpac.gateway.route_settings import RouteSettings
@@ -20,10 +31,12 @@ from bpac.gateway.served import Header, Served, events_of, nothing
 from bpac.gateway.stages import Stages
 from bpac.gateway.upstream import Upstream
 from bpac.routing.decision import Decision
+from bpac.routing.ticket import Ticket
 
 log = logging.getLogger("bpac.gateway")
 
-INSTEAD_OF_EXPERT = (b"x-bpac-fallback", b"expert-failed")
+# The name of a decision that was not made.
+UNSCORED = "unscored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +58,44 @@ class ServedRoute:
     stages: Stages
     spawn: Spawn
 
-    async def answer(self, request: ChatRequest, keeper: Keeper) -> Served:
-        """Answer a request; what is raised is the caller's to hear."""
+    async def answer(self, request: ChatRequest, keeper: Keeper, left: Callable[[], bool]) -> Served:
+        """Answer a request; what is raised is the caller's to hear.
+
+        Parameters
+        ----------
+        request: what is asked.
+        keeper: of the game it belongs to.
+        left: whether the caller has left, asked when the request is cancelled: otherwise the gateway stops.
+        """
+        ticket = keeper.arrive()
+        try:
+            return await self._answer(request, keeper, ticket)
+        except BaseException as error:
+            cancelled = isinstance(error, asyncio.CancelledError)
+            if not cancelled or left():
+                with suppress(StoreError):  # said already, to all who ask since
+                    keeper.withdraw(ticket, CALLER_LEFT if cancelled else "error")
+            raise
+
+    async def _answer(self, request: ChatRequest, keeper: Keeper, ticket: Ticket) -> Served:
         if request.unscorable:
-            return await self._unscored(request, keeper, request.unscorable, None)
+            return await self._unscored(request, keeper, ticket, request.unscorable)
         if request.stream and self.settings.first_tokens is not None:
-            return await self._answer_from_beginning(request, keeper, self.settings.first_tokens)
-        draft: Completion | None = None
+            return await self._answer_from_beginning(request, keeper, ticket, self.settings.first_tokens)
+        generated = 0
         try:
             with self.stages("draft"):
                 draft, samples = await self._drafted(request)
+            generated = draft.answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
             uncertainty = self._scored(draft.answer, samples)
-        except (ModelError, NoScore) as error:
-            return await self._unscored(request, keeper, _reason(error), draft)
-        generated = draft.answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
-        decision = keeper.decide(uncertainty, {"draft_tokens": generated, **request.note})
+        except (ModelError, AnswerError) as error:
+            keeper.savings.drafted(generated)
+            return await self._unscored(request, keeper, ticket, _reason(error))
+        decision = keeper.decide(uncertainty, ticket, {"draft_tokens": generated, **request.note})
 
         async def drafted(answer: Answer = draft.answer) -> Answer:
             return answer
 
-        # From here on the round counts, whatever becomes of this request: its audit is a task of its own.
         channel = self._audited(keeper, decision, request, drafted)
         if channel is None or decision.serve_draft:
             await self._durable(keeper)
@@ -75,7 +106,9 @@ class ServedRoute:
         except ModelError:
             if not channel.draft_instead:
                 raise
-            return await self._draft_instead(request, keeper, decision, draft)
+            # Nor the draft in its place, before the journal says so.
+            await keeper.store.durable()
+            return _marked(self._draft_served(request, keeper, decision, draft), channel.draft_instead)
 
     async def _drafted(self, request: ChatRequest) -> tuple[Completion, list[Answer]]:
         """The draft, and the further answers its score needs; of those some may fail."""
@@ -129,51 +162,28 @@ class ServedRoute:
 
         return Served(headers, events=events())
 
-    async def _draft_instead(
-        self, request: ChatRequest, keeper: Keeper, decision: Decision, draft: Completion
-    ) -> Served:
-        """The draft where the expert failed: outside the theorem, and so counted as loss 1 before it is served."""
-        await keeper.store.durable()
-        served = self._draft_served(request, keeper, decision, draft)
-        served.headers.append(INSTEAD_OF_EXPERT)
-        return served
-
     def _expert_served(
         self, request: ChatRequest, keeper: Keeper, decision: Decision, first: bytes, channel: Channel
     ) -> Served:
-        headers = self._headers(keeper, decision, "expert")
-        return Served(headers, events=events_of(first, channel)) if request.stream else Served(headers, first)
+        return _passed_on(request, self._headers(keeper, decision, "expert"), first, channel)
 
-    async def _unscored(self, request: ChatRequest, keeper: Keeper, reason: str, draft: Completion | None) -> Served:
-        """A request whose draft has no score: a round of uncertainty 1, which no threshold accepts.
-
-        It is decided when the expert has answered. The coin has no say in it, so that changes nothing, except that
-        requests which both models refuse are no rounds: sent in masses, they would look like harmless traffic.
-        """
+    async def _unscored(self, request: ChatRequest, keeper: Keeper, ticket: Ticket, reason: str) -> Served:
+        """The expert's answer to a request whose draft has no score; without a score, no draft is served."""
+        keeper.withdraw(ticket, reason)
         channel = Channel()
         task = self.spawn(self.auditor.answer(request, channel, keeper.savings))
-        note = {"draft_tokens": draft.answer.completion_tokens if draft else 0, "unscored": reason, **request.note}
         try:
             first = await channel.get()
-            # A draft that has no score is taken to lose all there is to lose: no wealth depends on it.
-            decision = keeper.decide(1.0, note)
-            keeper.resolve(decision, 1.0, {})
-            await self._durable(keeper)
-            served = self._expert_served(request, keeper, decision, first, channel)
-        except ModelError:
-            if draft is None or self.settings.on_expert_failure == "error":
-                raise
-            decision = keeper.decide(1.0, note)
-            keeper.forfeit(decision, EXPERT_FAILED, draft_served=True)
-            served = await self._draft_instead(request, keeper, decision, draft)
         except BaseException:
             task.cancel()  # nothing is learnt from it, so nobody but the caller waits for it
             raise
+        headers = self._described(UNSCORED, "expert", 1.0, ticket.threshold, 1.0)
+        served = _passed_on(request, headers, first, channel)
         served.headers.append((b"x-bpac-unscored", reason.encode()))
         served.abandon = task.cancel
         return served
 
-    async def _answer_from_beginning(self, request: ChatRequest, keeper: Keeper, count: int) -> Served:
+    async def _answer_from_beginning(self, request: ChatRequest, keeper: Keeper, ticket: Ticket, count: int) -> Served:
         """Score the first tokens of the draft, and let it flow on from there if it is accepted."""
         draft = Beginning(self.draft, request, self.settings, self.spawn, keeper.savings)
         audited = False
@@ -184,8 +194,8 @@ class ServedRoute:
                 uncertainty = self._scored(beginning, [])
             except (ModelError, AnswerError) as error:
                 draft.cancel()
-                return await self._unscored(request, keeper, _reason(error), None)
-            decision = keeper.decide(uncertainty, dict(request.note))
+                return await self._unscored(request, keeper, ticket, _reason(error))
+            decision = keeper.decide(uncertainty, ticket, dict(request.note))
             cancelled = self._cancels(keeper, decision)
             channel = self._audited(keeper, decision, request, draft.whole, cancelled)
             # A draft that is audited is finished for the grader, also when the caller has left.
@@ -201,9 +211,7 @@ class ServedRoute:
                 if not channel.draft_instead:
                     raise
                 await keeper.store.durable()
-                served = self._beginning_served(keeper, decision, draft, audited)
-                served.headers.append(INSTEAD_OF_EXPERT)
-                return served
+                return _marked(self._beginning_served(keeper, decision, draft, audited), channel.draft_instead)
         except BaseException:
             if not audited:
                 draft.cancel()
@@ -211,8 +219,10 @@ class ServedRoute:
 
     def _cancels(self, keeper: Keeper, decision: Decision) -> bool:
         """Whether nobody needs the rest of a draft: not its caller, should the expert fail, and not the grader."""
-        if decision.serve_draft or self.settings.on_expert_failure == "draft" or self.settings.on_takeover == "finish":
+        if self.settings.on_expert_failure == "draft" or self.settings.on_takeover == "finish":
             return False
+        if decision.uncertainty < decision.threshold:
+            return False  # the caller gets it, or would get it if the expert refused
         return not keeper.router.worth_grading(decision)
 
     def _beginning_served(self, keeper: Keeper, decision: Decision, draft: Beginning, audited: bool) -> Served:
@@ -220,22 +230,41 @@ class ServedRoute:
         return Served(headers, events=draft.events(), abandon=nothing if audited else draft.cancel)
 
     def _headers(self, keeper: Keeper, decision: Decision, answered_by: str) -> list[Header]:
+        _, uncertainty, threshold, propensity, *_ = decision
+        return self._described(keeper.id_of(decision.step), answered_by, uncertainty, threshold, propensity)
+
+    def _described(
+        self, name: str, answered_by: str, uncertainty: float, threshold: float, propensity: float
+    ) -> list[Header]:
         self.stages.metrics.count("bpac_answers_total", route=self.settings.name, answered_by=answered_by)
-        name = keeper.id_of(decision.step)
         self.stages.traces.describe(
-            route=self.settings.name, decision=name, answered_by=answered_by, uncertainty=decision.uncertainty,
-            threshold=decision.threshold, propensity=decision.propensity,
+            route=self.settings.name, decision=name, answered_by=answered_by, uncertainty=uncertainty,
+            threshold=threshold, propensity=propensity,
         )  # fmt: skip
         if log.isEnabledFor(logging.DEBUG):
             log.debug("answered", extra={"decision": name, "route": self.settings.name, "answered_by": answered_by})
         return [
             (b"x-bpac-decision", name.encode()),
             (b"x-bpac-answered-by", answered_by.encode()),
-            (b"x-bpac-uncertainty", b"%a" % decision.uncertainty),
-            (b"x-bpac-threshold", b"%a" % decision.threshold),
-            (b"x-bpac-propensity", b"%a" % decision.propensity),
+            (b"x-bpac-uncertainty", b"%a" % uncertainty),
+            (b"x-bpac-threshold", b"%a" % threshold),
+            (b"x-bpac-propensity", b"%a" % propensity),
         ]
 
 
+def _passed_on(request: ChatRequest, headers: list[Header], first: bytes, channel: Channel) -> Served:
+    """What the expert says, as it comes."""
+    return Served(headers, events=events_of(first, channel)) if request.stream else Served(headers, first)
+
+
+def _marked(served: Served, why: str) -> Served:
+    """A draft that is served in the place of the expert's answer, and why."""
+    served.headers.append((b"x-bpac-fallback", why.encode()))
+    return served
+
+
 def _reason(error: Exception) -> str:
-    return "no-score" if isinstance(error, AnswerError) else "draft-failed"
+    """Why a draft has no score."""
+    if isinstance(error, ModelError):
+        return "draft-refused" if is_refusal(error) else "draft-failed"
+    return "no-score"

@@ -23,6 +23,7 @@ from bpac.gateway.served_route import ServedRoute
 from bpac.gateway.stages import Stages
 from bpac.gateway.tracing import NoTraces, OpenTelemetryTraces, Traces
 from bpac.gateway.upstream import Upstream
+from bpac.gateway.watching import Watch
 from bpac.models.connections import new_session
 from bpac.routing.decision import Decision
 from bpac.stores import Store, open_store
@@ -116,6 +117,9 @@ class Service:
             self._sweeper.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.config.drain)
+        if self.store.failure is None:
+            for keeper in self.keepers():
+                keeper.stop()  # before anything is cut off: what waits for its draft now is what did not end in time
         left = list(self._tasks)
         for task in left:
             task.cancel()
@@ -134,8 +138,15 @@ class Service:
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
 
-    async def answer(self, request: ChatRequest, caller: Caller) -> Served:
-        """Answer a request, or raise what the caller is to hear."""
+    async def answer(self, request: ChatRequest, caller: Caller, watch: Watch | None = None) -> Served:
+        """Answer a request, or raise what the caller is to hear.
+
+        Parameters
+        ----------
+        request: what is asked.
+        caller: who asks.
+        watch: knows whether the caller has left; without one, a request is cancelled because of that or by ``stop``.
+        """
         route, games, label = self._route(request.model)
         if self.store.failure is not None:
             raise self.store.failure
@@ -147,7 +158,8 @@ class Service:
             raise BadRequest("too many requests under way", 429, code="overloaded", retry_after=1)
         self._answering += 1
         try:
-            return await route.answer(request, games.keeper(request, caller, label))
+            left = (lambda: watch.left) if watch is not None else (lambda: not self._stopping)
+            return await route.answer(request, games.keeper(request, caller, label), left)
         finally:
             self._answering -= 1
 

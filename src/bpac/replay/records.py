@@ -220,6 +220,11 @@ class _Cells:
         """The numbers a table keeps of this row; none where a cell is empty."""
         if score not in self.row:
             raise TableError(f"{self.place} has no column {score}; it has {', '.join(map(str, self.row))}")
+        if "propensity" in self.row and not self._empty("propensity") and self._number("propensity", 1.0) < 1.0:
+            raise TableError(
+                f"{self.place}, column propensity: {self.row['propensity']} is below 1, so rows are missing where the "
+                "expert was not asked: export the table without --all-audits"
+            )
         values: dict[str, float | None] = {"uncertainty": self._number(score, 1.0), "loss": self._loss()}
         for name in ("draft_tokens", "expert_tokens"):
             if name in self.row:

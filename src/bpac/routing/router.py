@@ -10,6 +10,7 @@ from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationErro
 from bpac.routing.coins import Coins, CommittedCoins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration import Exploration
+from bpac.routing.history import labelled_rows
 from bpac.routing.journal import Entry, Labelled, Opened, Resolved
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.rebuilding import follow, opened
@@ -124,6 +125,12 @@ class Router:
     def under_way(self) -> tuple[Ticket, ...]:
         """The tickets that are not done, oldest first."""
         return self._tickets.under_way()
+
+    @property
+    def held_up(self) -> tuple[int, int]:
+        """Decided queries that wait for earlier ones to be decided, and earlier ones that are charged meanwhile."""
+        arrivals = self._route.by_arrival and self._route.by_arrival.arrivals
+        return (len(arrivals.held), len(arrivals.passed)) if arrivals else (0, 0)
 
     def arrive(self) -> Ticket:
         """Take a ticket for a query that has just arrived, before its draft is asked for.
@@ -304,14 +311,42 @@ class Router:
         It counts like rounds in which every query went to the expert. The promise then assumes
         that history and traffic come from the same distribution.
         """
+        several = bool(self._route.score_names)
+        self._learn(
+            [
+                Labelled(self._all_scores(u) if several else (fraction(u, "uncertainty"),), fraction(loss, "loss"))
+                for u, loss in rows
+            ]
+        )
+
+    def warm_start_from(self, entries: Iterable[Entry]) -> None:
+        """Feed the whole journal of an older game, round by round as it was decided, before the first decision.
+
+        Drafts that were kept belong to it; audited rounds alone are harder than the traffic (MATH section 3). Of a game
+        with several epochs the last one counts. The promise then assumes that it and the traffic have the same
+        distribution.
+
+        Parameters
+        ----------
+        entries: the journal from its first entry on, for example what ``read_journal`` gives.
+        """
+        floor, scores = self._route.floor, max(1, len(self._route.score_names))
+        rows = labelled_rows(entries, floor or 1.0, scores)
+        for row in rows:
+            if len(row.uncertainties) != scores:
+                raise InputError(f"that game has {len(row.uncertainties)} scores, and this router has {scores}")
+            if row.least_propensity < floor:
+                raise InputError(
+                    f"that game called the expert with a probability of {row.least_propensity:g}, and this router "
+                    f"never goes below {floor:g}: give it an exploration with a lower floor, or feed a table of that "
+                    "game (bpac export --format table)"
+                )
+        self._learn(rows)
+
+    def _learn(self, rows: list[Labelled]) -> None:
         if self.step:
             raise InputError(f"history comes before the first decision, and {self.step} were made: start a new router")
-        several = bool(self._route.score_names)
-        checked = [
-            Labelled(self._all_scores(u) if several else (fraction(u, "uncertainty"),), fraction(loss, "loss"))
-            for u, loss in rows
-        ]
-        for row in checked:
+        for row in rows:
             self._write(row)
             self._route.learned(row)
 
@@ -399,6 +434,15 @@ class Router:
         follow(route, remaining)
         router = cls.__new__(cls)
         router._start(route, seed, coins, journal)
+        return router
+
+    def trial(self) -> "Router":
+        """A router like this one to try out what may come: it has no journal, and no query is under way there."""
+        route = load_snapshot(self.snapshot())
+        if route.running:
+            route.stopped()
+        router = type(self).__new__(type(self))
+        router._start(route, 0, None, None)
         return router
 
     def _find(self, decision: object) -> Decision:

@@ -19,6 +19,7 @@ const CHOICES = {
       ["kept", "kept, never graded"],
       ["open", "open"],
       ["resolved", "graded"],
+      ["refused", "refused by the expert"],
       ["forfeited", "forfeited"],
     ],
   ],
@@ -38,6 +39,7 @@ const BOUNDS = { min_uncertainty: "Uncertainty from", max_uncertainty: "Uncertai
 export function outcome(decision) {
   if (decision.state === "kept") return "kept, never graded";
   if (decision.state === "open") return "open";
+  if (decision.state === "refused") return "refused by the expert";
   if (decision.state === "forfeited") return `forfeited: ${decision.cause || "unknown"}`;
   return decision.loss > 0 ? `loss ${score(decision.loss)}` : "no loss";
 }

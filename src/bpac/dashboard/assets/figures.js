@@ -59,17 +59,30 @@ export class Figures {
     this.open = new Tile("Rounds open", "owed").notes(
       "called the expert, not graded yet; each counts as a loss of 1 until it is",
     );
-    this.forfeits = new Tile("Forfeits", "forfeits");
+    this.forfeits = new Tile("Audits without a verdict", "forfeits");
     this.causes = element("dl", { class: "facts" });
     this.given = element("div", {}, "given up, and counted as a loss of 1");
-    this.forfeits.notes(this.given, this.causes);
+    this.lately = element("div", {}, named("forfeit_share"), " of the latest audits of accepted drafts");
+    this.doubt = element("div", {}, named("doubt"));
+    this.forfeits.notes(this.given, this.lately, this.doubt, this.causes);
+    this.unscored = new Tile("Requests without a score", "unscored.requests");
+    this.reasons = element("dl", { class: "facts" });
+    this.unscored.notes(
+      named("unscored.share"),
+      " of all requests; the expert answers them, and they are no rounds",
+      this.reasons,
+    );
+    this.refused = new Tile("Refused by the expert", "refused").notes(
+      "rounds that pay nothing on average; callers get the draft where it was accepted, otherwise the refusal",
+    );
     this.alarm = new Tile("Drift alarm", "alarm.level");
     this.meter = element("span", { class: "meter-fill" });
     this.careful = element("span", { class: "meter-mark" });
     const meter = element("span", { class: "meter", "aria-hidden": "true" }, this.meter, this.careful);
     this.heard = element("span");
     this.alarm.notes(meter, this.heard, "; at ", named("alarm.limit"), " the threshold starts again from 0");
-    const tiles = [this.calls, this.tokens, this.money, this.threshold, this.alarm, this.open, this.forfeits];
+    const saved = [this.calls, this.tokens, this.money];
+    const tiles = [...saved, this.threshold, this.alarm, this.open, this.forfeits, this.unscored, this.refused];
     const heading = element("h2", { class: "hidden-text" }, "Figures");
     this.node = element(
       "section",
@@ -101,16 +114,30 @@ export class Figures {
     const all = causes.reduce((sum, [, count]) => sum + count, 0);
     setField(this.forfeits.value, all, whole(all));
     setText(this.given, all ? "given up, and counted as a loss of 1" : "no outcome was given up");
-    reconcile(
-      this.causes,
-      causes,
-      ([cause]) => cause,
-      causeRow,
-      (row, [cause, count]) => {
-        setField(row.lastElementChild.firstElementChild, count, whole(count));
-      },
-    );
+    counts(this.causes, causes, "forfeits");
+    this.updateDoubt(game);
+    this.updateUnscored(game);
     this.updateAlarm(game.alarm);
+  }
+
+  // What audits without a verdict do to the route.
+  updateDoubt(game) {
+    const shown = Boolean(game.alarm) && game.forfeit_share > 0;
+    setAttribute(this.lately, "hidden", !shown);
+    setField(this.fields.forfeit_share, game.forfeit_share, percent(game.forfeit_share));
+    setAttribute(this.doubt, "hidden", !shown || game.doubt < game.alarm.careful);
+    const looks = game.alarm && game.doubt >= game.alarm.limit ? "every draft is audited" : "more drafts are audited";
+    setField(this.fields.doubt, game.doubt, `${looks} until verdicts come again: check the expert and the grader`);
+  }
+
+  updateUnscored(game) {
+    const { requests, share, reasons } = game.unscored;
+    setAttribute(this.unscored.node, "hidden", !requests);
+    setField(this.unscored.value, requests, whole(requests));
+    setField(this.fields["unscored.share"], share, percent(share));
+    counts(this.reasons, Object.entries(reasons).sort(), "unscored.reasons");
+    setAttribute(this.refused.node, "hidden", !game.refused);
+    setField(this.refused.value, game.refused, whole(game.refused));
   }
 
   updateSavings(savings) {
@@ -170,7 +197,14 @@ function bounds(named, name) {
   return { node, update };
 }
 
-function causeRow([cause]) {
-  const count = field(`forfeits.${cause}`);
-  return element("div", {}, element("dt", {}, cause), element("dd", {}, count));
+// Counts by name, as rows under a tile's own number.
+function counts(list, entries, name) {
+  const row = ([key]) => element("div", {}, element("dt", {}, key), element("dd", {}, field(`${name}.${key}`)));
+  reconcile(
+    list,
+    entries,
+    ([key]) => key,
+    row,
+    (node, [, count]) => setField(node.lastElementChild.firstElementChild, count, whole(count)),
+  );
 }

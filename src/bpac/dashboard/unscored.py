@@ -1,0 +1,50 @@
+"""Requests whose draft has no score: no rounds, but counted, because nothing is saved on them (MATH section 13)."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+# Why a ticket is withdrawn although nothing is wrong with its draft.
+CALLER_LEFT = "caller-left"
+# After so many requests in a row without a score a route counts as not routing.
+MANY = 20
+
+
+@dataclass(slots=True)
+class Unscored:
+    """A fold over the tickets of a journal that were decided or withdrawn.
+
+    Parameters
+    ----------
+    reasons: number of requests without a score, by reason.
+    in_a_row: how many there were since the last decision.
+
+    >>> unscored = Unscored()
+    >>> unscored.withdrawn("no-score")
+    >>> unscored.report(rounds=3)
+    {'requests': 1, 'share': 0.25, 'reasons': {'no-score': 1}}
+    """
+
+    reasons: Counter[str] = field(default_factory=Counter)
+    in_a_row: int = 0
+
+    def withdrawn(self, reason: str) -> None:
+        """Count a ticket that was withdrawn, unless only its caller left."""
+        if reason != CALLER_LEFT:
+            self.reasons[reason] += 1
+            self.in_a_row += 1
+
+    def report(self, rounds: int) -> dict[str, Any]:
+        """The number of requests without a score, their share of all, and the reasons, as JSON values.
+
+        Parameters
+        ----------
+        rounds: requests that were decided.
+        """
+        requests = self.reasons.total()
+        share = requests / (requests + rounds) if requests else 0.0
+        return {"requests": requests, "share": share, "reasons": dict(sorted(self.reasons.items()))}
+
+    def only(self, rounds: int) -> bool:
+        """Whether requests have no score at present: none had one so far, or many in a row had none."""
+        return self.in_a_row >= MANY or (self.in_a_row > 0 and not rounds)

@@ -1,0 +1,95 @@
+"""Through a gateway with many requests at once: hard questions, whose drafts take longest, must not be counted last."""
+
+import asyncio
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bpac.answer import Token
+from bpac.gateway import keeper
+from bpac.gateway.keeper import Keeper
+from bpac.replay.laws import PowerLaw
+from bpac.routing.coins import SeededCoins
+from bpac.routing.decision import Decision
+from bpac.routing.ticket import Ticket
+from bpac.testing import Reply, Request
+from tests.gateway.configured import settings
+from tests.gateway.virtual import JumpingLoop, ask, virtual
+
+STREAMS, REQUESTS, AT_ONCE = 32, 250, 64
+EPSILON, ALPHA = 0.2, 0.1
+LAW = PowerLaw(most=1.0, power=1.0)
+SAFE = math.sqrt(2.0 * EPSILON / 0.95)
+# Seconds that a draft takes; a losing one takes three times as long.
+DRAFT = 0.001
+
+
+def questions(stream: int) -> list[tuple[float, float]]:
+    """Uncertainty and loss of every request of a stream."""
+    scores, losses = LAW.draw(REQUESTS, np.random.default_rng(stream))
+    return [(float(score), float(loss)) for score, loss in zip(scores, losses, strict=True)]
+
+
+def model(request: Request) -> Reply:
+    """Both models; the request says what is true of it."""
+    uncertainty, loss = map(float, request.question.split())
+    if request.body["model"] == "expert":
+        return Reply("right")
+    text = "wrong" if loss else "right"
+    return Reply(tokens=(Token(text, math.log(1.0 - uncertainty)),), delay=DRAFT * (3.0 if loss else 1.0))
+
+
+async def unsafe_streams(patch: pytest.MonkeyPatch) -> int:
+    """In how many streams a threshold above the largest safe one was ever in force."""
+    config = settings(
+        "http://127.0.0.1:9/v1",
+        gateway={"max_in_flight": 10**6},
+        epsilon=EPSILON, alpha=ALPHA, memory="latched", segment_by="header:x-stream", most_segments=STREAMS + 1,
+    )  # fmt: skip
+    seeds = itertools.count()
+    patch.setattr("bpac.routing.router.SeededCoins", lambda seed: SeededCoins(next(seeds)))
+    unsafe: set[int] = set()
+    async with virtual(config, model, patch) as gateway:
+
+        async def worker(stream: int, waiting: Any) -> None:
+            for uncertainty, loss in waiting:
+                content = f"{uncertainty!r} {loss!r}"
+                body = {"model": "homework", "messages": [{"role": "user", "content": content}]}
+                got = await ask(gateway, body, {"x-stream": str(stream)})
+                assert got["status"] == "200"
+                if float(got["x-bpac-threshold"]) > SAFE:
+                    unsafe.add(stream)
+
+        crowds = [(stream, iter(questions(stream))) for stream in range(STREAMS)]
+        await asyncio.gather(*(worker(*crowd) for crowd in crowds for _ in range(AT_ONCE)))
+        for each in gateway.service.keepers():
+            assert each.router.step == REQUESTS
+            if each.router.threshold > SAFE:
+                unsafe.add(int(each.segment))
+    return len(unsafe)
+
+
+def count(patch: pytest.MonkeyPatch) -> int:
+    """The same, in an event loop of its own."""
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        return runner.run(unsafe_streams(patch))
+
+
+def test_the_promise_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 64 requests at once an unsafe threshold is in force within α: more than 7 of 32 have chance 0.01."""
+    assert count(monkeypatch) <= 7
+
+
+def test_counted_in_the_order_in_which_drafts_end_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: each request takes its ticket when its draft is there."""
+    arrive, decide = Keeper.arrive, Keeper.decide
+
+    def late(self: Keeper, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
+        return decide(self, uncertainty, arrive(self), note)
+
+    monkeypatch.setattr(keeper.Keeper, "arrive", lambda self: None)
+    monkeypatch.setattr(keeper.Keeper, "decide", late)
+    assert count(monkeypatch) >= 16

@@ -1,0 +1,102 @@
+"""A gateway in one event loop whose clock jumps: thousands of slow drafts and answers take no time."""
+
+import asyncio
+import json
+import selectors
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bpac.errors import Unavailable
+from bpac.gateway import service
+from bpac.gateway.app import CHAT, Gateway
+from bpac.gateway.completions import Completion, read_completion
+from bpac.gateway.config import Config
+from bpac.gateway.model_settings import ModelSettings
+from bpac.gateway.pieces import Event
+from bpac.gateway.service import Service
+from bpac.stores import Store
+from bpac.testing import Request, Script
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock jumps to the next timer instead of waiting for it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        super().__init__(_Jump(self))
+
+    def time(self) -> float:
+        """Seconds on its clock."""
+        return self.now
+
+
+class _Jump(selectors.SelectSelector):
+    def __init__(self, loop: JumpingLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is not None and timeout > 0:
+            self._loop.now += timeout
+            timeout = 0
+        return super().select(timeout)
+
+
+class ScriptedUpstream:
+    """A model without a server: whole answers, and streams that do not begin."""
+
+    script: Script
+
+    def __init__(self, settings: ModelSettings, *_: Any) -> None:
+        self.settings = settings
+
+    async def whole(self, body: Mapping[str, Any], *, numbers_only: bool = False) -> Completion:
+        """The scripted answer, after its delay."""
+        asked = {**body, "model": self.settings.model}
+        request = Request(1, asked)
+        reply = type(self).script(request)
+        await asyncio.sleep(reply.delay)
+        if reply.status >= 500:
+            raise Unavailable("scripted", reply.status)
+        return read_completion(json.dumps(reply.body(request)).encode(), numbers_only=numbers_only)
+
+    async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[Event]]:
+        """A stream that does not begin."""
+        await asyncio.Event().wait()
+        yield []
+
+
+@asynccontextmanager
+async def virtual(
+    config: Any, script: Script, patch: pytest.MonkeyPatch, store: Store | None = None
+) -> AsyncIterator[Gateway]:
+    """A gateway with scripted models, in the event loop that runs."""
+    patch.setattr(service, "Upstream", ScriptedUpstream)
+    patch.setattr(ScriptedUpstream, "script", staticmethod(script), raising=False)
+    gateway = Gateway(Service(Config.read(config), store))
+    await gateway.service.start()
+    try:
+        yield gateway
+    finally:
+        await gateway.service.stop()
+
+
+async def ask(gateway: Gateway, body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, str]:
+    """Ask for a chat completion; the headers of the answer, with ``status``."""
+    sent = [{"type": "http.request", "body": json.dumps(body).encode()}]
+    got: dict[str, str] = {}
+
+    async def receive() -> Any:
+        return sent.pop() if sent else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            got.update({name.decode(): value.decode() for name, value in message["headers"]})
+            got["status"] = str(message["status"])
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await gateway({"type": "http", "path": CHAT, "method": "POST", "headers": raw}, receive, send)
+    return got

@@ -1,0 +1,180 @@
+"""Warm starts from the journal of an older game: what of it counts, and whether the promise holds."""
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from bpac import Router
+from bpac.errors import InputError, JournalError
+from bpac.replay.laws import LevelLaw
+from bpac.routing.decision import Decision
+from bpac.routing.exploration import TwoStage
+from bpac.routing.history import labelled_rows, past_of
+from bpac.routing.journal import Entry, Labelled, Stopped
+from bpac.routing.policies import Portfolio
+from bpac.routing.ticket import Ticket
+
+EPSILON, ALPHA = 0.1, 0.1
+# A limit at which few rounds decide, for simulations.
+LOOSE = 0.3
+POINTS = (0.001, 0.1, 0.3, 0.5, 0.9, 1.0)
+
+
+def wealth(router: Router) -> list[float]:
+    """Log-wealth at a few thresholds."""
+    return [router.log_wealth(point) for point in POINTS]
+
+
+def play(router: Router, dice: random.Random, arrivals: int) -> list[Ticket]:
+    """Queries of which many are under way, decided in any order, with every kind of outcome; those left under way."""
+    drafting: list[Ticket] = []
+    for _ in range(arrivals):
+        drafting.append(router.arrive())
+        while drafting and dice.random() < 0.6:
+            # Of the oldest few, so that no ticket is waited for so long that it is passed over.
+            ticket = drafting.pop(dice.randrange(min(3, len(drafting))))
+            if dice.random() < 0.05:
+                router.withdraw(ticket)
+                continue
+            decision = router.decide(dice.random(), ticket=ticket)
+            fate = dice.random()
+            if not decision.call_expert or fate < 0.02:
+                continue  # nothing to come, or it is lost
+            if fate < 0.04:
+                router.forfeit(decision)
+            elif fate < 0.08:
+                router.refuse(decision)
+            else:
+                router.observe(decision, float(dice.random() < 0.03 * (decision.uncertainty > 0.4)))
+    return drafting
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("ending", ["clean", "crash"])
+def test_a_whole_journal_leaves_the_same_wealth(ending: str, seed: int) -> None:
+    """Fed round by round, it gives every threshold the wealth it had, with the charge for what a crash cut off."""
+    entries: list[Entry] = []
+    dice = random.Random(seed)
+    old = Router(EPSILON, ALPHA, Portfolio(memory="latched"), seed=seed, journal=entries.append)
+    for _ in range(3):
+        left = play(old, dice, 80)
+        if ending == "clean":
+            for ticket in left:
+                old.withdraw(ticket)
+            assert old.stop()
+        else:
+            old = Router.rebuild(list(entries), seed=seed, journal=entries.append)
+    new = Router(EPSILON, ALPHA, Portfolio(memory="latched"))
+    new.warm_start_from(entries)
+    if ending == "crash":
+        old.arrive()  # now the last crash is charged for, too
+    # A router that charges for a crash also forgoes what the round would have won at best: 0.004 each time.
+    assert wealth(new) == pytest.approx(wealth(old), abs=1e-9 if ending == "clean" else 3 * 0.004)
+    assert new.threshold == old.threshold
+
+
+def test_only_the_last_epoch_counts() -> None:
+    """What was before an alarm was other traffic, the history that the game began with included."""
+    entries: list[Entry] = []
+    router = Router(EPSILON, ALPHA, seed=1, journal=entries.append)
+    router.warm_start([(0.5, 0.0)] * 100)
+    while router.epoch == 1:
+        decision = router.decide(0.2, ticket=router.arrive())
+        if decision.call_expert:
+            router.observe(decision, 1.0)
+    late = [router.decide(0.3, ticket=router.arrive()) for _ in range(4)]
+    for decision in late:
+        router.observe(decision, 0.5)
+    assert router.stop()
+    assert labelled_rows(entries, 0.05) == [Labelled((0.3,), 0.5)] * 4
+    assert len(past_of(entries).labelled) == 100
+
+
+def test_a_journal_that_ends_while_queries_are_under_way() -> None:
+    """The earliest that is missing counts as lost at score 0; beyond it, wins go and losses stay."""
+    entries: list[Entry] = []
+    router = Router(EPSILON, ALPHA, seed=1, journal=entries.append)
+    tickets = [router.arrive() for _ in range(5)]
+    for number, score, loss in ((0, 0.1, 0.0), (2, 0.2, 0.0), (3, 0.3, 1.0)):
+        router.observe(router.decide(score, ticket=tickets[number]), loss)
+    charged = Labelled((0.0,), 1.0, 0.05, 0.05)
+    assert labelled_rows(entries, 0.05) == [Labelled((0.1,), 0.0), charged, Labelled((0.3,), 1.0)]
+    router.withdraw(tickets[1])
+    # Ticket 5 left no trace, and it cannot be told from a query that never was: it is charged all the same.
+    assert labelled_rows(entries, 0.05)[-1] == charged
+    router.withdraw(tickets[4])
+    assert router.stop()
+    assert isinstance(entries[-1], Stopped)
+    assert charged not in labelled_rows(entries, 0.05)
+
+
+def test_what_cannot_be_fed() -> None:
+    """A lower floor, other scores, a router that has decided, and what is no journal: each is refused."""
+    entries: list[Entry] = []
+    old = Router(EPSILON, ALPHA, exploration=TwoStage(0.5, 0.02, 10), seed=1, journal=entries.append)
+    while (decision := old.decide(0.3)).least_propensity > 0.02:
+        if decision.call_expert:
+            old.observe(decision, 0.0)
+    new = Router(EPSILON, ALPHA)
+    with pytest.raises(InputError, match=r"probability of 0\.02, and this router never goes below 0\.05: give it"):
+        new.warm_start_from(entries)
+    assert new.snapshot() == Router(EPSILON, ALPHA).snapshot()
+    Router(EPSILON, ALPHA, exploration=TwoStage(0.5, 0.02, 10)).warm_start_from(entries)
+    with pytest.raises(InputError, match="that game has 1 scores, and this router has 2"):
+        Router(EPSILON, ALPHA, Portfolio(scores={"a": 0.5, "b": 0.5})).warm_start_from(entries[:2])
+    used = Router(EPSILON, ALPHA)
+    used.decide(0.5)
+    with pytest.raises(InputError, match="history comes before the first decision"):
+        used.warm_start_from(entries[:2])
+    with pytest.raises(JournalError, match="must be the opened entry"):
+        new.warm_start_from(entries[1:])
+
+
+def old_game(law: LevelLaw, seed: int) -> tuple[list[Entry], list[Decision], dict[int, float]]:
+    """A long game that was stopped: its journal, its decisions, and the losses that were seen."""
+    entries: list[Entry] = []
+    router = Router(LOOSE, ALPHA, exploration=TwoStage(0.7, 0.05, 100), seed=seed, journal=entries.append)
+    decisions, losses = [], {}
+    for uncertainty, loss in zip(*law.draw(1500, np.random.default_rng(seed)), strict=True):
+        decision = router.decide(float(uncertainty), ticket=router.arrive())
+        decisions.append(decision)
+        if decision.call_expert:
+            losses[decision.step] = float(loss)
+            router.observe(decision, float(loss))
+    assert router.stop()
+    return entries, decisions, losses
+
+
+def from_journal(new: Router, entries: list[Entry], decisions: list[Decision], losses: dict[int, float]) -> None:
+    """The whole journal."""
+    new.warm_start_from(entries)
+
+
+def from_thinned(new: Router, entries: list[Entry], decisions: list[Decision], losses: dict[int, float]) -> None:
+    """Audits, thinned so that every query is as likely to be among them."""
+    dice, least = random.Random(len(losses)), min(decision.least_propensity for decision in decisions)
+    kept = [d for d in decisions if d.step in losses and dice.random() < least / d.propensity]
+    new.warm_start((decision.uncertainty, losses[decision.step]) for decision in kept)
+
+
+def from_audits(new: Router, entries: list[Entry], decisions: list[Decision], losses: dict[int, float]) -> None:
+    """All audits, as if they were the traffic: what must not be done."""
+    new.warm_start((d.uncertainty, losses[d.step]) for d in decisions if d.step in losses)
+
+
+@pytest.mark.parametrize(("feed", "least", "most"), [(from_journal, 0, 7), (from_thinned, 0, 7), (from_audits, 15, 30)])
+def test_the_promise_after_a_warm_start(feed: Callable[..., None], least: int, most: int) -> None:
+    """Unsafe thresholds within α from a journal or a thinned table; from audits alone in most trials (the control).
+
+    More than 7 of 30 have chance 0.002 at α = 0.1.
+    """
+    law = LevelLaw(weights=(0.5, 0.1, 0.4), chances=(0.45, 1.0, 0.9))
+    unsafe = 0
+    for seed in range(30):
+        game = old_game(law, seed)
+        new = Router(LOOSE, ALPHA, seed=seed)
+        feed(new, *game)
+        unsafe += 0.95 * law.risk(new.threshold) > LOOSE
+    assert least <= unsafe <= most
