@@ -27,6 +27,13 @@ def test_the_python_in_the_readme_runs() -> None:
         assert "served loss" in ran.stdout
 
 
+def test_what_covers_the_guarantee_exists() -> None:
+    """Every test that docs/guarantee.md names is there."""
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "guarantee.md").read_text(encoding="utf-8"))
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link and picture of a page exists."""

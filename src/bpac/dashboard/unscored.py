@@ -1,11 +1,16 @@
 """Requests whose draft has no score: no rounds, but counted, because nothing is saved on them (MATH section 13)."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bpac.routing.journal import Entry, Started, Withdrawn
+
 # Why a ticket is withdrawn although nothing is wrong with its draft.
 CALLER_LEFT = "caller-left"
+# Why many tickets were cut off at once while the gateway ran.
+OUTAGE = "outage"
 # After so many requests in a row without a score a route counts as not routing.
 MANY = 20
 
@@ -28,11 +33,24 @@ class Unscored:
     reasons: Counter[str] = field(default_factory=Counter)
     in_a_row: int = 0
 
-    def withdrawn(self, reason: str) -> None:
-        """Count a ticket that was withdrawn, unless only its caller left."""
+    def follow(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Count what an entry says of requests without a score.
+
+        Parameters
+        ----------
+        entry: of the journal.
+        note: what the gateway noted with it: how many requests an outage cut off.
+        """
+        if isinstance(entry, Withdrawn):
+            self.withdrawn(entry.reason)
+        elif isinstance(entry, Started) and note.get("cut_off"):
+            self.withdrawn(OUTAGE, note["cut_off"])
+
+    def withdrawn(self, reason: str, requests: int = 1) -> None:
+        """Count tickets that were withdrawn or cut off, unless only their caller left."""
         if reason != CALLER_LEFT:
-            self.reasons[reason] += 1
-            self.in_a_row += 1
+            self.reasons[reason] += requests
+            self.in_a_row += requests
 
     def report(self, rounds: int) -> dict[str, Any]:
         """The number of requests without a score, their share of all, and the reasons, as JSON values.

@@ -10,7 +10,7 @@ from bpac.errors import SnapshotError
 from bpac.gateway.savings import Savings
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Resolved, Withdrawn
+from bpac.routing.journal import Resolved
 from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
 from bpac.routing.router import Router, Write
@@ -83,8 +83,7 @@ def _follow(route: Route, savings: Savings, history: History, entries: Iterator[
             history.decided(entry, note.get("at", 0.0), route, tokens)
         elif isinstance(entry, Resolved) and decision is not None:
             history.resolved(decision, route.settings.epsilon if entry.refused else entry.loss)
-        elif isinstance(entry, Withdrawn):
-            history.unscored.withdrawn(entry.reason)
+        history.unscored.follow(entry, note)
         count += 1
     return count
 

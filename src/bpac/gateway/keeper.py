@@ -12,12 +12,13 @@ from bpac.dashboard.history import History
 from bpac.dashboard.state import state_of
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.decision_names import CoinKeys, decision_name
+from bpac.gateway.draft_outages import DraftOutages
 from bpac.gateway.folding import folded, tokens_of
 from bpac.gateway.route_settings import RouteSettings
 from bpac.gateway.savings import Prices, Savings
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Committed, Entry, Withdrawn
+from bpac.routing.journal import Committed, Entry
 from bpac.routing.router import Router
 from bpac.routing.ticket import Ticket
 from bpac.stores.store import Claim, Store
@@ -58,6 +59,7 @@ class Keeper:
         self._since_snapshot = 0
         # Requests that wait for their draft, in order of arrival, and when they no longer hold up those behind them.
         self._drafting: dict[Ticket, float] = {}
+        self._outages = DraftOutages()
         # Open rounds and when their time runs out, soonest first: that is the order of their decisions.
         self._open: dict[int, tuple[float, Decision]] = {}
         # What is to be noted with the outcome of a round, should one come from outside.
@@ -104,7 +106,7 @@ class Keeper:
 
     def withdraw(self, ticket: Ticket, reason: str) -> None:
         """Let a ticket go without a decision; one that was decided or withdrawn before stays as it is."""
-        if ticket not in self._drafting:
+        if ticket not in self._drafting or ticket in self._outages:
             return
         self._note = {"at": round(time.time(), 3)}
         self.router.withdraw(ticket, reason)
@@ -112,12 +114,35 @@ class Keeper:
         del self._drafting[ticket]
         self._snapshot_if_due()
 
+    def is_under_way(self, ticket: Ticket) -> bool:
+        """Whether a ticket can still be decided: an outage may have cut it off."""
+        return ticket in self._drafting
+
+    def draft_ended(self, ticket: Ticket, reason: str) -> None:
+        """Let a ticket go whose draft broke off; if several did, their server is down and all are cut off."""
+        if self._outages.down or not self.is_under_way(ticket):
+            self.withdraw(ticket, reason)
+        elif self._outages.failed(ticket, reason):
+            log.warning(
+                "the draft's server is down: requests under way go to the expert, and one is charged as loss 1",
+                extra={"route": self.route.name, "model": self.route.draft.name, "requests": len(self._drafting)},
+            )
+            self._note = {"at": round(time.time(), 3), "cut_off": len(self._drafting)}
+            self.router.cut_off()
+            self._drafting.clear()
+
+    def _release(self) -> None:
+        """Withdraw the tickets whose drafts failed by themselves."""
+        for ticket, reason in self._outages.release().items():
+            self.withdraw(ticket, reason)
+
     def decide(self, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
         """Decide, and journal the decision; it must be durable before anything is served on it."""
         at = round(time.time(), 3)
         self._note = {"at": at, **note}
         decision = self.router.decide(uncertainty, ticket=ticket)
         del self._drafting[ticket]
+        self._release()
         self.history.decided(decision, at, self.router, self._tokens)
         if decision.call_expert:
             self._wait_for(decision)
@@ -203,6 +228,7 @@ class Keeper:
 
     def stop(self) -> None:
         """Note in the journal that no request is under way, unless some are, which are then cut off."""
+        self._release()
         if self._drafting:
             log.warning("requests cut off", extra={"route": self.route.name, "requests": len(self._drafting)})
         self.router.stop()
@@ -210,7 +236,11 @@ class Keeper:
     def sweep(self, now: float) -> None:
         """Stop waiting for the drafts, and give up on the rounds, whose time has run out."""
         for ticket, until in list(self._drafting.items()):
-            if until <= now:
+            if until > now:
+                continue
+            if ticket in self._outages:
+                self._release()
+            else:
                 self.router.overdue(ticket)
                 self._drafting[ticket] = math.inf
         due = list(itertools.takewhile(lambda waiting: waiting[0] <= now, self._open.values()))
@@ -242,8 +272,7 @@ class Keeper:
         note = self.savings.noted({} if commits else self._note)
         self.store.append(self.game, entry, note)
         self.savings.add(entry, note)
-        if isinstance(entry, Withdrawn):
-            self.history.unscored.withdrawn(entry.reason)
+        self.history.unscored.follow(entry, note)
         self._since_snapshot += 1
         if not commits:
             self._note = {}

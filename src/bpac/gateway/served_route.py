@@ -17,12 +17,13 @@ from dataclasses import dataclass
 
 from bpac.answer import Answer
 from bpac.betting.numbers import fraction
-from bpac.dashboard.unscored import CALLER_LEFT
+from bpac.dashboard.unscored import CALLER_LEFT, OUTAGE
 from bpac.errors import AnswerError, BpacError, ModelError, NoScore, StoreError
 from bpac.gateway.answers import DONE, chunks, shown
 from bpac.gateway.audits import Auditor, Drafted, Round, is_refusal
 from bpac.gateway.channel import Channel
 from bpac.gateway.completions import Completion, from_json, to_json
+from bpac.gateway.draft_outages import ends_drafts
 from bpac.gateway.keeper import Keeper
 from bpac.gateway.prefixes import Beginning, Spawn
 from bpac.gateway.requests import ChatRequest
@@ -68,7 +69,12 @@ class ServedRoute:
         left: whether the caller has left, asked when the request is cancelled: otherwise the gateway stops.
         """
         ticket = keeper.arrive()
+        first_tokens = self.settings.first_tokens if request.stream else None
         try:
+            if request.unscorable:
+                return await self._unscored(request, keeper, ticket, request.unscorable)
+            if first_tokens is not None:
+                return await self._answer_from_beginning(request, keeper, ticket, first_tokens)
             return await self._answer(request, keeper, ticket)
         except BaseException as error:
             cancelled = isinstance(error, asyncio.CancelledError)
@@ -78,10 +84,6 @@ class ServedRoute:
             raise
 
     async def _answer(self, request: ChatRequest, keeper: Keeper, ticket: Ticket) -> Served:
-        if request.unscorable:
-            return await self._unscored(request, keeper, ticket, request.unscorable)
-        if request.stream and self.settings.first_tokens is not None:
-            return await self._answer_from_beginning(request, keeper, ticket, self.settings.first_tokens)
         generated = 0
         try:
             with self.stages("draft"):
@@ -90,7 +92,10 @@ class ServedRoute:
             uncertainty = self._scored(draft.answer, samples)
         except (ModelError, AnswerError) as error:
             keeper.savings.drafted(generated)
-            return await self._unscored(request, keeper, ticket, _reason(error))
+            return await self._unscored(request, keeper, ticket, _reason(error), ends_drafts(error))
+        if not keeper.is_under_way(ticket):
+            keeper.savings.drafted(generated)
+            return await self._unscored(request, keeper, ticket, OUTAGE)
         decision = keeper.decide(uncertainty, ticket, {"draft_tokens": generated, **request.note})
 
         async def drafted(answer: Answer = draft.answer) -> Answer:
@@ -167,9 +172,21 @@ class ServedRoute:
     ) -> Served:
         return _passed_on(request, self._headers(keeper, decision, "expert"), first, channel)
 
-    async def _unscored(self, request: ChatRequest, keeper: Keeper, ticket: Ticket, reason: str) -> Served:
-        """The expert's answer to a request whose draft has no score; without a score, no draft is served."""
-        keeper.withdraw(ticket, reason)
+    async def _unscored(
+        self, request: ChatRequest, keeper: Keeper, ticket: Ticket, reason: str, ended: bool = False
+    ) -> Served:
+        """The expert's answer to a request whose draft has no score; without a score, no draft is served.
+
+        Parameters
+        ----------
+        request, keeper, ticket: what is asked, of which game, and when it arrived.
+        reason: why the draft has no score.
+        ended: whether what ended the draft may have ended others at the same time.
+        """
+        if ended:
+            keeper.draft_ended(ticket, reason)
+        else:
+            keeper.withdraw(ticket, reason)
         channel = Channel()
         task = self.spawn(self.auditor.answer(request, channel, keeper.savings))
         try:
@@ -194,7 +211,10 @@ class ServedRoute:
                 uncertainty = self._scored(beginning, [])
             except (ModelError, AnswerError) as error:
                 draft.cancel()
-                return await self._unscored(request, keeper, ticket, _reason(error))
+                return await self._unscored(request, keeper, ticket, _reason(error), ends_drafts(error))
+            if not keeper.is_under_way(ticket):
+                draft.cancel()
+                return await self._unscored(request, keeper, ticket, OUTAGE)
             decision = keeper.decide(uncertainty, ticket, dict(request.note))
             cancelled = self._cancels(keeper, decision)
             channel = self._audited(keeper, decision, request, draft.whole, cancelled)

@@ -1,0 +1,151 @@
+"""A draft's server that goes down ends many drafts at once, which counts like a crash (MATH section 12)."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from bpac.errors import NoScore, Refused, Unavailable
+from bpac.gateway.draft_outages import SEVERAL, DraftOutages, ends_drafts
+from bpac.models.retrying import Failed
+from bpac.routing.journal import Started, Withdrawn
+from bpac.routing.ticket import Ticket
+from bpac.testing import Reply, Request
+from tests.gateway.running import ASK, Running, RunningGateway, pair
+
+BROKEN = Reply(cut=0)
+ONCE = {"retries": 0}
+
+
+def entries(gateway: RunningGateway) -> list[Any]:
+    """The journal of the one game."""
+    (game,) = gateway.service.store.games()
+    return [kept.entry for kept in gateway.service.store.entries(game)]
+
+
+def count(gateway: RunningGateway, kind: type) -> int:
+    """How many entries there are of a kind."""
+    return sum(isinstance(entry, kind) for entry in entries(gateway))
+
+
+def from_server(status: int | None) -> Unavailable:
+    """What a draft that was given up after its retries raises."""
+    error = Unavailable("gave no answer", status)
+    error.__cause__ = Failed("broke off", status)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (from_server(None), True),
+        (from_server(502), True),
+        (from_server(504), True),
+        (from_server(500), False),
+        (from_server(429), False),
+        (Unavailable("longer than allowed"), False),
+        (Refused("no", 400), False),
+        (NoScore("no log-probabilities"), False),
+    ],
+)
+def test_what_may_end_several_drafts(error: Exception, ends: bool) -> None:
+    """A connection that broke, not what a server says of one request, and nothing that a caller can bring about."""
+    assert ends_drafts(error) == ends
+
+
+def test_a_few_failures_are_no_outage() -> None:
+    """Until several drafts have failed and none has come, those that failed are held back, and then let go."""
+    outages = DraftOutages()
+    tickets = [Ticket(number, 1, 0.0, 0.5, 0, 1) for number in range(SEVERAL)]
+    assert not any(outages.failed(ticket, "draft-failed") for ticket in tickets[1:])
+    assert tickets[1] in outages
+    assert outages.release() == dict.fromkeys(tickets[1:], "draft-failed")
+    assert [outages.failed(ticket, "draft-failed") for ticket in tickets] == [False] * (SEVERAL - 1) + [True]
+    assert outages.down
+    assert tickets[0] not in outages
+    assert outages.release() == {}
+    assert not outages.down
+
+
+def test_a_server_that_goes_down_is_charged_once() -> None:
+    """All requests under way go to the expert, one is charged, and the requests of the outage are no rounds."""
+    down = threading.Event()
+    drafting = threading.Semaphore(0)
+
+    def draft(request: Request) -> Reply:
+        if request.question == "before":
+            return Reply("42")
+        drafting.release()
+        assert down.wait(20.0)
+        return BROKEN
+
+    with Running(pair(draft, Reply("42")), model=ONCE) as (gateway, _), ThreadPoolExecutor(8) as callers:
+        client = gateway.client()
+
+        def ask(content: str) -> Any:
+            body = {**ASK, "messages": [{"role": "user", "content": content}]}
+            return client.chat.completions.with_raw_response.create(**body).headers
+
+        for _ in range(10):
+            assert ask("before")["x-bpac-decision"] != "unscored"
+        gateway.idle()
+        before = gateway.service.keepers()[0].router.log_wealth(1.0)
+        asked = [callers.submit(ask, "during") for _ in range(8)]
+        for _ in asked:
+            assert drafting.acquire(timeout=20.0)
+        down.set()
+        headers = [answer.result() for answer in asked]
+        assert {(each["x-bpac-answered-by"], each["x-bpac-decision"]) for each in headers} == {("expert", "unscored")}
+        assert count(gateway, Started) == 2
+        assert gateway.service.keepers()[0].router.log_wealth(1.0) < before
+        unscored = gateway.status()["unscored"]
+        assert unscored["requests"] == 8
+        assert unscored["reasons"]["outage"] >= SEVERAL
+        # During the outage nothing more is charged.
+        charged = gateway.service.keepers()[0].router.log_wealth(1.0)
+        for _ in range(5):
+            ask("during")
+        assert gateway.service.keepers()[0].router.log_wealth(1.0) == charged
+        assert count(gateway, Started) == 2
+        ask("before")
+        assert gateway.status()["steps"] == 11
+        assert gateway.service.keepers()[0].router.under_way == ()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_draft_that_fails_by_itself_is_withdrawn(stream: bool) -> None:
+    """Where drafts before and after it come, a broken connection is that request's alone: nothing is charged."""
+
+    def draft(request: Request) -> Reply:
+        return BROKEN if request.question == "bad" else Reply("42")
+
+    with Running(pair(draft, Reply("42")), model=ONCE) as (gateway, _):
+        client = gateway.client()
+
+        def ask(content: str) -> None:
+            body = {**ASK, "messages": [{"role": "user", "content": content}], "stream": stream}
+            client.chat.completions.with_raw_response.create(**body)
+
+        for _ in range(6):
+            ask("good")
+            ask("bad")
+            ask("bad")
+        ask("good")
+        gateway.idle()
+        assert count(gateway, Withdrawn) == 12
+        assert count(gateway, Started) == 1
+        assert gateway.status()["unscored"]["reasons"] == {"draft-failed": 12}
+        assert gateway.service.keepers()[0].router.under_way == ()
+
+
+def test_a_failed_draft_does_not_make_a_stop_a_crash() -> None:
+    """A stop with a single failed draft and nothing else under way is clean."""
+    with Running(pair(BROKEN, Reply("42")), model=ONCE) as (gateway, _):
+        gateway.client().chat.completions.create(**ASK)
+        gateway.idle()
+        (keeper,) = gateway.service.keepers()
+        assert len(keeper.router.under_way) == 1
+        keeper.stop()
+        assert list(keeper.router.under_way) == []
+        assert [type(entry).__name__ for entry in entries(gateway)][-2:] == ["Withdrawn", "Stopped"]
