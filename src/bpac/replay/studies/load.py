@@ -89,7 +89,7 @@ class FaultsStudy:
     steps: int = 3000
 
     def tasks(self) -> list[SimulationTask]:
-        """Every fault, by both rules; where a fault ends drafts there are 64 under way, and those that lose are slow."""
+        """Every fault by both rules; where a fault ends drafts, 64 are under way and those that lose are slow."""
         one, many = Drafting(), Drafting.parse("losses:10", 64)
         cases = {
             "none": (Faults(), one),
