@@ -105,6 +105,8 @@ def test_attackers_send_requests_that_look_certain() -> None:
         assert len(refused) > 100
         assert {event.uncertainty for event in refused} == {0.0}
     assert len(happenings(200, Drafting(), faults="refusals-timed", open_=False)) == 3 * 200
+    # With many under way, too, attackers stop with the stream.
+    assert len(happenings(200, Drafting(16), faults="refusals-timed", open_=True)) < 10 * 3 * 200
 
 
 def test_a_crash_loses_what_is_on_its_way() -> None:

@@ -58,6 +58,7 @@ class _Load:
         self._deadlines: list[tuple[float, int]] = []
         self._arrived = self._decided = 0
         self._now = 0.0
+        self._over = False
 
     def events(self, rounds: Iterator[tuple[float, float]]) -> Iterator[Event]:
         """Everything that happens until all queries are decided, withdrawn or lost."""
@@ -104,11 +105,14 @@ class _Load:
     def _next(self, rounds: Iterator[tuple[float, float]]) -> Drafted | None:
         """The next query: an attacker's, or one of the stream; none when the stream is over."""
         faults = self._faults
+        if self._over:
+            return None  # attackers stop with the stream
         if faults.refusals != "none" and faults.attacks(self._rng.random(), self._accepting()):
             self._arrived += 1
             return Drafted(self._arrived, 0.0, 0.0, refused=True)
         values = next(rounds, None)
         if values is None:
+            self._over = True
             return None
         self._arrived += 1
         return Drafted(self._arrived, *values)
