@@ -24,7 +24,7 @@
         - ``Unavailable``: it failed, even after retries
     - ``StoreError``: a store cannot be used, or failed and takes nothing more
         - ``StoreInUse``: another gateway writes to it
-    - ``BadRequest`` (``bpac.gateway.requests``): a request that the gateway cannot answer
+    - ``BadRequest`` (``bpac.gateway.bad_request``): a request that the gateway cannot answer
     - ``MissingExtra``: an optional dependency is not installed
 
 Whoever raises one of these has changed nothing before.

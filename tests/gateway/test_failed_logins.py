@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bpac.gateway.authentication import Authentication, shown_key
+from bpac.gateway.bad_request import BadRequest
 from bpac.gateway.failed_logins import COUNTED, FORGOTTEN, FREE, LONGEST, MOST_ACCEPTED, MOST_ADDRESSES, FailedLogins
 from bpac.gateway.keys import Keys, KeySettings, Role
-from bpac.gateway.requests import BadRequest
 from bpac.testing import Reply
 from tests.dashboard.test_keys import sign_in
 from tests.gateway.configured import OPERATOR, bearer

@@ -56,7 +56,7 @@ def test_an_older_copy_put_back(tmp_path: Path, caplog: pytest.LogCaptureFixture
             assert [feedback(gateway, name) for name in kept] == [404 if noticed else 200] * 3
             metrics = post(gateway.url, b"", "/metrics", method="GET").body.decode()
     if noticed:
-        assert [(loss["game"], loss["acknowledged"] - loss["entries"]) for loss in found] == [(1, 5)]
+        assert [(loss["game"], loss["acknowledged"] - loss["entries"]) for loss in found] == [(1, 7)]
         assert again[0].startswith("dec-2-1-")
         assert "the journal lost entries: a new game begins with a threshold of 0" in caplog.text
         assert 'bpac_journal_losses_total{game="1"} 1' in metrics

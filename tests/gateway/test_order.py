@@ -1,7 +1,6 @@
 """Through a gateway with many requests at once: hard questions, whose drafts take longest, must not be counted last."""
 
 import asyncio
-import itertools
 import math
 from typing import Any
 
@@ -12,12 +11,11 @@ from bpac.answer import Token
 from bpac.gateway import keeper
 from bpac.gateway.keeper import Keeper
 from bpac.replay.laws import PowerLaw
-from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.ticket import Ticket
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings
-from tests.gateway.virtual import JumpingLoop, ask, virtual
+from tests.gateway.virtual import JumpingLoop, ask, repeat_coins, virtual
 
 STREAMS, REQUESTS, AT_ONCE = 32, 250, 64
 EPSILON, ALPHA = 0.2, 0.1
@@ -49,8 +47,7 @@ async def unsafe_streams(patch: pytest.MonkeyPatch) -> int:
         gateway={"max_in_flight": 10**6},
         epsilon=EPSILON, alpha=ALPHA, memory="latched", segment_by="header:x-stream", most_segments=STREAMS + 1,
     )  # fmt: skip
-    seeds = itertools.count()
-    patch.setattr("bpac.routing.router.SeededCoins", lambda seed: SeededCoins(next(seeds)))
+    repeat_coins(patch)
     unsafe: set[int] = set()
     async with virtual(config, model, patch) as gateway:
 
@@ -91,5 +88,6 @@ def test_counted_in_the_order_in_which_drafts_end_it_breaks(monkeypatch: pytest.
         return decide(self, uncertainty, arrive(self), note)
 
     monkeypatch.setattr(keeper.Keeper, "arrive", lambda self: None)
+    monkeypatch.setattr(keeper.Keeper, "is_under_way", lambda self, ticket: True)
     monkeypatch.setattr(keeper.Keeper, "decide", late)
     assert count(monkeypatch) >= 16

@@ -10,13 +10,12 @@ import pytest
 
 from bpac.answer import Token
 from bpac.gateway.app import Gateway
-from bpac.routing.coins import SeededCoins
 from bpac.routing.journal import Started, Stopped
 from bpac.stores import MemoryStore
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings
 from tests.gateway.law import Question
-from tests.gateway.virtual import JumpingLoop, ask, virtual
+from tests.gateway.virtual import JumpingLoop, ask, repeat_coins, virtual
 
 Work = Callable[["Traffic", Gateway], Awaitable[Any]]
 
@@ -38,8 +37,7 @@ class Traffic:
         self._store = StillOpen()
         self._numbers = count()
         self._under_way: list[asyncio.Task[Any]] = []
-        seeds = count()
-        patch.setattr("bpac.routing.router.SeededCoins", lambda seed: SeededCoins(next(seeds)))
+        repeat_coins(patch)
 
     def script(self, request: Request) -> Reply:
         """Both models; of the questions one in ten is lost, whatever its uncertainty."""

@@ -11,9 +11,10 @@ from typing import Any
 import openai
 import pytest
 
+from bpac.gateway.bad_request import BadRequest
 from bpac.gateway.completions import to_json
 from bpac.gateway.openapi import document
-from bpac.gateway.requests import BadRequest, ChatRequest, parse_object
+from bpac.gateway.requests import ChatRequest, parse_object
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import open_chat, post

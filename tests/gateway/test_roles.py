@@ -124,9 +124,8 @@ def _listed(gateway: RunningGateway, key: str) -> list[str]:
     [
         (Reply("4 1"), "mean_token_probability"),
         (Reply("4 1"), {"name": "mean_token_probability", "first_tokens": 1}),
-        (Reply("41", logprobs=False), "mean_token_probability"),
     ],
-    ids=["scored", "beginning", "unscored"],
+    ids=["scored", "beginning"],
 )
 def test_every_decision_has_its_owner(draft: Reply, score: Any, stream: bool) -> None:
     """Whichever way it is made; in the journal stands the name, or a hash, and never the key."""

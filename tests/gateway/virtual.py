@@ -1,6 +1,7 @@
 """A gateway in one event loop whose clock jumps: thousands of slow drafts and answers take no time."""
 
 import asyncio
+import itertools
 import json
 import selectors
 from collections.abc import AsyncIterator, Mapping
@@ -19,6 +20,12 @@ from bpac.gateway.pieces import Event
 from bpac.gateway.service import Service
 from bpac.stores import Store
 from bpac.testing import Request, Script
+
+
+def repeat_coins(patch: pytest.MonkeyPatch) -> None:
+    """Let the keys of coins be the same in every run of a test."""
+    numbers = itertools.count()
+    patch.setattr("bpac.routing.coins.secrets.token_bytes", lambda size: next(numbers).to_bytes(size, "big"))
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -97,6 +104,7 @@ async def ask(gateway: Gateway, body: Mapping[str, Any], headers: Mapping[str, s
             got.update({name.decode(): value.decode() for name, value in message["headers"]})
             got["status"] = str(message["status"])
 
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    usual = {"host": "127.0.0.1", "content-type": "application/json"}
+    raw = [(name.encode(), value.encode()) for name, value in (usual | dict(headers)).items()]
     await gateway({"type": "http", "path": CHAT, "method": "POST", "headers": raw}, receive, send)
     return got

@@ -6,12 +6,13 @@ from contextlib import aclosing
 from typing import Any
 
 from bpac.gateway.authentication import Authentication, address_of
+from bpac.gateway.bad_request import BadRequest, stopping
 from bpac.gateway.failures import Failure, failure_of
 from bpac.gateway.games import Caller
 from bpac.gateway.keys import Keys, Role
 from bpac.gateway.origins import Origins
 from bpac.gateway.pages import pages
-from bpac.gateway.requests import BadRequest, ChatRequest, stopping
+from bpac.gateway.requests import ChatRequest
 from bpac.gateway.served import Served
 from bpac.gateway.service import Service
 from bpac.gateway.watching import Receive, Watches

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bpac.gateway.addresses import network_of
+from bpac.gateway.bad_request import BadRequest
 from bpac.gateway.failed_logins import FailedLogins
 from bpac.gateway.keys import ANYBODY, Identity, Keys
-from bpac.gateway.requests import BadRequest
 
 
 class Authentication:

@@ -1,7 +1,7 @@
 """Bodies of requests that hold a few words."""
 
 from bpac.errors import MissingExtra
-from bpac.gateway.requests import BadRequest
+from bpac.gateway.bad_request import BadRequest
 
 try:
     from starlette.requests import Request

@@ -11,13 +11,13 @@ from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
 from bpac.errors import MissingExtra
 from bpac.gateway.authentication import Authentication, address_of
+from bpac.gateway.bad_request import BadRequest, no_such_decision
 from bpac.gateway.bodies import short_body
 from bpac.gateway.dashboard_keys import COOKIE, LIFETIME, Passes
 from bpac.gateway.decision_search import Search, Wanted, shown, whole_of
 from bpac.gateway.keeper import Keeper
 from bpac.gateway.keys import Identity, Role
 from bpac.gateway.latency import latency
-from bpac.gateway.requests import BadRequest, no_such_decision
 from bpac.gateway.savings import Prices
 from bpac.gateway.service import Service
 

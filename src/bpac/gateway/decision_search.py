@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.dashboard.decisions import Told
+from bpac.gateway.bad_request import BadRequest
 from bpac.gateway.keeper import Keeper
 from bpac.gateway.keys import ANYBODY, Identity
-from bpac.gateway.requests import BadRequest
 from bpac.routing.decision import Decision
 from bpac.routing.journal import Resolved
 from bpac.stores.store import Game, KeptRound, Store

@@ -7,7 +7,7 @@ import orjson
 
 from bpac.errors import ModelError, StoreError
 from bpac.gateway.answers import event
-from bpac.gateway.requests import BadRequest
+from bpac.gateway.bad_request import BadRequest
 from bpac.gateway.upstream import PassedOn
 
 log = logging.getLogger("bpac.gateway")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from bpac.errors import SettingsError
-from bpac.gateway.requests import BadRequest
+from bpac.gateway.bad_request import BadRequest
 from bpac.gateway.tables import Section
 from bpac.models.fields import secret
 

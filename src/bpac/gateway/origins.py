@@ -8,7 +8,7 @@ other sites must ask before they do; nobody answers them.
 
 from collections.abc import Iterable
 
-from bpac.gateway.requests import BadRequest
+from bpac.gateway.bad_request import BadRequest
 
 Headers = Iterable[tuple[bytes, bytes]]
 

@@ -7,12 +7,13 @@ import orjson
 
 from bpac.errors import MissingExtra
 from bpac.gateway.authentication import Authentication, address_of
+from bpac.gateway.bad_request import BadRequest, no_such_route
 from bpac.gateway.bodies import short_body
 from bpac.gateway.dashboard import Dashboard
 from bpac.gateway.failures import error_body, failure_of
 from bpac.gateway.keys import Identity, Role
 from bpac.gateway.openapi import document
-from bpac.gateway.requests import BadRequest, no_such_route, parse_object
+from bpac.gateway.requests import parse_object
 from bpac.gateway.service import Service
 
 try:

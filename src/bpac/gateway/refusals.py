@@ -3,9 +3,9 @@
 import logging
 from collections import Counter
 
+from bpac.gateway.bad_request import BadRequest
 from bpac.gateway.log_rate import LogRate
 from bpac.gateway.metrics import Metrics
-from bpac.gateway.requests import BadRequest
 
 log = logging.getLogger("bpac.gateway")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bpac.errors import AlreadyResolved, BpacError, InputError, NotAudited, ObservationError, StoreError
 from bpac.gateway.audits import Auditor
+from bpac.gateway.bad_request import BadRequest, no_such_decision, no_such_route, stopping
 from bpac.gateway.config import Config
 from bpac.gateway.decision_names import read_name
 from bpac.gateway.games import Caller, Games
@@ -17,7 +18,7 @@ from bpac.gateway.keeper import Keeper
 from bpac.gateway.keys import Identity, Role
 from bpac.gateway.metrics import Metrics, exposition
 from bpac.gateway.refusals import Refusals
-from bpac.gateway.requests import BadRequest, ChatRequest, no_such_decision, no_such_route, stopping
+from bpac.gateway.requests import ChatRequest
 from bpac.gateway.served import Served
 from bpac.gateway.served_route import ServedRoute
 from bpac.gateway.stages import Stages
