@@ -9,7 +9,7 @@ from bpac.routing.route import Route
 
 # Fewest decisions and outcomes after which the wealth of all thresholds is looked at again. In between the answer may
 # be stale, which costs a few grades, or a few audits given up although they were worth something; never the promise.
-LOOK_EVERY = 64
+LOOK_EVERY = 128
 
 
 class Worth:
