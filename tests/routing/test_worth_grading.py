@@ -39,13 +39,13 @@ def test_rounds_behind_an_open_ticket_are_not_charged_yet() -> None:
 
 def test_charges_of_an_earlier_epoch_are_not_taken_out_of_this_one() -> None:
     """They were never in it."""
-    router = opened()
+    router = opened(alpha_epochs="each")
     while len(router.owed) < 50:
         router.decide(0.2)
     ring(router)
     while router.worth_grading(decision := router.decide(0.5)):
         router.observe(decision, 1.0)
-    fresh = Router(EPSILON, ALPHA, seed=1)
+    fresh = Router(EPSILON, ALPHA, alpha_epochs="each", seed=1)
     while fresh.worth_grading(decision := fresh.decide(0.5)):
         fresh.observe(decision, 1.0)
     assert router.owed[0].epoch == 1
