@@ -181,7 +181,7 @@ def test_audits_without_a_verdict() -> None:
             router.forfeit(decision, "grader failed")
     told = said(router, history)
     assert told.level == "watch"
-    assert re.match(r"Watch: \d+% of the latest audits of accepted drafts have no verdict; served loss ≤", told.text)
+    assert re.match(r"Watch: \d+ % of the latest audits of accepted drafts have no verdict; served loss ≤", told.text)
     assert "every draft is audited until verdicts come again; nothing that was learned is forgotten" in told.detail
     assert re.search(r"Check the expert and the grader \(given up so far: \d+ grader failed\)", told.detail)
     assert (router.epoch, router.threshold) == (1, 1.0)

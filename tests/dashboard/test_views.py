@@ -1,14 +1,20 @@
 """Who looks at the dashboard: with a keyboard, a screen reader, a phone, in the dark; and names that mean harm."""
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from bpac.dashboard.document import Subject, game_document, whole_document
+from bpac.dashboard.history import History
 from bpac.dashboard.page import replay_page
+from bpac.dashboard.remedies import FORFEITED, UNSCORED
 from bpac.gateway.keeper import Keeper
+from bpac.routing.router import Router
 from tests.dashboard.browser import DESKTOP, GROUNDS, PHONE, Visit
+from tests.dashboard.played import feed
 from tests.dashboard.test_page import hostile_document
 from tests.dashboard.traffic import ask
 from tests.gateway.configured import ALL_ROLES
@@ -176,3 +182,26 @@ def test_signing_in(browser: Browser, size: str) -> None:
         expect(visit.page.get_by_label("Key")).to_be_visible()
         assert visit.context.cookies() == []
         assert all("401" in trouble for trouble in visit.forgive(for_good=True))
+
+
+def test_a_route_in_trouble_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
+    """Each cause stands beside what to do about it, and no sentence is wider than the window."""
+    router, history = Router(0.05, 0.1, seed=1), History()
+    feed(router, history, [(0.5, 0.0)] * 300)
+    for cause in cycle(FORFEITED):
+        if router.summary()["doubt"] >= 10_000 and router.summary()["forfeits"].keys() == FORFEITED.keys():
+            break
+        decision = router.decide(0.5)
+        if decision.call_expert:
+            router.forfeit(decision, cause)
+    for reason in UNSCORED:
+        history.unscored.withdrawn(reason)
+    game = game_document(Subject("homework"), router, history)
+    document = whole_document([game], title="in trouble", live=False, generated=0.0)
+    (tmp_path / "page.html").write_text(replay_page(document), encoding="utf-8")
+    with Visit(browser, PHONE) as visit:
+        visit.page.goto((tmp_path / "page.html").as_uri())
+        expect(visit.page.get_by_text("every draft is audited until verdicts come again").last).to_be_visible()
+        for cause, remedy in (FORFEITED | UNSCORED).items():
+            expect(visit.page.get_by_text(f"{cause}: {remedy}", exact=True)).to_be_visible()
+        visit.check_accessibility()

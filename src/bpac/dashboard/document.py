@@ -6,6 +6,7 @@ from typing import Any
 
 from bpac.dashboard.clean_rounds import clean_rounds_needed
 from bpac.dashboard.history import History
+from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
 from bpac.dashboard.state import state_of
 from bpac.dashboard.verdict import verdict
 from bpac.dashboard.wealth import wealth_curve
@@ -74,6 +75,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         } if alarm else None,
         "state": state_of(router, history, summary),
         "unscored": history.unscored.report(router.step),
+        "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary["forfeits"], FORFEITED),
         "savings": None if subject.savings is None else dict(subject.savings),
         "verdict": verdict(router, history, needed)._asdict(),
         "clean_rounds_needed": needed,

@@ -31,13 +31,15 @@ MODULES = (
     "decision_list.js",
     "decision.js",
     "overview.js",
+    "lost_journals.js",
+    "callers.js",
     "game.js",
     "sources.js",
     "feed.js",
     "main.js",
 )
 # In this order too: what a smaller window changes comes last.
-STYLES = ("colours.css", "frame.css", "verdict.css", "charts.css", "lists.css", "narrow.css")
+STYLES = ("colours.css", "frame.css", "verdict.css", "charts.css", "lists.css", "notices.css", "narrow.css")
 THEME = "theme.js"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)

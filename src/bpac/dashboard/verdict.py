@@ -8,6 +8,7 @@ from bpac.betting.alarm import AlarmSettings
 from bpac.betting.certificate import Certificate
 from bpac.betting.thresholds import PriorThreshold
 from bpac.dashboard.history import History
+from bpac.dashboard.remedies import UNSCORED, remedies_of
 from bpac.dashboard.words import bound_percent, percent
 from bpac.routing.policies import Budget, Fixed, Naive, Offline, Paper, Portfolio
 from bpac.routing.router import Router
@@ -78,7 +79,7 @@ def _trouble(router: Router, history: History, served: str) -> Verdict | None:
     if alarm is None or max(summary["alarm"], summary["doubt"]) < alarm.careful_at:
         return None
     if summary["alarm"] < alarm.careful_at:
-        share = f"{summary['forfeit_share']:.0%} of the latest audits of accepted drafts have no verdict"
+        share = f"{100.0 * summary['forfeit_share']:.0f} % of the latest audits of accepted drafts have no verdict"
         return Verdict("watch", f"Watch: {share}; {served}", f"{_doubt(summary, alarm)} {promise(settings)}")
     looks = (
         f"The drafts checked lately lost more than the limit allows, so {percent(alarm.careful_rate)} of them are "
@@ -88,20 +89,10 @@ def _trouble(router: Router, history: History, served: str) -> Verdict | None:
     return Verdict("watch", text, f"{looks} {promise(settings)}")
 
 
-# By why requests have no score: what an operator can do about it.
-REMEDIES = {
-    "no-score": "the draft's server does not send what the score needs: have it send log-probabilities, or choose "
-    'another score (score = "verbalized" needs none)',
-    "draft-failed": "the draft's server fails: see its health and the gateway's log",
-    "draft-refused": "the draft's server refuses these requests: compare what callers ask for with what it supports",
-    "n": "callers ask for several choices (n), which have no score",
-    "modalities": "callers ask for other modalities than text, which have no score",
-}
-
-
 def _unscored(history: History) -> str:
-    reasons = history.unscored.reasons.most_common()
-    told = "; ".join(f"{count:,} × {reason}: {REMEDIES.get(reason, 'see the log')}" for reason, count in reasons)
+    reasons = history.unscored.reasons
+    remedies = remedies_of(reasons, UNSCORED)
+    told = "; ".join(f"{count:,} × {reason}: {remedies[reason]}" for reason, count in reasons.most_common())
     return f"The expert answers requests without a score, so nothing is saved. So far {told}."
 
 

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from bpac.dashboard.document import Subject, game_document, whole_document
+from bpac.dashboard.lost_journals import lost_journals
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
 from bpac.errors import MissingExtra
 from bpac.gateway.authentication import Authentication, address_of
@@ -18,6 +19,11 @@ from bpac.gateway.decision_search import Search, Wanted, shown, whole_of
 from bpac.gateway.keeper import Keeper
 from bpac.gateway.keys import Identity, Role
 from bpac.gateway.latency import latency
+<<<<<<< HEAD
+=======
+from bpac.gateway.refused_callers import refused_callers
+from bpac.gateway.requests import BadRequest, no_such_decision
+>>>>>>> dash
 from bpac.gateway.savings import Prices
 from bpac.gateway.service import Service
 
@@ -120,7 +126,15 @@ class Dashboard:
                 games.append(_game(self._service, keeper, short=id(keeper) not in full))
                 await asyncio.sleep(0)  # requests under way come first
         document = whole_document(games, title="bpac gateway", live=True, generated=round(time.time(), 3))
-        return _json(document | {"games_left_out": len(keepers) - len(games)})
+        store, played = self._service.store, [keeper.game for keeper in self._service.keepers()]
+        return _json(
+            document
+            | {
+                "games_left_out": len(keepers) - len(games),
+                "lost_journals": lost_journals(store.losses(), store.games(), played),
+                "callers": refused_callers(self._service),
+            }
+        )
 
     async def _decisions(self, request: Request) -> Response:
         identity = await self._identity(request)

@@ -63,17 +63,18 @@ export class Figures {
     this.causes = element("dl", { class: "facts" });
     this.given = element("div", {}, "given up, and counted as a loss of 1");
     this.lately = element("div", {}, named("forfeit_share"), " of the latest audits of accepted drafts");
-    this.doubt = element("div", {}, named("doubt"));
+    this.doubt = element("div", { class: "urgent", "data-field": "doubt" });
     this.forfeits.notes(this.given, this.lately, this.doubt, this.causes);
     this.unscored = new Tile("Requests without a score", "unscored.requests");
     this.reasons = element("dl", { class: "facts" });
     this.unscored.notes(
       named("unscored.share"),
-      " of all requests; the expert answers them, and they are no rounds",
-      this.reasons,
+      " of all requests; the expert answers them, so nothing is saved, and they do not count as rounds",
     );
+    this.unscored.node.append(this.reasons);
     this.refused = new Tile("Refused by the expert", "refused").notes(
-      "rounds that pay nothing on average; callers get the draft where it was accepted, otherwise the refusal",
+      "rounds in which only the expert refused to answer; they neither open nor close a threshold. If there are many, " +
+        "compare what callers ask for with what the expert's server supports",
     );
     this.alarm = new Tile("Drift alarm", "alarm.level");
     this.meter = element("span", { class: "meter-fill" });
@@ -114,7 +115,7 @@ export class Figures {
     const all = causes.reduce((sum, [, count]) => sum + count, 0);
     setField(this.forfeits.value, all, whole(all));
     setText(this.given, all ? "given up, and counted as a loss of 1" : "no outcome was given up");
-    counts(this.causes, causes, "forfeits");
+    counts(this.causes, causes, "forfeits", game.remedies);
     this.updateDoubt(game);
     this.updateUnscored(game);
     this.updateAlarm(game.alarm);
@@ -127,7 +128,7 @@ export class Figures {
     setField(this.fields.forfeit_share, game.forfeit_share, percent(game.forfeit_share));
     setAttribute(this.doubt, "hidden", !shown || game.doubt < game.alarm.careful);
     const looks = game.alarm && game.doubt >= game.alarm.limit ? "every draft is audited" : "more drafts are audited";
-    setField(this.fields.doubt, game.doubt, `${looks} until verdicts come again: check the expert and the grader`);
+    setField(this.doubt, game.doubt, `${looks} until verdicts come again`);
   }
 
   updateUnscored(game) {
@@ -135,7 +136,7 @@ export class Figures {
     setAttribute(this.unscored.node, "hidden", !requests);
     setField(this.unscored.value, requests, whole(requests));
     setField(this.fields["unscored.share"], share, percent(share));
-    counts(this.reasons, Object.entries(reasons).sort(), "unscored.reasons");
+    counts(this.reasons, Object.entries(reasons).sort(), "unscored.reasons", game.remedies);
     setAttribute(this.refused.node, "hidden", !game.refused);
     setField(this.refused.value, game.refused, whole(game.refused));
   }
@@ -197,9 +198,15 @@ function bounds(named, name) {
   return { node, update };
 }
 
-// Counts by name, as rows under a tile's own number.
-function counts(list, entries, name) {
-  const row = ([key]) => element("div", {}, element("dt", {}, key), element("dd", {}, field(`${name}.${key}`)));
+// Counts by name, as rows under a tile's own number, each with what to do about it.
+function counts(list, entries, name, remedies) {
+  const row = ([key]) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, element("b", {}, key), `: ${remedies[key]}`),
+      element("dd", {}, field(`${name}.${key}`)),
+    );
   reconcile(
     list,
     entries,

@@ -1,9 +1,11 @@
 // The page: which view the address asks for, the theme, and whether the gateway answers.
 
+import { Callers } from "./callers.js";
 import { DecisionView } from "./decision.js";
 import { element, setAttribute, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { GameView } from "./game.js";
+import { LostJournals } from "./lost_journals.js";
 import { ago, moment } from "./numbers.js";
 import { Overview, placeOf } from "./overview.js";
 import { Gateway, Kept } from "./sources.js";
@@ -17,6 +19,8 @@ class Page {
     this.data = null;
     this.view = null;
     this.level = "";
+    // What concerns the whole gateway stands above every view.
+    this.notices = [new LostJournals(), new Callers()];
     this.views = {
       overview: new Overview(),
       game: new GameView(source, (filters) => this.setAddress({ game: this.address().get("game") ?? "", ...filters })),
@@ -78,9 +82,9 @@ class Page {
 
   async fetchGame(number) {
     try {
-      const [game] = (await this.source.data(number)).games;
+      const { games, lost_journals, callers } = await this.source.data(number);
       const others = this.data.games.filter((one) => one.game !== number);
-      this.data.games = [...others, game];
+      this.data = { ...this.data, lost_journals, callers, games: [...others, ...games] };
     } catch (error) {
       if (!error.missing) throw error;
       this.data = await this.source.data(null); // it ended, or never was: all there are
@@ -91,6 +95,7 @@ class Page {
     const decision = this.address().get("decision");
     // The name of the program stands before it.
     setText(byId("title"), this.data.title.replace(/^bpac /, ""));
+    for (const notice of this.notices) notice.update(this.data);
     const game = this.find(this.wanted());
     if (decision !== null) {
       this.open("decision");
@@ -113,7 +118,7 @@ class Page {
     const first = this.view === null;
     this.view = name;
     const { node, heading } = this.views[name];
-    byId("main").replaceChildren(node);
+    byId("main").replaceChildren(...this.notices.map((notice) => notice.node), node);
     if (first) return;
     // A new view: from its top, and said to those who listen.
     window.scrollTo(0, 0);

@@ -99,7 +99,7 @@ export function moment(at) {
 
 // Words that came with spaces before their units.
 export function unbroken(text) {
-  return text.replace(/(\d) %/g, `$1${SPACE}%`).replace(/([≤<]) (\d)/g, `$1${SPACE}$2`);
+  return text.replace(/(\d) ([%×])/g, `$1${SPACE}$2`).replace(/([≤<]) (\d)/g, `$1${SPACE}$2`);
 }
 
 export function plural(count, one, many = `${one}s`) {

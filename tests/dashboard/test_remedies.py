@@ -1,0 +1,24 @@
+"""Every cause that the gateway counts has a remedy of its own."""
+
+import re
+from pathlib import Path
+
+from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
+from bpac.gateway import keeper
+from bpac.routing.route import CROWDED_OUT
+
+DOCS = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
+
+
+def test_every_forfeit_has_a_remedy() -> None:
+    """Each cause that is given up with, and no other."""
+    causes = {keeper.EXPERT_FAILED, keeper.DRAFT_FAILED, keeper.DRAFT_CANCELLED, keeper.GRADER_FAILED}
+    assert FORFEITED.keys() == causes | {keeper.DEADLINE, keeper.RESTART, CROWDED_OUT}
+
+
+def test_every_reason_without_a_score_has_a_remedy() -> None:
+    """Those that the gateway's documentation lists, and an outage and an error of the gateway itself."""
+    listed = re.search(r"`x-bpac-unscored` says .*\((.*)\)", DOCS)
+    assert listed is not None
+    assert UNSCORED.keys() == {*re.findall(r"`(.+?)`", listed[1]), "outage", "error"}
+    assert remedies_of(["something new"], UNSCORED) == {"something new": "see the gateway's log"}
