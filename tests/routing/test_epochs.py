@@ -115,6 +115,16 @@ def test_forfeits_do_not_ring_the_alarm() -> None:
     assert router.summary()["doubt"] == 1.0
 
 
+def test_a_router_in_doubt_is_rebuilt_to_the_bit() -> None:
+    """A snapshot taken while every draft is audited for doubt gives the same router back, and the same rates."""
+    router = opened()
+    for _ in range(100):
+        router.forfeit(audit(router), "expert failed")
+    copy = Router.rebuild([], snapshot=json.loads(json.dumps(router.snapshot())), seed=5)
+    assert copy.snapshot() == router.snapshot()
+    assert copy.decide(0.5).propensity == router.decide(0.5).propensity == 1.0
+
+
 def test_a_drift_behind_forfeits_is_noticed() -> None:
     """If the verdicts of losing drafts never come, drafts are soon served no more without an audit."""
     router = opened()

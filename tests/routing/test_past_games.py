@@ -178,3 +178,15 @@ def test_the_promise_after_a_warm_start(feed: Callable[..., None], least: int, m
         feed(new, *game)
         unsafe += 0.95 * law.risk(new.threshold) > LOOSE
     assert least <= unsafe <= most
+
+
+def test_entries_that_are_no_rounds_are_passed_over() -> None:
+    """A ticket that was overdue counts when it is decided; an outcome that has not come is open."""
+    entries: list[Entry] = []
+    router = Router(EPSILON, ALPHA, seed=1, journal=entries.append)
+    hung = router.arrive()
+    router.overdue(hung)
+    router.decide(0.3, ticket=hung)
+    (only,) = past_of(entries).rounds[:1]
+    assert only.is_open
+    assert labelled_rows(entries)[0].loss == 1.0

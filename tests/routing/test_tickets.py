@@ -308,6 +308,40 @@ def test_a_ticket_of_an_earlier_epoch_goes_to_the_expert(loss: float) -> None:
     assert router.arrive().number == 1
 
 
+def test_what_is_held_up_can_be_seen() -> None:
+    """Decided queries that wait for an earlier one are counted, and so are those that were passed over."""
+    router = fresh()
+    assert router.held_up == (0, 0)
+    hung = router.arrive()
+    router.decide(0.5, ticket=router.arrive())
+    assert router.held_up == (1, 0)
+    router.overdue(hung)
+    assert router.held_up == (0, 1)
+
+
+@pytest.mark.parametrize("tickets", [False, True])
+def test_a_trial_leaves_the_router_alone(tickets: bool) -> None:
+    """What is tried out on a copy changes neither the router nor its journal."""
+    entries: list[Entry] = []
+    router = fresh(journal=entries.append)
+    if tickets:
+        router.arrive()
+    before, written = router.snapshot(), len(entries)
+    trial = router.trial()
+    trial.observe(trial.decide(0.5), 0.0)
+    assert trial.step == router.step + 1
+    assert wealth(trial) > wealth(router)
+    assert (router.snapshot(), len(entries)) == (before, written)
+
+
+def test_the_least_propensity_is_one_while_nothing_is_accepted() -> None:
+    """As the decisions say, for those who compute them again; the paper's policy takes the rate all the same."""
+    for policy, least in (("portfolio", 1.0), ("paper", 0.2)):
+        router = fresh(policy)
+        assert router._route.least_propensity(0.0, 0.2) == router.decide(0.5).least_propensity == least
+        assert router._route.least_propensity(0.3, 0.2) == 0.2
+
+
 @pytest.mark.parametrize("ticket", [None, 3, "1", Ticket(1, 1, 0.0, 0.2, 0, 2)])
 def test_a_ticket_that_was_not_given_out_is_refused(ticket: Any) -> None:
     """Foreign, forged and used tickets are refused, and nothing has changed."""

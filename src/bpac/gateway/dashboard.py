@@ -19,11 +19,7 @@ from bpac.gateway.decision_search import Search, Wanted, shown, whole_of
 from bpac.gateway.keeper import Keeper
 from bpac.gateway.keys import Identity, Role
 from bpac.gateway.latency import latency
-<<<<<<< HEAD
-=======
 from bpac.gateway.refused_callers import refused_callers
-from bpac.gateway.requests import BadRequest, no_such_decision
->>>>>>> dash
 from bpac.gateway.savings import Prices
 from bpac.gateway.service import Service
 
