@@ -189,4 +189,4 @@ def test_entries_that_are_no_rounds_are_passed_over() -> None:
     router.decide(0.3, ticket=hung)
     (only,) = past_of(entries).rounds[:1]
     assert only.is_open
-    assert labelled_rows(entries)[0].loss == 1.0
+    assert labelled_rows(entries, 0.05)[0].loss == 1.0
