@@ -50,6 +50,25 @@ def play(policy: Policy, uncertainties: list[float], losses: list[float], seed: 
     return time.perf_counter() - start
 
 
+def play_with_tickets(uncertainties: list[float], losses: list[float], seed: int, *, asks: bool) -> float:
+    """Seconds for a stream with the default policy and a ticket for each query, as the gateway does it.
+
+    Parameters
+    ----------
+    uncertainties, losses, seed: as for ``play``.
+    asks: whether to ask, too, if each audit is worth grading.
+    """
+    router = Router(EPSILON, ALPHA, coins=SeededCoins(seed))
+    start = time.perf_counter()
+    for uncertainty, loss in zip(uncertainties, losses, strict=True):
+        decision = router.decide(uncertainty, ticket=router.arrive())
+        if decision.call_expert:
+            if asks:
+                router.worth_grading(decision)
+            router.observe(decision, loss)
+    return time.perf_counter() - start
+
+
 def timed(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
@@ -61,11 +80,14 @@ def cost_per_round(repeats: int) -> None:
     rng = np.random.default_rng(0)
     uncertainty, loss = LAW.draw(ROWS, rng)
     us, ls, coins = uncertainty.tolist(), loss.tolist(), rng.random(ROWS).tolist()
-    best = dict.fromkeys(["transcription", *policies()], np.inf)
+    tickets = {"with tickets": False, "and worth_grading": True}
+    best = dict.fromkeys(["transcription", *policies(), *tickets], np.inf)
     for repeat in tqdm(range(repeats), desc="cost per round", unit="pass", leave=False):
         best["transcription"] = min(best["transcription"], timed(lambda: transcription(us, ls, coins)))
         for name, policy in policies().items():
             best[name] = min(best[name], play(policy, us, ls, repeat))
+        for name, asks in tickets.items():
+            best[name] = min(best[name], play_with_tickets(us, ls, repeat, asks=asks))
     print(f"{'decide + observe':24}  {'µs a round':>10}  {'times faster':>12}")
     for name, seconds in best.items():
         print(f"{name:24}  {1e6 * seconds / ROWS:10.2f}  {best['transcription'] / seconds:12.1f}")

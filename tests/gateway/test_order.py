@@ -2,8 +2,10 @@
 
 import asyncio
 import math
+from dataclasses import replace
 from typing import Any
 
+import aiohttp
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.ticket import Ticket
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings
+from tests.gateway.running import Running
 from tests.gateway.virtual import JumpingLoop, ask, repeat_coins, virtual
 
 STREAMS, REQUESTS, AT_ONCE = 32, 250, 64
@@ -40,13 +43,19 @@ def model(request: Request) -> Reply:
     return Reply(tokens=(Token(text, math.log(1.0 - uncertainty)),), delay=DRAFT * (3.0 if loss else 1.0))
 
 
+ROUTE: dict[str, Any] = {
+    "gateway": {"max_in_flight": 10**6},
+    "epsilon": EPSILON,
+    "alpha": ALPHA,
+    "memory": "latched",
+    "segment_by": "header:x-stream",
+    "most_segments": STREAMS + 1,
+}
+
+
 async def unsafe_streams(patch: pytest.MonkeyPatch) -> int:
     """In how many streams a threshold above the largest safe one was ever in force."""
-    config = settings(
-        "http://127.0.0.1:9/v1",
-        gateway={"max_in_flight": 10**6},
-        epsilon=EPSILON, alpha=ALPHA, memory="latched", segment_by="header:x-stream", most_segments=STREAMS + 1,
-    )  # fmt: skip
+    config = settings("http://127.0.0.1:9/v1", **ROUTE)
     repeat_coins(patch)
     unsafe: set[int] = set()
     async with virtual(config, model, patch) as gateway:
@@ -80,14 +89,61 @@ def test_the_promise_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPatch) ->
     assert count(monkeypatch) <= 7
 
 
-def test_counted_in_the_order_in_which_drafts_end_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The negative control: each request takes its ticket when its draft is there."""
+def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
+    """Let each request take its ticket when its draft is there: the negative control."""
     arrive, decide = Keeper.arrive, Keeper.decide
 
     def late(self: Keeper, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
         return decide(self, uncertainty, arrive(self), note)
 
-    monkeypatch.setattr(keeper.Keeper, "arrive", lambda self: None)
-    monkeypatch.setattr(keeper.Keeper, "is_under_way", lambda self, ticket: True)
-    monkeypatch.setattr(keeper.Keeper, "decide", late)
+    patch.setattr(keeper.Keeper, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
+    patch.setattr(keeper.Keeper, "is_under_way", lambda self, ticket: True)
+    patch.setattr(keeper.Keeper, "decide", late)
+
+
+def test_counted_in_the_order_in_which_drafts_end_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: each request takes its ticket when its draft is there."""
+    take_tickets_late(monkeypatch)
     assert count(monkeypatch) >= 16
+
+
+# Over sockets drafts take so long that what the machine does besides makes no difference.
+SOCKET_STREAMS, SOCKET_DRAFT = 4, 0.4
+
+
+def slow_model(request: Request) -> Reply:
+    """The same models, slowly."""
+    reply = model(request)
+    return replace(reply, delay=reply.delay * SOCKET_DRAFT / DRAFT)
+
+
+async def unsafe_over_sockets(url: str) -> int:
+    """In how many streams, sent by a real client to a real server, an unsafe threshold was ever in force."""
+    unsafe: set[int] = set()
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def worker(stream: int, waiting: Any) -> None:
+            for uncertainty, loss in waiting:
+                content = f"{uncertainty!r} {loss!r}"
+                body = {"model": "homework", "messages": [{"role": "user", "content": content}]}
+                headers = {"x-stream": str(stream)}
+                async with session.post(f"{url}/v1/chat/completions", json=body, headers=headers) as got:
+                    assert got.status == 200
+                    if float(got.headers["x-bpac-threshold"]) > SAFE:
+                        unsafe.add(stream)
+
+        crowds = [(stream, iter(questions(stream))) for stream in range(SOCKET_STREAMS)]
+        await asyncio.gather(*(worker(*crowd) for crowd in crowds for _ in range(AT_ONCE)))
+    return len(unsafe)
+
+
+@pytest.mark.parametrize("tickets", ["on arrival", "when the draft is there"])
+def test_the_same_over_sockets(tickets: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With tickets at most 2 of 4 streams have an unsafe threshold (more have chance 0.004); without, at least 3."""
+    repeat_coins(monkeypatch)
+    if tickets != "on arrival":
+        take_tickets_late(monkeypatch)
+    with Running(slow_model, model={"retries": 3}, **ROUTE) as (gateway, _):
+        unsafe = asyncio.run(unsafe_over_sockets(gateway.url))
+    assert unsafe <= 2 if tickets == "on arrival" else unsafe >= 3
