@@ -129,23 +129,39 @@ def test_a_draft_that_fails_by_itself_is_withdrawn(stream: bool) -> None:
 
         for _ in range(6):
             ask("good")
-            ask("bad")
-            ask("bad")
-        ask("good")
+            for _ in range(4):
+                ask("bad")
         gateway.idle()
-        assert count(gateway, Withdrawn) == 12
+        assert count(gateway, Withdrawn) == 24
         assert count(gateway, Started) == 1
-        assert gateway.status()["unscored"]["reasons"] == {"draft-failed": 12}
+        assert gateway.status()["unscored"]["reasons"] == {"draft-failed": 24}
         assert gateway.service.keepers()[0].router.under_way == ()
 
 
-def test_a_failed_draft_does_not_make_a_stop_a_crash() -> None:
-    """A stop with a single failed draft and nothing else under way is clean."""
-    with Running(pair(BROKEN, Reply("42")), model=ONCE) as (gateway, _):
-        gateway.client().chat.completions.create(**ASK)
-        gateway.idle()
+def test_a_failed_draft_beside_others_is_held_back() -> None:
+    """While another request is under way it waits for what becomes of that one: its draft comes, and it is let go."""
+    broken, finish = threading.Event(), threading.Event()
+
+    def draft(request: Request) -> Reply:
+        if request.question == "bad":
+            return BROKEN
+        broken.set()
+        assert finish.wait(20.0)
+        return Reply("42")
+
+    with Running(pair(draft, Reply("42")), model=ONCE) as (gateway, _), ThreadPoolExecutor(1) as callers:
+        client = gateway.client()
+
+        def ask(content: str) -> None:
+            client.chat.completions.create(**{**ASK, "messages": [{"role": "user", "content": content}]})
+
+        slow = callers.submit(ask, "slow")
+        assert broken.wait(20.0)
+        ask("bad")
         (keeper,) = gateway.service.keepers()
-        assert len(keeper.router.under_way) == 1
-        keeper.stop()
+        assert (len(keeper.router.under_way), count(gateway, Withdrawn)) == (2, 0)
+        finish.set()
+        slow.result()
+        gateway.idle()
         assert list(keeper.router.under_way) == []
-        assert [type(entry).__name__ for entry in entries(gateway)][-2:] == ["Withdrawn", "Stopped"]
+        assert count(gateway, Withdrawn) == 1

@@ -32,7 +32,9 @@ BOUNDED = settings(
 def gateway() -> Iterator[RunningGateway]:
     """A gateway that wants a key; whatever is asked of it, it goes on answering."""
     options = {"gateway": {"keys": [{"name": "all", "key": "one", "roles": ALL_ROLES}]}, "loss": "external"}
-    with Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
+    with pytest.MonkeyPatch.context() as patch, Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
+        # Wrong keys are tried by the hundred here, and the pauses that follow them have tests of their own.
+        patch.setattr("bpac.gateway.failed_logins.LONGEST", 0.0)
         yield running
         assert post(running.url, ASK, headers=KEY).status == 200
         running.idle()

@@ -120,7 +120,11 @@ class Keeper:
 
     def draft_ended(self, ticket: Ticket, reason: str) -> None:
         """Let a ticket go whose draft broke off; if several did, their server is down and all are cut off."""
+        others = len(self._drafting) - len(self._outages) - 1
         if self._outages.down or not self.is_under_way(ticket):
+            self.withdraw(ticket, reason)
+        elif not others:
+            self._release()
             self.withdraw(ticket, reason)
         elif self._outages.failed(ticket, reason):
             log.warning(

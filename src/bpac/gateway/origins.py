@@ -22,10 +22,10 @@ class Origins:
     ----------
     host: the name or address that the gateway listens on.
 
-    >>> Origins("127.0.0.1").check("POST", "/v1/feedback", [(b"host", b"evil.example:8800")])
+    >>> Origins("127.0.0.1").check("POST", "/v1/feedback", [(b"host", b"evil.example")])
     Traceback (most recent call last):
     ...
-    bpac.gateway.requests.BadRequest: this gateway has no keys and answers to its own name, not to 'evil.example:8800'
+    bpac.gateway.bad_request.BadRequest: this gateway has no keys and answers to its own name, not to 'evil.example'
     """
 
     def __init__(self, host: str) -> None:
