@@ -1,7 +1,7 @@
 """A scripted server: real HTTP on this machine, in threads of its own, with nothing to install."""
 
 import json
-import select
+import selectors
 import socket
 import threading
 import time
@@ -157,10 +157,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _wait(self, seconds: float) -> None:
         """Wait, but not for a caller who has hung up, nor when the server closes."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0.0:
-            ready, _, _ = select.select([self.connection], [], [], min(left, 0.02))
-            if self.scripted.closing.is_set() or (ready and not self.connection.recv(1, socket.MSG_PEEK)):
-                raise ConnectionAbortedError("nobody waits for the rest")
+        # Not select.select, which knows only the first thousand connections of a process.
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.connection, selectors.EVENT_READ)
+            while (left := end - time.monotonic()) > 0.0:
+                ready = selector.select(min(left, 0.02))
+                if self.scripted.closing.is_set() or (ready and not self.connection.recv(1, socket.MSG_PEEK)):
+                    raise ConnectionAbortedError("nobody waits for the rest")
 
 
 def _json(value: Any) -> bytes:
