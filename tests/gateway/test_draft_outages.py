@@ -1,6 +1,7 @@
 """A draft's server that goes down ends many drafts at once, which counts like a crash (MATH section 12)."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 
 from bpac.errors import NoScore, Refused, Unavailable
 from bpac.gateway.draft_outages import SEVERAL, DraftOutages, ends_drafts
+from bpac.gateway.folding import folded
 from bpac.models.retrying import Failed
-from bpac.routing.journal import Started, Withdrawn
+from bpac.routing.journal import Overdue, Started, Withdrawn
 from bpac.routing.ticket import Ticket
 from bpac.testing import Reply, Request
 from tests.gateway.running import ASK, Running, RunningGateway, pair
@@ -165,3 +167,35 @@ def test_a_failed_draft_beside_others_is_held_back() -> None:
         gateway.idle()
         assert list(keeper.router.under_way) == []
         assert count(gateway, Withdrawn) == 1
+        kept = folded(gateway.service.store, keeper.game)
+        assert (kept.history.state(), kept.router.step) == (keeper.history.state(), keeper.router.step)
+
+
+def test_drafts_held_back_too_long_are_let_go() -> None:
+    """At the deadline of drafts all that are held back are withdrawn, and what is still being drafted is overdue."""
+    drafting, finish = threading.Event(), threading.Event()
+
+    def draft(request: Request) -> Reply:
+        if request.question == "bad":
+            return BROKEN
+        drafting.set()
+        assert finish.wait(20.0)
+        return Reply("42")
+
+    with Running(pair(draft, Reply("42")), model=ONCE) as (gateway, _), ThreadPoolExecutor(1) as callers:
+        client = gateway.client()
+
+        def ask(content: str) -> None:
+            client.chat.completions.create(**{**ASK, "messages": [{"role": "user", "content": content}]})
+
+        slow = callers.submit(ask, "slow")
+        assert drafting.wait(20.0)
+        ask("bad")
+        ask("bad")
+        (keeper,) = gateway.service.keepers()
+        keeper.sweep(time.monotonic() + 3600.0)
+        assert [type(entry) for entry in entries(gateway)[-3:]] == [Withdrawn, Withdrawn, Overdue]
+        finish.set()
+        slow.result()
+        gateway.idle()
+        assert list(keeper.router.under_way) == []

@@ -146,8 +146,9 @@ class Keeper:
         self._note = {"at": at, **note}
         decision = self.router.decide(uncertainty, ticket=ticket)
         del self._drafting[ticket]
-        self._release()
         self.history.decided(decision, at, self.router, self._tokens)
+        # Only now: a snapshot that this may take wants router and history at the same step.
+        self._release()
         if decision.call_expert:
             self._wait_for(decision)
         return decision
@@ -239,14 +240,12 @@ class Keeper:
 
     def sweep(self, now: float) -> None:
         """Stop waiting for the drafts, and give up on the rounds, whose time has run out."""
-        for ticket, until in list(self._drafting.items()):
-            if until > now:
-                continue
-            if ticket in self._outages:
-                self._release()
-            else:
-                self.router.overdue(ticket)
-                self._drafting[ticket] = math.inf
+        late = [ticket for ticket, until in self._drafting.items() if until <= now]
+        if any(ticket in self._outages for ticket in late):
+            self._release()
+        for ticket in filter(self.is_under_way, late):
+            self.router.overdue(ticket)
+            self._drafting[ticket] = math.inf
         due = list(itertools.takewhile(lambda waiting: waiting[0] <= now, self._open.values()))
         for _, decision in due:
             self.forfeit(decision, DEADLINE)
