@@ -1,6 +1,7 @@
 """A real browser on a running gateway with real traffic."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -122,8 +123,11 @@ def test_every_number_is_the_one_of_the_journal(browser: Browser, gateway: Runni
             rel=1e-6,
         )
         thresholds = visit.table("threshold")
+        # Queries are not decided in the order in which they arrived; the chart shows the latest terms.
+        arrivals = list(accumulate((decision.seen for decision in decisions), max))
         for step, _, threshold, epoch in thresholds[:-1]:
-            decision = decisions[int(step or 0) - 1]
+            upto = decisions[: int(step or 0)]
+            decision = next(one for one in reversed(upto) if one.seen == arrivals[len(upto) - 1])
             assert threshold == pytest.approx(decision.threshold, rel=1e-6)
             assert epoch == decision.epoch
         assert thresholds[-1][2] == pytest.approx(router.threshold, rel=1e-6)
