@@ -13,10 +13,10 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.transcription import transcription
-from bpac.replay.builtin import builtin_table
-from bpac.replay.laws import Law, PowerLaw
 from bpac.replay.replay import Replay, metrics
+from bpac.replay.simulation.laws import Law, PowerLaw
 from bpac.replay.start import Start
+from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import SeededCoins
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio
 from bpac.routing.router import Router

@@ -21,9 +21,9 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.processes import free_port, running
-from bpac.gateway.config import load_config
-from bpac.gateway.keeper import Keeper
-from bpac.replay.laws import PowerLaw
+from bpac.gateway.config.file import load_config
+from bpac.gateway.games.live_game import LiveGame
+from bpac.replay.simulation.laws import PowerLaw
 from bpac.stores import open_store
 
 LAW = PowerLaw(most=0.5, power=1.5, crowding=2.0)
@@ -47,7 +47,7 @@ epsilon = 0.05
 """
 
 
-async def play(keeper: Keeper, rounds: Iterable[tuple[float, float, int]]) -> None:
+async def play(keeper: LiveGame, rounds: Iterable[tuple[float, float, int]]) -> None:
     """Play some rounds in one turn of the event loop, and so in one commit."""
     for uncertainty, loss, length in rounds:
         decision = keeper.decide(uncertainty, keeper.arrive(), {"draft_tokens": length // 5})
@@ -61,7 +61,7 @@ def write_journal(config: Path, rounds: int) -> None:
     settings = load_config(config)
     store = open_store(settings.store)
     route = settings.routes["homework"]
-    keeper = Keeper(store, route, "", route.alpha, settings.snapshot_every)
+    keeper = LiveGame(store, route, "", route.alpha, settings.snapshot_every)
     rng = np.random.default_rng(0)
     for start in tqdm(range(0, rounds, BLOCK), desc="journal", unit="block", leave=False):
         count = min(BLOCK, rounds - start)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bpac.local.question import Question
+from bpac.local.question import WorkedQuestion
 from bpac.local.questions import KINDS, fresh_questions
 from bpac.local.server import MODEL, LocalServer
 
@@ -30,7 +30,7 @@ class Reply:
     uncertainty: 1 − mean token probability.
     """
 
-    question: Question
+    question: WorkedQuestion
     right: bool
     tokens: int
     uncertainty: float
@@ -54,7 +54,7 @@ def ask(base_url: str, text: str, thinking: bool, **more: Any) -> dict[str, Any]
     return found
 
 
-def replies(base_url: str, questions: Sequence[Question], thinking: bool, at_once: int) -> list[Reply]:
+def replies(base_url: str, questions: Sequence[WorkedQuestion], thinking: bool, at_once: int) -> list[Reply]:
     """Every question asked once.
 
     Parameters
@@ -65,7 +65,7 @@ def replies(base_url: str, questions: Sequence[Question], thinking: bool, at_onc
     at_once: requests under way at the same time.
     """
 
-    def reply(question: Question) -> Reply:
+    def reply(question: WorkedQuestion) -> Reply:
         body = ask(base_url, question.text, thinking)
         choice = body["choices"][0]
         chances = [math.exp(token["logprob"]) for token in choice["logprobs"]["content"]]
@@ -100,7 +100,7 @@ def share(answers: Sequence[Reply], fits: Callable[[Reply], bool] = lambda _: Tr
     return sum(chosen) / len(chosen) if chosen else math.nan
 
 
-def is_easy(question: Question) -> bool:
+def is_easy(question: WorkedQuestion) -> bool:
     """Whether a question's size is in the smallest third of its kind's sizes."""
     kind = KINDS[question.kind]
     return 3 * (question.difficulty + 1 - kind.easiest) <= len(kind.sizes)

@@ -17,7 +17,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from bpac.local import vocabulary
-from bpac.local.question import Question
+from bpac.local.question import WorkedQuestion
 from bpac.local.questions import fresh_questions, training_questions
 from scripts.export_local_model import export
 from scripts.local_model import Shape, Tensor, Weights, hidden_states, logits, new_weights
@@ -176,7 +176,7 @@ def _is_inner(name: str) -> bool:
     return name.startswith("blk.") and "norm" not in name
 
 
-def _text(question: Question, thinking: bool) -> tuple[list[int], int]:
+def _text(question: WorkedQuestion, thinking: bool) -> tuple[list[int], int]:
     """A chat in tokens, and where its reply begins."""
     prompt = vocabulary.encode_prompt(question.text, thinking)
     return prompt + vocabulary.encode_reply(question.steps, question.answer, thinking), len(prompt)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bpac import __version__
-from bpac.cli import FAMILIES, build_parser, main
-from bpac.replay.laws import PowerLaw
-from bpac.replay.records import read_table
+from bpac.cli.main import FAMILIES, build_parser, main
+from bpac.replay.simulation.laws import PowerLaw
+from bpac.replay.tables.table import read_table
 from bpac.routing.policies import POLICIES
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -311,11 +311,12 @@ def test_the_installed_command() -> None:
 def test_a_command_imports_only_its_own_module() -> None:
     """What one command needs, even if it is broken or not installed, keeps no other from running."""
     code = (
-        f"import sys; from bpac.cli import FAMILIES, main; main({['validate', '--streams', '1', '--steps', '9']}); "
+        f"import sys; from bpac.cli.main import FAMILIES, main; "
+        f"main({['validate', '--streams', '1', '--steps', '9']}); "
         "print([name for name in FAMILIES if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['bpac.replay_cli']"
+    assert done.stdout.splitlines()[-1] == "['bpac.cli.replay']"
 
 
 def test_a_module_of_commands_that_needs_more_is_told_in_one_line(

@@ -20,11 +20,11 @@
         - ``TooLong`` (``bpac.models.connections``): it is longer than allowed
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it said no, and would again: a status 4xx
-            - ``PassedOn`` (``bpac.gateway.upstream``): the gateway's caller hears it in the server's own words
+            - ``PassedOn`` (``bpac.gateway.chat.upstream``): the gateway's caller hears it in the server's own words
         - ``Unavailable``: it failed, even after retries
     - ``StoreError``: a store cannot be used, or failed and takes nothing more
         - ``StoreInUse``: another gateway writes to it
-    - ``BadRequest`` (``bpac.gateway.bad_request``): a request that the gateway cannot answer
+    - ``BadRequest`` (``bpac.gateway.http.bad_request``): a request that the gateway cannot answer
     - ``MissingExtra``: an optional dependency is not installed
 
 Whoever raises one of these has changed nothing before.

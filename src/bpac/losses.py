@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from bpac.answer import Answer
 from bpac.errors import InputError, SettingsError
-from bpac.grading.answers import Verdict
-from bpac.grading.json_values import json_value, value_of
 from bpac.grading.judge import HIGHEST, LOWEST
+from bpac.grading.text.json_values import json_value, value_of
+from bpac.grading.text.reply import Verdict
 
 # More calls in one answer are not compared.
 MOST_CALLS = 128

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bpac.betting.alarm import AlarmSettings, DriftAlarm
+from bpac.betting.drift.alarm import AlarmSettings, DriftAlarm
 from bpac.betting.payoff import Terms
 from bpac.errors import SettingsError
 from tests.betting.rounds import a_round

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bpac.betting.bounds import (
+from bpac.betting.bounds.fixed_sample import (
     RISK_BOUNDS,
     betting_upper,
     binary_upper,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.betting.certificate import RATE_SHARES, Certificate, ServedLoss
+from bpac.betting.bounds.certificate import RATE_SHARES, Certificate, ServedLoss
 from bpac.betting.payoff import LOG_UNIT, Terms
 from tests.betting.rounds import a_round
 from tests.transcriptions import served_loss_bound

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bpac.betting.bets import AdaptiveBet, Bet, FixedBet
-from bpac.betting.grid import GridWealth
-from bpac.betting.levels import EvenLevels
+from bpac.betting.ledgers.levels import EvenLevels
 from bpac.betting.payoff import Terms
-from bpac.betting.thresholds import FixedSequence, PriorThreshold, ThresholdRule
+from bpac.betting.wealth.bets import AdaptiveBet, Bet, FixedBet
+from bpac.betting.wealth.grid import GridWealth
+from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold, ThresholdRule
 from bpac.errors import SettingsError
 from tests.transcriptions import PaperTranscription
 

@@ -1,8 +1,8 @@
 import pytest
 
-from bpac.betting.bets import AdaptiveBet
-from bpac.betting.growth import best_bet, log_growth, settled_bet
 from bpac.betting.payoff import Terms
+from bpac.betting.wealth.bets import AdaptiveBet
+from bpac.betting.wealth.growth import best_bet, log_growth, settled_bet
 
 TERMS = Terms(epsilon=0.08, floor=0.05)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bpac.betting.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
+from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
 from bpac.errors import SettingsError
 from tests.transcriptions import rounded_down
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.betting.levels import MOST_LEVELS
-from bpac.betting.loss_table import DEAD, LossTable
+from bpac.betting.ledgers.levels import MOST_LEVELS
+from bpac.betting.ledgers.loss_table import DEAD, LossTable
 
 TOP = 20
 Operation = tuple[str, int, int, int]

@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bpac.betting.numbers import fraction, one_of, open_fraction, positive, whole
+from bpac.arguments import fraction, one_of, open_fraction, positive, whole
 from bpac.errors import BpacError, InputError, MissingExtra, SettingsError
 
 HUGE = pytest.param(10**400, id="too large for a float")

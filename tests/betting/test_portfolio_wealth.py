@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bpac.betting.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
+from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
 from bpac.betting.payoff import Terms
-from bpac.betting.portfolio import ConstantBoundWealth, PortfolioWealth
+from bpac.betting.wealth.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.routing.decision import Decision
 from tests.betting.rounds import a_round
 from tests.transcriptions import FOUR_FRACTIONS, PortfolioTranscription

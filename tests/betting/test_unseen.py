@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bpac.betting.bounds.unseen import LARGEST_SHARE, RATES, UnseenSum
 from bpac.betting.payoff import LOG_UNIT
-from bpac.betting.unseen import LARGEST_SHARE, RATES, UnseenSum
 
 Look = tuple[float, float]
 # (probability of looking, value)

@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.betting.levels import EvenLevels
+from bpac.betting.ledgers.levels import EvenLevels
+from bpac.betting.ledgers.weighted_losses import SUM_UNIT, SeenLosses, WeightedLosses
 from bpac.betting.payoff import Terms
-from bpac.betting.weighted_losses import SUM_UNIT, SeenLosses, WeightedLosses
 from tests.betting.rounds import a_round
 
 TERMS = Terms(0.1, 0.05)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bpac.benchmarks.registry import named_benchmark
-from bpac.collecting.answers_file import Asked, Reply, Role, read_answers
+from bpac.collecting.answers_file import Asked, RecordedAnswer, Role, read_answers
 from bpac.collecting.asking import Recipe, Server
 from bpac.collecting.collect import Collected, Collection
 from bpac.testing import Reply as Said
@@ -69,7 +69,7 @@ def collect(server: ScriptedServer, folder: Path, count: int, **settings: Any) -
     return collection(folder, count, **settings).run(servers(server))
 
 
-def replies(path: Path) -> list[Reply]:
+def replies(path: Path) -> list[RecordedAnswer]:
     """What a file of answers holds, questions left out."""
     return [line for line in read_answers(path) if not isinstance(line, Asked)]
 

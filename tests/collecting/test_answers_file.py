@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bpac.answer import Answer, Token
 from bpac.benchmarks.benchmark import Question
-from bpac.collecting.answers_file import KIND, Asked, Failure, Reply, read_answers
+from bpac.collecting.answers_file import KIND, Asked, FailedRequest, RecordedAnswer, read_answers
 from bpac.collecting.kept_lines import KeptLines
 from bpac.errors import TableError
 
@@ -37,14 +37,14 @@ questions = st.builds(
     ),
     st.text(),
 )
-outcomes = answers | st.builds(Failure, st.text())
+outcomes = answers | st.builds(FailedRequest, st.text())
 FIRST = Asked(Question("1", "6 · 7?", "42"), "")
-entries = questions | st.builds(Reply, st.just("1"), st.sampled_from(["draft", "expert"]), outcomes)
+entries = questions | st.builds(RecordedAnswer, st.just("1"), st.sampled_from(["draft", "expert"]), outcomes)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(entries, max_size=3))
-def test_what_is_kept_comes_back(tmp_path: Path, kept: list[Asked | Reply]) -> None:
+def test_what_is_kept_comes_back(tmp_path: Path, kept: list[Asked | RecordedAnswer]) -> None:
     """Questions, answers with every token, and failures are read as they were written."""
     path = tmp_path / "a.jsonl"
     path.unlink(missing_ok=True)
@@ -59,9 +59,9 @@ def test_a_token_without_a_logprob(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     with KeptLines(path, KIND, {}) as file:
         file.append(FIRST.line())
-        file.append(Reply("1", "draft", Answer("a", tokens=(Token("a", math.nan),))).line())
+        file.append(RecordedAnswer("1", "draft", Answer("a", tokens=(Token("a", math.nan),))).line())
     _, found = read_answers(path)
-    assert isinstance(found, Reply)
+    assert isinstance(found, RecordedAnswer)
     assert isinstance(found.outcome, Answer)
     assert found.outcome.tokens is not None
     assert math.isnan(found.outcome.tokens[0].logprob)
@@ -80,6 +80,6 @@ def test_an_answer_to_no_question(tmp_path: Path) -> None:
     """An answer whose question is not in the file is an error that names it."""
     path = tmp_path / "a.jsonl"
     with KeptLines(path, KIND, {}) as file:
-        file.append(Reply("7", "draft", Failure("no")).line())
+        file.append(RecordedAnswer("7", "draft", FailedRequest("no")).line())
     with pytest.raises(TableError, match="question '7'"):
         list(read_answers(path))

@@ -7,7 +7,7 @@ import pytest
 
 from bpac.answer import Answer
 from bpac.benchmarks.methods import METHODS
-from bpac.collecting.answers_file import Failure
+from bpac.collecting.answers_file import FailedRequest
 from bpac.collecting.asking import Recipe
 from bpac.collecting.collect import GIVE_UP
 from bpac.errors import BpacError, SettingsError
@@ -80,7 +80,7 @@ def test_failures_are_recorded_with_their_reasons(tmp_path: Path) -> None:
     failures = {
         reply.id: reply.outcome.reason
         for reply in replies(tmp_path / "answers.jsonl")
-        if isinstance(reply.outcome, Failure)
+        if isinstance(reply.outcome, FailedRequest)
     }
     assert failures.keys() == {"gsm8k-2", "gsm8k-5", "gsm8k-7"}
     assert "status 400: too long" in failures["gsm8k-2"]

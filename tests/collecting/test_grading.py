@@ -7,8 +7,8 @@ import pytest
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Benchmark
 from bpac.benchmarks.registry import named_benchmark
-from bpac.collecting.answers_file import KIND, Asked, Failure, Outcome, read_answers
-from bpac.collecting.answers_file import Reply as Kept
+from bpac.collecting.answers_file import KIND, Asked, FailedRequest, Outcome, read_answers
+from bpac.collecting.answers_file import RecordedAnswer as Kept
 from bpac.collecting.collect import Collection
 from bpac.collecting.grading import Grade, Grading, read_grades
 from bpac.collecting.kept_lines import KeptLines, read_settings
@@ -73,7 +73,7 @@ def test_a_failure_is_never_a_wrong_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("draft", "unknown"),
     [
-        (Failure("no route to host"), "the draft failed"),
+        (FailedRequest("no route to host"), "the draft failed"),
         (Answer("It is", finish_reason="length"), "the draft was cut off"),
         (Answer("I cannot", finish_reason="content_filter"), "the draft was cut off"),
         (Answer("", reasoning="Let me see", finish_reason="length"), "the draft was cut off"),

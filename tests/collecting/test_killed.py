@@ -124,7 +124,7 @@ def test_stopped_by_the_keyboard(tmp_path: Path) -> None:
     with ScriptedServer(gate) as server:
         # Whoever starts tests in the background makes them, and their children, deaf to Ctrl-C.
         heard = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        heard += "from bpac.cli import main; sys.exit(main(sys.argv[1:]))"
+        heard += "from bpac.cli.main import main; sys.exit(main(sys.argv[1:]))"
         words = [sys.executable, "-c", heard, *arguments(server, tmp_path, QUESTIONS)]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             while not kept(path):

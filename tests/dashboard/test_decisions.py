@@ -6,7 +6,7 @@ import pytest
 
 from bpac.dashboard.decisions import Told
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Resolved
+from bpac.routing.journal.entries import Resolved
 
 
 def told(outcome: Resolved | None = None, *, owed: bool = False, **fields: Any) -> dict[str, Any]:

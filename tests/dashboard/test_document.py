@@ -8,8 +8,8 @@ import pytest
 from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
 from bpac.dashboard.history import MOST_EVENTS, MOST_POINTS, History
 from bpac.dashboard.wealth import wealth_curve
-from bpac.gateway.dashboard import MOST_FULL, MOST_GAMES
-from bpac.replay.laws import PowerLaw
+from bpac.gateway.http.dashboard import MOST_FULL, MOST_GAMES
+from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
 from bpac.routing.router import Router
 from tests.dashboard.played import played

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bpac.dashboard.unscored import CALLER_LEFT
-from bpac.gateway.config import Config
-from bpac.gateway.keeper import Keeper
-from bpac.gateway.route_settings import RouteSettings
+from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.live_game import LiveGame
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
-from bpac.routing.ticket import Ticket
+from bpac.routing.tickets.ticket import Ticket
 from bpac.stores import Claim, MemoryStore, Store
 from tests.gateway import configured
 
@@ -36,7 +36,7 @@ def route(**options: Any) -> RouteSettings:
     return Config.read(data).routes["homework"]
 
 
-def play(keeper: Keeper, seed: int, rounds: int, *, hard: float) -> None:
+def play(keeper: LiveGame, seed: int, rounds: int, *, hard: float) -> None:
     """Rounds of which several are under way, with outcomes that come at once, late, never or twice.
 
     Some drafts have no score, some callers leave, some drafts hang, and the expert refuses some requests; the harder
@@ -77,14 +77,14 @@ def play(keeper: Keeper, seed: int, rounds: int, *, hard: float) -> None:
         keeper.withdraw(ticket, CALLER_LEFT)
 
 
-def state(keeper: Keeper) -> Any:
+def state(keeper: LiveGame) -> Any:
     """All that a dashboard rests on, as a snapshot would keep it."""
     return json.loads(json.dumps([keeper.history.state(), keeper.router.snapshot()]))
 
 
-def started(store: Store, settings_: RouteSettings) -> Keeper:
+def started(store: Store, settings_: RouteSettings) -> LiveGame:
     """A keeper that starts on what there is."""
-    keeper = Keeper(store, settings_, "", settings_.alpha, snapshot_every=10**9)
+    keeper = LiveGame(store, settings_, "", settings_.alpha, snapshot_every=10**9)
     keeper.router._coins = SeededCoins(11)  # a gateway's own coins are never the same
     return keeper
 

@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from bpac.betting.certificate import Certificate
+from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.history import COLUMNS, MOST_EVENTS, MOST_POINTS, History
-from bpac.replay.laws import PowerLaw
+from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry
-from bpac.routing.rebuilding import follow, opened
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.router import Router
 from tests.dashboard.played import drawn, feed, played
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from bpac.gateway.dashboard_keys import COOKIE, LIFETIME, Passes
+from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.testing import Reply
 from tests.dashboard.traffic import get
 from tests.gateway.configured import OPERATOR, bearer
@@ -125,17 +125,17 @@ def test_pages_are_for_nobody_else() -> None:
 
 def test_passes() -> None:
     """A pass ends with its time, with its key and with its store; a forged one was never any."""
-    passes = Passes(["one", "two"], b"secret")
+    passes = DashboardCookies(["one", "two"], b"secret")
     now = time.time()
     given = passes.give("two", now)
     assert given is not None
     assert passes.accepts(given, now)
     assert passes.accepts(given, now + LIFETIME - 2)
     assert not passes.accepts(given, now + LIFETIME + 1)
-    assert Passes(["two"], b"secret").accepts(given, now)
-    assert not Passes(["one"], b"secret").accepts(given, now)
-    assert not Passes(["two"], b"other").accepts(given, now)
-    assert not Passes([], b"secret").accepts(given, now)
+    assert DashboardCookies(["two"], b"secret").accepts(given, now)
+    assert not DashboardCookies(["one"], b"secret").accepts(given, now)
+    assert not DashboardCookies(["two"], b"other").accepts(given, now)
+    assert not DashboardCookies([], b"secret").accepts(given, now)
     end, _, seal = given.partition("-")
     longer = f"{int(end) + 1}-{seal}"
     for forged in ("", "-", end, f"{end}-", f"{end}-{seal[:-1]}", longer, f"²-{seal}", f"{end}-é", "9" * 400 + "-x"):

@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.dashboard.what_if import what_if
-from bpac.gateway.folding import folded as fold
-from bpac.gateway.latency import QUANTILES
-from bpac.gateway.metrics import BOUNDS
+from bpac.gateway.games.restoring import folded as fold
+from bpac.gateway.telemetry.latency import QUANTILES
+from bpac.gateway.telemetry.metrics import BOUNDS
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Resolved
+from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.dashboard.browser import Visit
 from tests.dashboard.traffic import ask, folded, metrics

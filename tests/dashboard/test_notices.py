@@ -9,11 +9,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.dashboard.lost_journals import MOST_LISTED, lost_journals
-from bpac.gateway import connections, protocol
-from bpac.gateway.connections import Refusal
-from bpac.gateway.refusals import GUARDED
-from bpac.gateway.refused_callers import REMEDIES
-from bpac.stores.store import Game, Loss
+from bpac.gateway.http import connections, protocol
+from bpac.gateway.http.connections import Refusal
+from bpac.gateway.telemetry.rejected_callers import REMEDIES
+from bpac.gateway.telemetry.rejections import GUARDED
+from bpac.stores.store import Game, LostEntries
 from bpac.testing import Reply, ScriptedServer
 from tests.dashboard.browser import DESKTOP, PHONE, Visit
 from tests.dashboard.traffic import get
@@ -118,7 +118,7 @@ def test_putting_the_complete_copy_back(tmp_path: Path) -> None:
 def test_where_a_lost_game_stood() -> None:
     """Whether its traffic goes on, and where; a game of which nothing is left has no route; many are counted."""
     games = [Game(number, "homework", segment, "") for number, segment in enumerate(("anna", "ben", "anna"), 1)]
-    losses = [Loss(number, 5, 5, "") for number in (1, 2, 4)]
+    losses = [LostEntries(number, 5, 5, "") for number in (1, 2, 4)]
     told = lost_journals(losses, games, [games[2]])
     assert told is not None
     assert [(one["route"], one["segment"], one["now"]) for one in told["journals"]] == [

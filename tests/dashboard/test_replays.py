@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
-from bpac.cli import main
+from bpac.cli.main import main
 from bpac.dashboard.page import replay_page
-from bpac.replay.builtin import builtin_table
-from bpac.replay.delays import Delay
-from bpac.replay.html import MOST_DECISIONS, replay_document
-from bpac.replay.records import Table, write_table
+from bpac.replay.page import MOST_DECISIONS, replay_document
 from bpac.replay.replay import Replay, metrics
+from bpac.replay.simulation.delays import Delay
 from bpac.replay.start import Start
+from bpac.replay.tables.builtin import builtin_table
+from bpac.replay.tables.table import Table, write_table
 from bpac.routing.policies import POLICIES
 from tests.dashboard.browser import PHONE, Visit
 

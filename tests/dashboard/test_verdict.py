@@ -8,7 +8,7 @@ from bpac.dashboard.clean_rounds import clean_rounds_needed
 from bpac.dashboard.history import History
 from bpac.dashboard.unscored import MANY
 from bpac.dashboard.verdict import Verdict, promise, verdict
-from bpac.replay.laws import PowerLaw
+from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
 from tests.dashboard.played import drawn, feed, played

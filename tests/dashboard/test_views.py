@@ -11,7 +11,7 @@ from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.history import History
 from bpac.dashboard.page import replay_page
 from bpac.dashboard.remedies import FORFEITED, UNSCORED
-from bpac.gateway.keeper import Keeper
+from bpac.gateway.games.live_game import LiveGame
 from bpac.routing.router import Router
 from tests.dashboard.browser import DESKTOP, GROUNDS, PHONE, Visit
 from tests.dashboard.played import feed
@@ -45,7 +45,7 @@ def gateway() -> Iterator[RunningGateway]:
         yield running
 
 
-def keeper_of(gateway: RunningGateway, segment: str) -> Keeper:
+def keeper_of(gateway: RunningGateway, segment: str) -> LiveGame:
     """The keeper of a segment's game."""
     return next(keeper for keeper in gateway.service.keepers() if keeper.segment == segment)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from bpac.gateway.exporting import journal_lines
-from bpac.routing.journal import read_journal
+from bpac.routing.journal.entries import read_journal
 from bpac.routing.router import Router
+from bpac.stores.export import journal_lines
 from tests.gateway.law import Question
 from tests.gateway.raw import Got, post
 from tests.gateway.running import RunningGateway

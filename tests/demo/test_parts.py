@@ -10,20 +10,22 @@ import pytest
 
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
-from bpac.cli import main
+from bpac.cli.main import main
 from bpac.collecting.answers_file import Role
-from bpac.demo.asking import Served
+from bpac.demo.asking import ServedAnswer
 from bpac.demo.live import Live
-from bpac.demo.pair import Model, Pair, started_pair
+from bpac.demo.pair import ModelPair, PairModel, started_pair
 from bpac.demo.place import ROUTE, USUAL_PORT, Place, chosen_port
 from bpac.demo.truth import Truth, truth_of
 from bpac.demo.words import standing
 from bpac.errors import BpacError, InputError, StoreInUse
-from bpac.gateway.config import load_config
+from bpac.gateway.config.file import load_config
 from bpac.routing.router import Router
-from bpac.stores.ownership import Ownership
+from bpac.stores.sqlite.ownership import Ownership
 
-PAIR = Pair("two", {"draft": Model("http://a", "small"), "expert": Model("http://b", 'a "large" one', {"n": 1})}, ())
+PAIR = ModelPair(
+    "two", {"draft": PairModel("http://a", "small"), "expert": PairModel("http://b", 'a "large" one', {"n": 1})}, ()
+)
 
 
 def test_the_configuration_is_the_gateways(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_the_truth_of_four_answers(tmp_path: Path) -> None:
     }
     by: tuple[Role, ...] = ("draft", "draft", "draft", "expert")
     served = [
-        Served(question, step, role, answers[question, role])
+        ServedAnswer(question, step, role, answers[question, role])
         for step, (question, role) in enumerate(zip(questions, by, strict=True), start=1)
     ]
     assert asyncio.run(truth_of(served, answers, load_config(place.config).routes[ROUTE])) == Truth(

@@ -9,7 +9,7 @@ import uvicorn
 from openai import OpenAI
 
 from bpac.gateway.app import Gateway
-from bpac.gateway.config import Config
+from bpac.gateway.config.file import Config
 from bpac.gateway.server import new_server
 from bpac.gateway.service import Service
 from bpac.testing import Reply, Request, Script, ScriptedServer

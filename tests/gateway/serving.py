@@ -11,7 +11,7 @@ import urllib.error
 from pathlib import Path
 from typing import Any
 
-from bpac.gateway.commands import add_commands
+from bpac.cli.gateway import add_commands
 from tests.gateway.configured import free_port, get_json, settings, wait_for
 
 COMMAND = [sys.executable, "-m", "tests.gateway.serving"]

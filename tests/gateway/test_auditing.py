@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.auditing import Audit, audit_journal
+from bpac.routing.audit.audit import Audit, audit_journal
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, entry_to_json
+from bpac.routing.journal.entries import Entry, entry_to_json
 from bpac.routing.router import Router
-from bpac.routing.ticket import Ticket
+from bpac.routing.tickets.ticket import Ticket
 
 POLICIES: dict[str, dict[str, Any]] = {
     "portfolio": {},

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from bpac.cli import main
+from bpac.cli.main import main
 from bpac.errors import InputError, JournalError
-from bpac.gateway.auditing import Audit, audit_journal, claimed_heads
-from bpac.gateway.decision_names import CoinKeys
-from bpac.gateway.exporting import journal_lines
-from bpac.gateway.keeper import claimed
-from bpac.routing.chain import GAME, next_head, split_head, with_head
+from bpac.gateway.games.decision_ids import CoinKeys
+from bpac.gateway.games.live_game import claimed
+from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.coins import COMMITTED_BLOCK, CommittedCoins
-from bpac.routing.journal import Entry
+from bpac.routing.journal.chain import GAME, next_head, split_head, with_head
+from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
 from bpac.stores import Claim, Game, MemoryStore
+from bpac.stores.export import journal_lines
 
 ROUNDS, RESTART_AT = 300, 200
 Forge = Callable[[list[str]], list[str]]

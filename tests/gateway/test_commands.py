@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.errors import InputError
-from bpac.replay.records import read_table
-from bpac.routing.journal import read_journal
+from bpac.replay.tables.table import read_table
+from bpac.routing.journal.entries import read_journal
 from bpac.routing.router import Router
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import settings

@@ -8,8 +8,8 @@ import pytest
 
 from bpac.answer import Answer
 from bpac.errors import AnswerError
-from bpac.gateway.completions import from_json, read_completion, to_json, without_logprobs
 from bpac.scores import named_score
+from bpac.wire.completions import from_json, read_completion, to_json, without_logprobs
 
 
 def _body(**choice: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bpac.errors import SettingsError
-from bpac.gateway.config import Config, load_config
-from bpac.gateway.keys import Role
+from bpac.gateway.auth.keys import Role
+from bpac.gateway.config.file import Config, load_config
 from tests.gateway.configured import settings
 from tests.gateway.serving import to_toml
 

@@ -11,9 +11,9 @@ from contextlib import closing
 from itertools import count, takewhile
 from pathlib import Path
 
-from bpac.gateway.decision_names import read_name
+from bpac.gateway.games.decision_ids import read_name
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Resolved
+from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.router import Router
 from bpac.stores import open_store
 from bpac.testing import ScriptedServer

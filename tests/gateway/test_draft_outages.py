@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bpac.errors import NoScore, Refused, Unavailable
-from bpac.gateway.draft_outages import SEVERAL, DraftOutages, ends_drafts
-from bpac.gateway.folding import folded
+from bpac.gateway.chat.draft_outages import SEVERAL, DraftOutages, ends_drafts
+from bpac.gateway.games.restoring import folded
 from bpac.models.retrying import Failed
-from bpac.routing.journal import Overdue, Started, Withdrawn
-from bpac.routing.ticket import Ticket
+from bpac.routing.journal.entries import Overdue, Started, Withdrawn
+from bpac.routing.tickets.ticket import Ticket
 from bpac.testing import Reply, Request
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 

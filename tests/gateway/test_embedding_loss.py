@@ -9,7 +9,7 @@ import pytest
 from bpac.errors import SettingsError
 from bpac.models import embedding
 from bpac.models.embedding import SentenceModel
-from bpac.routing.journal import Resolved
+from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import post

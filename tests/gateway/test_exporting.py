@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bpac.cli import main
-from bpac.gateway.exporting import table_rows
-from bpac.replay.laws import LevelLaw
-from bpac.replay.records import read_table
+from bpac.cli.main import main
+from bpac.replay.simulation.laws import LevelLaw
+from bpac.replay.tables.table import read_table
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Resolved
+from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.router import Router
 from bpac.stores import MemoryStore, SqliteStore
+from bpac.stores.export import table_rows
 from bpac.stores.store import Game
 from tests.gateway.configured import settings
 from tests.gateway.serving import to_toml

@@ -5,10 +5,18 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.authentication import Authentication, shown_key
-from bpac.gateway.bad_request import BadRequest
-from bpac.gateway.failed_logins import COUNTED, FORGOTTEN, FREE, LONGEST, MOST_ACCEPTED, MOST_ADDRESSES, FailedLogins
-from bpac.gateway.keys import Keys, KeySettings, Role
+from bpac.gateway.auth.authentication import Authentication, shown_key
+from bpac.gateway.auth.failed_logins import (
+    COUNTED,
+    FORGOTTEN,
+    FREE,
+    LONGEST,
+    MOST_ACCEPTED,
+    MOST_ADDRESSES,
+    FailedLogins,
+)
+from bpac.gateway.auth.keys import ApiKeys, KeySettings, Role
+from bpac.gateway.http.bad_request import BadRequest
 from bpac.testing import Reply
 from tests.dashboard.test_keys import sign_in
 from tests.gateway.configured import OPERATOR, bearer
@@ -23,7 +31,7 @@ class Slept:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds: list[float] = []
-        monkeypatch.setattr("bpac.gateway.authentication.asyncio.sleep", self)
+        monkeypatch.setattr("bpac.gateway.auth.authentication.asyncio.sleep", self)
 
     async def __call__(self, seconds: float) -> None:
         """Note it."""
@@ -33,7 +41,7 @@ class Slept:
 def authentication() -> Authentication:
     """Of a gateway with two keys."""
     named = [KeySettings(name, f"{name}-key", frozenset({Role.CALL})) for name in ("one", "two")]
-    return Authentication(Keys([], named, b"secret"))
+    return Authentication(ApiKeys([], named, b"secret"))
 
 
 def scope(key: str, address: str) -> dict[str, Any]:
@@ -146,7 +154,7 @@ def test_no_key_is_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_dashboards_form_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong keys in it are counted with those in headers, for the address and for the operator; right ones get in."""
-    monkeypatch.setattr("bpac.gateway.failed_logins.STEP", 1e-6)
+    monkeypatch.setattr("bpac.gateway.auth.failed_logins.STEP", 1e-6)
     keys = {"keys": [OPERATOR], "api_keys": ["right"]}
     with Running(pair(Reply("41"), Reply("42")), gateway=keys) as (gateway, _):
         for number in range(8):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bpac.routing.journal import Resolved
+from bpac.routing.journal.entries import Resolved
 from bpac.testing import SILENCE, Reply, Request, in_turn
 from tests.gateway.configured import wait_for
 from tests.gateway.raw import open_chat, post

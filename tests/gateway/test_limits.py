@@ -21,7 +21,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections are looked at often, so that no test waits a second for it."""
-    monkeypatch.setattr("bpac.gateway.connections.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("bpac.gateway.http.connections.LOOK_EVERY", 0.02)
 
 
 def connect(gateway: RunningGateway) -> socket.socket:

@@ -4,7 +4,7 @@ import json
 import logging
 
 from bpac.errors import AnswerError
-from bpac.gateway.logs import JsonFormatter
+from bpac.gateway.telemetry.logs import JsonFormatter
 from bpac.stores import StoreError
 
 

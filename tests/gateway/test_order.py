@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from bpac.answer import Token
-from bpac.gateway import keeper
-from bpac.gateway.keeper import Keeper
-from bpac.replay.laws import PowerLaw
+from bpac.gateway.games import live_game as keeper
+from bpac.gateway.games.live_game import LiveGame
+from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
-from bpac.routing.ticket import Ticket
+from bpac.routing.tickets.ticket import Ticket
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings
 from tests.gateway.running import Running
@@ -91,14 +91,14 @@ def test_the_promise_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPatch) ->
 
 def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
     """Let each request take its ticket when its draft is there: the negative control."""
-    arrive, decide = Keeper.arrive, Keeper.decide
+    arrive, decide = LiveGame.arrive, LiveGame.decide
 
-    def late(self: Keeper, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
+    def late(self: LiveGame, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
         return decide(self, uncertainty, arrive(self), note)
 
-    patch.setattr(keeper.Keeper, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
-    patch.setattr(keeper.Keeper, "is_under_way", lambda self, ticket: True)
-    patch.setattr(keeper.Keeper, "decide", late)
+    patch.setattr(keeper.LiveGame, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
+    patch.setattr(keeper.LiveGame, "is_under_way", lambda self, ticket: True)
+    patch.setattr(keeper.LiveGame, "decide", late)
 
 
 def test_counted_in_the_order_in_which_drafts_end_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:

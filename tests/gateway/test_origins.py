@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bpac.gateway.bad_request import BadRequest
-from bpac.gateway.origins import Origins
+from bpac.gateway.auth.origins import Origins
+from bpac.gateway.http.bad_request import BadRequest
 from bpac.testing import Reply
 from tests.gateway.configured import bearer
 from tests.gateway.raw import Got, post

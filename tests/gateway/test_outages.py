@@ -10,7 +10,7 @@ import pytest
 
 from bpac.answer import Token
 from bpac.gateway.app import Gateway
-from bpac.routing.journal import Started, Stopped
+from bpac.routing.journal.entries import Started, Stopped
 from bpac.stores import MemoryStore
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings

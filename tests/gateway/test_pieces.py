@@ -9,12 +9,12 @@ import pytest
 
 from bpac.answer import MOST_TOKENS
 from bpac.errors import AnswerError
-from bpac.gateway import pieces
-from bpac.gateway.completions import to_json, without_logprobs
-from bpac.gateway.pieces import Event, Reader, Transcript, read_events, sent
-from bpac.models import streams
-from bpac.models.streams import LONGEST_LINE, Events, Piece, gather
 from bpac.testing import Reply, Request
+from bpac.wire import events as pieces
+from bpac.wire import streams
+from bpac.wire.completions import to_json, without_logprobs
+from bpac.wire.events import Event, SseReader, Transcript, read_events, sent
+from bpac.wire.streams import LONGEST_LINE, Events, Piece, gather
 
 CALL = {"id": "c", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
 ASKED: dict[str, Any] = {"messages": [], "logprobs": True, "stream_options": {"include_usage": True}}
@@ -197,7 +197,7 @@ STREAMS = {
 def test_events_are_found_however_the_bytes_come(name: str, size: int) -> None:
     """The fast reader finds what the patient one finds, and no later."""
     data = STREAMS[name].encode()
-    fast, patient = Reader(), Events()
+    fast, patient = SseReader(), Events()
     for start in range(0, len(data), size):
         part = data[start : start + size]
         assert fast.feed(part) == [text.encode() for text in patient.feed(part)]
@@ -205,7 +205,7 @@ def test_events_are_found_however_the_bytes_come(name: str, size: int) -> None:
 
 def test_what_never_ends_is_refused() -> None:
     """A line without end is noticed before it fills the memory."""
-    reader = Reader()
+    reader = SseReader()
     reader.feed(b"data: ")
     with pytest.raises(AnswerError, match="without end"):
         reader.feed(b"x" * LONGEST_LINE)
@@ -217,7 +217,7 @@ def test_events_that_never_end_are_refused(size: int, begun: bytes, monkeypatch:
     """Whichever reader has to notice; those that end may go on."""
     for module in (pieces, streams):
         monkeypatch.setattr(module, "LONGEST_LINE", 100)
-    reader = Reader()
+    reader = SseReader()
     assert [text for _ in range(200) for text in reader.feed(b"data: 1\n\n")] == 200 * [b"1"]
     reader.feed(begun)
     data = 200 * begun[-8:]
@@ -229,7 +229,7 @@ def _seconds(part: bytes, parts: int) -> float:
     """The least processor time that an event in so many parts takes."""
 
     def once() -> float:
-        reader = Reader()
+        reader = SseReader()
         start = time.process_time()
         reader.feed(b"data: ")
         for _ in range(parts):

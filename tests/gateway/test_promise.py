@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bpac.gateway.auditing import audit_journal
-from bpac.gateway.decision_names import read_name
-from bpac.gateway.exporting import journal_lines
+from bpac.gateway.games.decision_ids import read_name
+from bpac.routing.audit.audit import audit_journal
 from bpac.routing.coins import COMMITTED_BLOCK
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
 from bpac.stores import Store, open_store
+from bpac.stores.export import journal_lines
 from tests.gateway.law import KnownPair, Question, Seen, crowd
 from tests.gateway.running import Running
 

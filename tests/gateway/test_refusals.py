@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway import audits
+from bpac.gateway.chat import expert as audits
 from bpac.routing.coins import SeededCoins
-from bpac.routing.journal import Resolved
+from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request
 from tests.gateway.raw import Got, post
 from tests.gateway.running import ASK, Running, RunningGateway

@@ -11,11 +11,11 @@ from typing import Any
 import openai
 import pytest
 
-from bpac.gateway.bad_request import BadRequest
-from bpac.gateway.completions import to_json
-from bpac.gateway.openapi import document
-from bpac.gateway.requests import ChatRequest, parse_object
+from bpac.gateway.chat.request import ChatRequest, parse_object
+from bpac.gateway.http.bad_request import BadRequest
+from bpac.gateway.http.openapi import document
 from bpac.testing import Reply, ScriptedServer
+from bpac.wire.completions import to_json
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import open_chat, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair

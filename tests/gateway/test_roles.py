@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.config import Config
-from bpac.gateway.keys import Keys, KeySettings, Role
+from bpac.gateway.auth.keys import ApiKeys, KeySettings, Role
+from bpac.gateway.config.file import Config
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import ALL_ROLES, OPERATOR, bearer, settings
 from tests.gateway.raw import Got, post
@@ -192,7 +192,7 @@ def test_a_gateway_whose_doors_are_closed_says_so(caplog: pytest.LogCaptureFixtu
 
 def test_named_keys_win() -> None:
     """A key that is listed with and without a name has the roles of the named one."""
-    keys = Keys(["one"], [KeySettings("team", "one", frozenset({Role.FEEDBACK}))], b"secret")
+    keys = ApiKeys(["one"], [KeySettings("team", "one", frozenset({Role.FEEDBACK}))], b"secret")
     identity = keys.identity(keys.digest(b"one"))
     assert identity is not None
     assert (identity.owner, identity.roles) == ("team", frozenset({Role.FEEDBACK}))

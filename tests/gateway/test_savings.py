@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.folding import folded
-from bpac.gateway.savings import ALPHA, Prices, Savings
-from bpac.routing.journal import Entry, Resolved
+from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.savings import ALPHA, Prices, Savings
+from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores import open_store
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.gateway.configured import settings, wait_for

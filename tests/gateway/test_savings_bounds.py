@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bpac.gateway.savings import ALPHA, Savings
+from bpac.gateway.games.savings import ALPHA, Savings
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Resolved
+from bpac.routing.journal.entries import Entry, Resolved
 from tests.promise.test_promise import most_explained
 
 STREAMS, ROUNDS = 300, 300

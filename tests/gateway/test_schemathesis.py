@@ -8,7 +8,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import BaseSchema, Case, GenerationMode
 
-from bpac.gateway.openapi import document
+from bpac.gateway.http.openapi import document
 from bpac.testing import Reply
 from tests.gateway.configured import ALL_ROLES, bearer
 from tests.gateway.raw import CHAT, post
@@ -34,7 +34,7 @@ def gateway() -> Iterator[RunningGateway]:
     options = {"gateway": {"keys": [{"name": "all", "key": "one", "roles": ALL_ROLES}]}, "loss": "external"}
     with pytest.MonkeyPatch.context() as patch, Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
         # Wrong keys are tried by the hundred here, and the pauses that follow them have tests of their own.
-        patch.setattr("bpac.gateway.failed_logins.LONGEST", 0.0)
+        patch.setattr("bpac.gateway.auth.failed_logins.LONGEST", 0.0)
         yield running
         assert post(running.url, ASK, headers=KEY).status == 200
         running.idle()

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.requests import ChatRequest
+from bpac.gateway.chat.request import ChatRequest
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Overdue, Stopped, Withdrawn
+from bpac.routing.journal.entries import Entry, Overdue, Stopped, Withdrawn
 from bpac.routing.router import Router
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer
 from tests.gateway.configured import settings, wait_for

@@ -11,10 +11,10 @@ import pytest
 
 from bpac.answer import Answer
 from bpac.errors import MissingExtra
-from bpac.gateway import grading
-from bpac.gateway.config import Config
-from bpac.gateway.grading import Grade, graded, grader_of
-from bpac.grading.results import same_result
+from bpac.gateway.chat import grading
+from bpac.gateway.chat.grading import GradingOutcome, graded, grader_of
+from bpac.gateway.config.file import Config
+from bpac.grading.mathematics.results import same_result
 from bpac.testing import Reply
 from tests.gateway.configured import settings
 from tests.gateway.raw import post
@@ -74,7 +74,7 @@ def test_a_formula_without_end_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) 
 
     pids: set[int] = set()
 
-    async def run() -> tuple[list[Grade], list[int]]:
+    async def run() -> tuple[list[GradingOutcome], list[int]]:
         grader = grader_for({"name": "answer", "equal": "mathematics"})
         beats, found, counts = 0, [], []
 
@@ -105,7 +105,7 @@ def test_a_formula_without_end_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) 
 def test_closing_while_a_formula_is_worked_out() -> None:
     """A gateway that stops does not wait for it, and the loss is not known."""
 
-    async def run() -> Grade:
+    async def run() -> GradingOutcome:
         grader = grader_for({"name": "answer", "equal": "mathematics"})
         await graded(grader, "?", Answer("\\boxed{x+1}"), Answer("\\boxed{1+x}"))
         waiting = asyncio.create_task(graded(grader, "?", Answer(ENDLESS), Answer("\\boxed{4}")))
@@ -113,20 +113,20 @@ def test_closing_while_a_formula_is_worked_out() -> None:
         await grader.close()
         return await waiting
 
-    assert asyncio.run(run()) == Grade(None)
+    assert asyncio.run(run()) == GradingOutcome(None)
 
 
 def test_an_answer_that_is_too_long_has_no_verdict() -> None:
     """A length limit comes before all comparisons."""
 
-    async def run(equal: str) -> Grade:
+    async def run(equal: str) -> GradingOutcome:
         grader = grader_for({"name": "answer", "equal": equal})
         found = await graded(grader, "?", Answer("a" * 200_000), Answer("a" * 200_000))
         await grader.close()
         return found
 
     for equal in ("final", "text", "mathematics"):
-        assert asyncio.run(run(equal)) == Grade(None)
+        assert asyncio.run(run(equal)) == GradingOutcome(None)
 
 
 def test_calls_that_are_too_many_or_too_long_have_no_verdict() -> None:
@@ -136,12 +136,12 @@ def test_calls_that_are_too_many_or_too_long_have_no_verdict() -> None:
         call = {"function": {"name": "f", "arguments": arguments}}
         return Answer("", tool_calls=(call,) * times, finish_reason="tool_calls")
 
-    async def run(answer: Answer) -> Grade:
+    async def run(answer: Answer) -> GradingOutcome:
         return await graded(grader_for("tool_call"), "?", answer, answer)
 
-    assert asyncio.run(run(calling('{"a": 1}', 3))) == Grade(0.0)
-    assert asyncio.run(run(calling('{"a": 1}', 200))) == Grade(None)
-    assert asyncio.run(run(calling('{"a": "' + "b" * 200_000 + '"}', 1))) == Grade(None)
+    assert asyncio.run(run(calling('{"a": 1}', 3))) == GradingOutcome(0.0)
+    assert asyncio.run(run(calling('{"a": 1}', 200))) == GradingOutcome(None)
+    assert asyncio.run(run(calling('{"a": "' + "b" * 200_000 + '"}', 1))) == GradingOutcome(None)
 
 
 def test_a_gateway_without_the_extra_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:

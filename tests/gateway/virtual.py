@@ -13,13 +13,13 @@ import pytest
 from bpac.errors import Unavailable
 from bpac.gateway import service
 from bpac.gateway.app import CHAT, Gateway
-from bpac.gateway.completions import Completion, read_completion
-from bpac.gateway.config import Config
-from bpac.gateway.model_settings import ModelSettings
-from bpac.gateway.pieces import Event
+from bpac.gateway.config.file import Config
+from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.service import Service
 from bpac.stores import Store
 from bpac.testing import Request, Script
+from bpac.wire.completions import Completion, read_completion
+from bpac.wire.events import Event
 
 
 def repeat_coins(patch: pytest.MonkeyPatch) -> None:

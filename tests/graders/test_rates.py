@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bpac.cli import main
-from bpac.graders.from_benchmarks import load_questions
-from bpac.graders.made_up import CALLS, TEXTS, made_up
-from bpac.graders.pair import Draw, Pair
-from bpac.graders.rates import Counts, Measured, measured_graders
-from bpac.grading.answers import Reply, Verdict, first_sentence, plain
+from bpac.cli.main import main
+from bpac.grader_accuracy.from_benchmarks import load_questions
+from bpac.grader_accuracy.made_up import CALLS, TEXTS, made_up
+from bpac.grader_accuracy.pair import Draw, LabelledPair
+from bpac.grader_accuracy.rates import Counts, Measured, measured_graders
+from bpac.grading.text.reply import AnswerText, Verdict, first_sentence, plain
 from bpac.scores import same_text
 
 BENCH = Path(__file__).parents[2].parent / "shared" / "bench"
@@ -22,7 +22,7 @@ GRADERS = {grader.name: grader for grader in measured_graders()}
 
 def cutting(draft: str, expert: str) -> Verdict:
     """A grader that cuts a marked answer at its first full stop: the default until it was found to guess."""
-    ours, theirs = (Reply.read(text).marked() for text in (draft, expert))
+    ours, theirs = (AnswerText.read(text).marked() for text in (draft, expert))
     if not ours and not theirs:
         return same_text(draft, expert)
     one, other = (plain(first_sentence(said[0] if said else text)) for said, text in ((ours, draft), (theirs, expert)))
@@ -76,8 +76,11 @@ def test_rates_have_exact_bounds() -> None:
     """False verdicts and unknown ones are counted apart, and the bound is Clopper's and Pearson's."""
     verdicts: list[Verdict] = [True, False, None, False]
 
-    def cases(count: int, same: bool) -> list[tuple[Pair, object]]:
-        return [(Pair("x", str(at), "", same), lambda verdict=verdict: verdict) for at, verdict in enumerate(verdicts)]
+    def cases(count: int, same: bool) -> list[tuple[LabelledPair, object]]:
+        return [
+            (LabelledPair("x", str(at), "", same), lambda verdict=verdict: verdict)
+            for at, verdict in enumerate(verdicts)
+        ]
 
     grader = Measured("any", cases)  # type: ignore[arg-type]
     different, same = grader.count(4, same=False), grader.count(4, same=True)

@@ -4,8 +4,8 @@ import re
 import string
 from fractions import Fraction
 
-from bpac.grading.bbh import Kind
-from bpac.grading.options import listed_options
+from bpac.grading.choices.bbh import AnswerKind
+from bpac.grading.choices.options import listed_options
 
 _INTEGER = re.compile(r"-?\d+")
 _FRACTION = re.compile(r"(-?)\\[dt]?frac\{(\d+)\}\{(\d+)\}")
@@ -72,7 +72,7 @@ def option(letter: str, text: str) -> list[str]:
     ]
 
 
-def bbh(kind: Kind, target: str, prompt: str) -> list[str]:
+def bbh(kind: AnswerKind, target: str, prompt: str) -> list[str]:
     """At least five replies that give this answer, whatever its kind."""
     said = [
         f"The answer is {target}.",
@@ -82,17 +82,17 @@ def bbh(kind: Kind, target: str, prompt: str) -> list[str]:
         target,
     ]
     said += [f"<think>Hm.</think>So the answer is: **{target}**", f"\\boxed{{{target}}}"]
-    if kind is Kind.OPTION and re.fullmatch(r"\([A-Z]\)", target):
+    if kind is AnswerKind.OPTION and re.fullmatch(r"\([A-Z]\)", target):
         letter = target[1]
         said += option(letter, listed_options(prompt)[string.ascii_uppercase.index(letter)])
-    if kind in (Kind.YES_NO, Kind.PLAUSIBLE, Kind.TRUE_FALSE, Kind.VALID):
+    if kind in (AnswerKind.YES_NO, AnswerKind.PLAUSIBLE, AnswerKind.TRUE_FALSE, AnswerKind.VALID):
         said += [target.upper(), f"{target.capitalize()}, for that follows.", f"Thus it is {target.lower()}."]
-    if kind is Kind.WORDS:
+    if kind is AnswerKind.WORDS:
         words = target.split()
         numbered = "\n".join(f"{number}. {word}" for number, word in enumerate(words, start=1))
         said += [", ".join(words), f"The sorted words are:\n{numbered}", "\n".join(f"- {word}" for word in words)]
-    if kind is Kind.NUMBER:
+    if kind is AnswerKind.NUMBER:
         said += [f"The answer is ${target}$.", f"= {target}", f"There are {target} of them."]
-    if kind is Kind.BRACKETS:
+    if kind is AnswerKind.BRACKETS:
         said += [target.replace(" ", ""), f"`{target}`", f"{prompt.rpartition(':')[2]} {target}"]
     return said

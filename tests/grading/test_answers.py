@@ -2,8 +2,8 @@
 
 import pytest
 
-from bpac.grading.answers import Reply, first_sentence
-from bpac.grading.boxes import boxes
+from bpac.grading.text.boxes import boxes
+from bpac.grading.text.reply import AnswerText, first_sentence
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from bpac.grading.boxes import boxes
 )
 def test_the_marked_answer_is_found(text: str, answer: str) -> None:
     """Boxes, hashes and "the answer is" are found, and the last of the strongest mark counts."""
-    assert Reply.read(text).marked()[0] == answer
+    assert AnswerText.read(text).marked()[0] == answer
 
 
 def test_neighbouring_boxes_are_one_answer() -> None:
@@ -40,29 +40,29 @@ def test_neighbouring_boxes_are_one_answer() -> None:
 def test_a_box_that_never_closes_is_no_answer() -> None:
     """What a model was writing when it was cut off is not taken for its answer."""
     assert boxes("so \\boxed{12") == []
-    assert Reply.read("The answer is 12", finished=False).marked() == ()
-    assert Reply.read("The answer is 12\nbecause", finished=False).marked() == ("12",)
-    assert Reply.read("\\boxed{12} and", finished=False).marked() == ("12",)
+    assert AnswerText.read("The answer is 12", finished=False).marked() == ()
+    assert AnswerText.read("The answer is 12\nbecause", finished=False).marked() == ("12",)
+    assert AnswerText.read("\\boxed{12} and", finished=False).marked() == ("12",)
 
 
 def test_reasoning_is_no_answer() -> None:
     """Whatever a model thinks before it answers is not its answer."""
-    reply = Reply.read("<think>The answer is 3.</think>The answer is 4")
+    reply = AnswerText.read("<think>The answer is 3.</think>The answer is 4")
     assert reply.marked() == ("4",)
-    assert Reply.read("thought without a beginning \\boxed{3}</think>4").marked() == ()
+    assert AnswerText.read("thought without a beginning \\boxed{3}</think>4").marked() == ()
 
 
 def test_no_answer_is_wrong_only_from_a_model_that_finished() -> None:
     """A model that ends without an answer is wrong; one that was cut off, in its text or in its thought, is unknown."""
-    assert Reply.read("I do not know.").without_answer() is False
-    assert Reply.read("").without_answer() is False
-    assert Reply.read("We begin", finished=False).without_answer() is None
-    assert Reply.read("<think>We begin").without_answer() is None
+    assert AnswerText.read("I do not know.").without_answer() is False
+    assert AnswerText.read("").without_answer() is False
+    assert AnswerText.read("We begin", finished=False).without_answer() is None
+    assert AnswerText.read("<think>We begin").without_answer() is None
 
 
 def test_words_that_only_look_like_marks() -> None:
     """A list headed "Options:" and an answer that is spoken about are not marked answers."""
-    assert Reply.read("Options:\n(A) one\nThe answers differ.").marked() == ()
+    assert AnswerText.read("Options:\n(A) one\nThe answers differ.").marked() == ()
 
 
 @pytest.mark.parametrize(

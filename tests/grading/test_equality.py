@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.grading.answers import LONGEST_ANSWER, Verdict
 from bpac.grading.equality import same_final, same_text
-from bpac.grading.results import same_result
+from bpac.grading.mathematics.results import same_result
+from bpac.grading.text.reply import LONGEST_ANSWER, Verdict
 
 PYTHON = "```python\nif ready:\n    start()\n    stop()\n```"
 

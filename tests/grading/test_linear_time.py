@@ -14,18 +14,18 @@ import pytest
 
 from bpac.answer import split_reasoning
 from bpac.errors import AnswerError
-from bpac.gateway.answers import chunks
-from bpac.grading.bbh import grade_bbh
-from bpac.grading.boxes import boxes
+from bpac.grading.choices.bbh import grade_bbh
+from bpac.grading.choices.options import grade_option, listed_options
+from bpac.grading.choices.words import YES_NO, grade_brackets, grade_word, grade_word_list
 from bpac.grading.equality import same_final, same_text
 from bpac.grading.judge import parse_mark
-from bpac.grading.mathematics import grade_mathematics
-from bpac.grading.notation import number_base, readings, spelt_out
-from bpac.grading.options import grade_option, listed_options
-from bpac.grading.results import same_result
-from bpac.grading.words import YES_NO, grade_brackets, grade_word, grade_word_list
+from bpac.grading.mathematics.mathematics import grade_mathematics
+from bpac.grading.mathematics.notation import number_base, readings, spelt_out
+from bpac.grading.mathematics.results import same_result
+from bpac.grading.text.boxes import boxes
 from bpac.scores import same_text as same_words
 from bpac.scores import stated_confidence, without_confidence
+from bpac.wire.rendering import chunks
 
 SHORT, LONG = 1_000, 100_000
 # Between linear, with room for caches and the noise of a busy machine, and quadratic.

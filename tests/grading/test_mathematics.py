@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from bpac.errors import MissingExtra
-from bpac.grading import algebra
-from bpac.grading.answers import Verdict
-from bpac.grading.mathematics import grade_mathematics, same_mathematics
+from bpac.grading.mathematics import algebra
+from bpac.grading.mathematics.mathematics import grade_mathematics, same_mathematics
+from bpac.grading.text.reply import Verdict
 
 
 @pytest.mark.parametrize(

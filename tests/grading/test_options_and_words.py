@@ -3,10 +3,10 @@
 import pytest
 
 from bpac.errors import InputError
-from bpac.grading.answers import Verdict
-from bpac.grading.bbh import TASKS, grade_bbh, kind_of
-from bpac.grading.options import grade_option
-from bpac.grading.words import PLAUSIBLE, TRUE_FALSE, VALID, YES_NO, grade_brackets, grade_word, grade_word_list
+from bpac.grading.choices.bbh import TASKS, grade_bbh, kind_of
+from bpac.grading.choices.options import grade_option
+from bpac.grading.choices.words import PLAUSIBLE, TRUE_FALSE, VALID, YES_NO, grade_brackets, grade_word, grade_word_list
+from bpac.grading.text.reply import Verdict
 
 ANIMALS = ("cat", "a good dog", "I and II only", "cow", "Bb Bb", "Bb BB", "hen", "cow", "pig", "A fox")
 

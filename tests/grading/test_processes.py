@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bpac.grading.processes import Processes, TookTooLong
+from bpac.grading.mathematics.processes import Processes, TookTooLong
 
 WORKER = """
 import os, sys, time
-from bpac.grading.processes import serve_lines
+from bpac.grading.mathematics.processes import serve_lines
 
 def answer(question):
     what, number = question
@@ -157,7 +157,7 @@ def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
     program = (
         "import sys, threading, time\n"
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from bpac.grading.processes import Processes\n"
+        "from bpac.grading.mathematics.processes import Processes\n"
         "processes = Processes('a_worker', 1)\n"
         "print(processes.ask(['pid', 0], 60.0), flush=True)\n"
         "threading.Thread(target=processes.ask, args=(['power', 9], 0.1)).start()\n"

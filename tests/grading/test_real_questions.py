@@ -9,7 +9,7 @@ import pytest
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.registry import BENCHMARKS
-from bpac.grading.bbh import TASKS, Kind
+from bpac.grading.choices.bbh import TASKS, AnswerKind
 from tests.grading import rewritings
 
 BENCH = Path(__file__).parents[2].parent / "shared" / "bench"
@@ -156,7 +156,7 @@ def test_options_torn_at_their_commas() -> None:
     torn = [
         question
         for question in questions("bbh")
-        if TASKS[question.category] is Kind.OPTION and len(question.reference or "") != 3
+        if TASKS[question.category] is AnswerKind.OPTION and len(question.reference or "") != 3
     ]
     assert sorted(question.reference or "" for question in torn) == [
         "Monsters, Inc",

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac.errors import InputError
-from bpac.local.question import Question
-from bpac.local.questions import KINDS, Kind, fresh_questions, is_fresh, training_questions
+from bpac.local.question import WorkedQuestion
+from bpac.local.questions import KINDS, QuestionKind, fresh_questions, is_fresh, training_questions
 
 
-def _any_question() -> st.SearchStrategy[Question]:
+def _any_question() -> st.SearchStrategy[WorkedQuestion]:
     """A question of any kind, size and seed."""
     kinds = st.sampled_from(list(KINDS.values()))
     return kinds.flatmap(
@@ -21,7 +21,7 @@ def _any_question() -> st.SearchStrategy[Question]:
     )
 
 
-def _solved(question: Question) -> str:
+def _solved(question: WorkedQuestion) -> str:
     """The answer by another way than the generator's."""
     text, kind = question.text, question.kind
     if kind in ("addition", "subtraction", "multiple", "remainder"):
@@ -59,13 +59,13 @@ def _peeled(brackets: str) -> str:
 
 
 @given(_any_question())
-def test_the_answer_is_right(question: Question) -> None:
+def test_the_answer_is_right(question: WorkedQuestion) -> None:
     """Every answer agrees with an independent solution."""
     assert question.answer == _solved(question)
 
 
 @given(_any_question())
-def test_steps_are_true(question: Question) -> None:
+def test_steps_are_true(question: WorkedQuestion) -> None:
     """Every equation among the worked steps of a question about numbers holds."""
     if question.kind in ("addition", "subtraction", "multiple", "remainder", "chain"):
         found = re.findall(r"(?<![\d=+*:])([\d+*%-]+)=(\d+)", question.steps)
@@ -74,7 +74,7 @@ def test_steps_are_true(question: Question) -> None:
 
 
 @given(_any_question())
-def test_questions_fit_the_model(question: Question) -> None:
+def test_questions_fit_the_model(question: WorkedQuestion) -> None:
     """A question with its steps and answer is plain ASCII and has room in a context of 512 tokens."""
     written = question.text + question.steps + question.answer
     assert written.isascii()
@@ -126,6 +126,6 @@ def test_more_questions_than_there_are() -> None:
     """Asking for more fresh questions than exist is an error, not a search without end."""
     tiny = KINDS["depth"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(KINDS, "depth", Kind(tiny.ask, 3, 3))
+        patch.setitem(KINDS, "depth", QuestionKind(tiny.ask, 3, 3))
         with pytest.raises(InputError, match="there are not 500 fresh questions of kind depth"):
             fresh_questions(500, seed=1, kind="depth")

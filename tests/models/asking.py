@@ -9,8 +9,8 @@ import pytest
 from bpac.answer import Answer
 from bpac.errors import Refused, Unavailable
 from bpac.models.client import ModelClient
-from bpac.models.streams import gather
 from bpac.testing import Reply, Script, ScriptedServer
+from bpac.wire.streams import gather
 
 QUESTION = [{"role": "user", "content": "6 · 7?"}]
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bpac.errors import SettingsError, Unavailable
-from bpac.gateway.logs import JsonFormatter
-from bpac.gateway.model_settings import ModelSettings
-from bpac.gateway.tables import Section
+from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.config.tables import Section
+from bpac.gateway.telemetry.logs import JsonFormatter
 from bpac.models.client import ModelClient
 from bpac.models.fields import address, below, redacted
 from bpac.stores import open_store

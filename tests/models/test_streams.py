@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from bpac.answer import Answer, Token
 from bpac.errors import AnswerError
-from bpac.models import streams
-from bpac.models.streams import Events, Gathering, Piece, gather
 from bpac.testing import Reply, Request
+from bpac.wire import streams
+from bpac.wire.streams import Events, Gathering, Piece, gather
 
 CALLS = (
     {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}},

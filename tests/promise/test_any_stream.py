@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bpac.routing.games import SumGame
+from bpac.routing.bettors import SumBettor
 from bpac.routing.policies import Budget
 from bpac.routing.router import Router
 from tests.promise.test_promise import most_explained
@@ -116,7 +116,7 @@ def test_shadow_audits_need_room_for_their_own_loss(room: bool) -> None:
     coins = ChosenCoins()
     router = Router(EPSILON, ALPHA, Budget(), explore="shadow", coins=coins)
     game, served = router._route.game, router._route.served
-    assert isinstance(game, SumGame)
+    assert isinstance(game, SumBettor)
     own_loss = 1.0 if room else 0.0
     game._most = lambda rounds: 1e9 if served.upper() + own_loss <= EPSILON * (rounds + 1) else -1.0
     above, missed = worst_covered_luck(router, coins)

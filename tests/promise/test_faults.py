@@ -2,15 +2,15 @@
 
 import pytest
 
-from bpac.betting.ledger import Round
-from bpac.betting.portfolio import PortfolioWealth
-from bpac.replay.drafting import Drafting
-from bpac.replay.faults import Faults
-from bpac.replay.laws import LAWS
-from bpac.replay.rules import OldRules, Rules
+from bpac.betting.ledgers.ledger import Round
+from bpac.betting.wealth.portfolio import PortfolioWealth
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.faults import Faults
+from bpac.replay.simulation.laws import LAWS
+from bpac.replay.simulation.rules import OldRules, Rules
 from bpac.replay.start import Start as PlainStart
 from bpac.replay.validation import Start as AnyStart
-from bpac.replay.validation import Validation, Verdict
+from bpac.replay.validation import StreamResult, Validation
 from bpac.routing.decision import Decision
 from bpac.routing.policies import named_policy
 from bpac.routing.router import Router
@@ -39,7 +39,7 @@ def streams(
     drafting: Drafting = ONE_AT_A_TIME,
     steps: int = 1500,
     count: int = 60,
-) -> list[Verdict]:
+) -> list[StreamResult]:
     """Send streams with faults through fresh routers."""
     validation = Validation(
         routers or start(), LAWS[law], steps=steps, drafting=drafting, faults=Faults.parse(faults), rules=rules

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from bpac.betting.levels import RelativeLevels
+from bpac.betting.ledgers.levels import RelativeLevels
 from bpac.routing.coins import SeededCoins
 from bpac.routing.router import Router
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bpac.replay.delays import Delay
-from bpac.replay.drafting import Drafting
-from bpac.replay.laws import LAWS
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.laws import LAWS
 from bpac.replay.start import Start
-from bpac.replay.validation import Promise, Validation, Verdict
+from bpac.replay.validation import Promise, StreamResult, Validation
 from bpac.routing.policies import named_policy
 from tests.promise.test_promise import most_explained
 
@@ -34,7 +34,7 @@ def streams(
     steps: int = 1000,
     delay: str = "none",
     count: int = 80,
-) -> list[Verdict]:
+) -> list[StreamResult]:
     """Send streams through fresh routers. Drafts that lose take three times as long, unless told otherwise."""
     start = Start(named_policy(policy, memory), 0.1, ALPHA)
     validation = Validation(start, LAWS[law], promise, steps, Delay.parse(delay), drafting)
@@ -46,12 +46,12 @@ def slow_losses(in_flight: int, *, tickets: bool = True) -> Drafting:
     return Drafting.parse("losses:3", in_flight, tickets=tickets)
 
 
-def holds(verdicts: list[Verdict]) -> bool:
+def holds(verdicts: list[StreamResult]) -> bool:
     """Whether a true rate of α explains the violations."""
     return sum(verdict.broken for verdict in verdicts) <= most_explained(len(verdicts), ALPHA)
 
 
-def calls(verdicts: list[Verdict]) -> float:
+def calls(verdicts: list[StreamResult]) -> float:
     """The share of queries that went to the expert."""
     return sum(verdict.expert_call_rate for verdict in verdicts) / len(verdicts)
 

@@ -7,15 +7,15 @@ from functools import lru_cache
 
 import pytest
 
-from bpac.betting.bounds import binomial_cdf
-from bpac.betting.ledger import Round
-from bpac.betting.portfolio import PortfolioWealth
-from bpac.replay.delays import Delay
-from bpac.replay.faults import Faults
-from bpac.replay.laws import Law, LevelLaw, PowerLaw
-from bpac.replay.validation import Promise, Validation, Verdict, upper_95
+from bpac.betting.bounds.fixed_sample import binomial_cdf
+from bpac.betting.ledgers.ledger import Round
+from bpac.betting.wealth.portfolio import PortfolioWealth
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.faults import Faults
+from bpac.replay.simulation.laws import Law, LevelLaw, PowerLaw
+from bpac.replay.validation import Promise, StreamResult, Validation, upper_95
 from bpac.routing.coins import Coins
-from bpac.routing.journal import Entry
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import named_policy
 from bpac.routing.router import Router
 
@@ -53,7 +53,7 @@ def most_explained(streams: int, chance: float) -> int:
 
 
 def simulated(start: Start, delay: str = "none", crash_every: int = 0, law: Law = RISING,
-              promise: Promise = "threshold") -> list[Verdict]:  # fmt: skip
+              promise: Promise = "threshold") -> list[StreamResult]:  # fmt: skip
     """How each of the streams went."""
     validation = Validation(start, law, promise, STEPS, Delay.parse(delay), faults=Faults(crash_every=crash_every))
     return validation.run(STREAMS, seed=1, workers=1)

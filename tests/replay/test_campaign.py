@@ -14,22 +14,22 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bpac.cli import main
+from bpac.cli.main import main
 from bpac.errors import InputError
-from bpac.replay.builtin import BENCHMARKS, builtin_table
-from bpac.replay.campaign import HERE, Engine, run_tasks
-from bpac.replay.drift import PHASE, DriftTask
-from bpac.replay.experiments import EXPERIMENTS, PUBLISHED, Method, named_experiment
-from bpac.replay.hostile import ATTACKS, HostileTask
+from bpac.replay.experiments import EXPERIMENTS, PUBLISHED, RoutingMethod, named_experiment
 from bpac.replay.outcomes import Outcome
-from bpac.replay.records import Table, write_table
+from bpac.replay.parallel import HERE, Engine, run_tasks
 from bpac.replay.reproduce import NAMES, reproduce
-from bpac.replay.served import CertificateTask
-from bpac.replay.studies import Comparison
+from bpac.replay.simulation.certificates import CertificateTask
+from bpac.replay.simulation.drift import PHASE, DriftTask
+from bpac.replay.simulation.hostile import ATTACKS, HostileTask
+from bpac.replay.studies import ComparisonStudy
+from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
+from bpac.replay.tables.table import Table, write_table
 from bpac.routing.policies import Budget, Portfolio
 
 ONE_PROCESS = Engine(workers=1)
-BETS = Comparison(named_experiment("bets"))
+BETS = ComparisonStudy(named_experiment("bets"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +208,8 @@ def _one(task: DriftTask | HostileTask | CertificateTask, runs: int, keep: Path)
 @pytest.mark.promise
 def test_drift_is_noticed_and_recovered_from(tmp_path: Path) -> None:
     """After the turn the alarmed memory is safe again within the hard phase; the latched one never is."""
-    alarmed = _one(DriftTask(Method("", Portfolio(), 0.08)), 20, tmp_path)
-    latched = _one(DriftTask(Method("", Portfolio(memory="latched"), 0.08)), 20, tmp_path)
+    alarmed = _one(DriftTask(RoutingMethod("", Portfolio(), 0.08)), 20, tmp_path)
+    latched = _one(DriftTask(RoutingMethod("", Portfolio(memory="latched"), 0.08)), 20, tmp_path)
     assert np.median(alarmed["recovery"]) < PHASE / 2
     assert np.isinf(latched["recovery"]).all()
 
@@ -218,14 +218,16 @@ def test_drift_is_noticed_and_recovered_from(tmp_path: Path) -> None:
 def test_the_budget_stands_where_the_portfolio_falls(tmp_path: Path) -> None:
     """Whatever the attack, the budget's average stays below ε in at least 19 of 20 runs; latched wealth falls."""
     for attack in ATTACKS:
-        assert _one(HostileTask(Method("", Budget(), 0.08), attack), 20, tmp_path)["above"].sum() <= 1
-    assert _one(HostileTask(Method("", Portfolio(memory="latched"), 0.08), "ambush"), 20, tmp_path)["above"].all()
+        assert _one(HostileTask(RoutingMethod("", Budget(), 0.08), attack), 20, tmp_path)["above"].sum() <= 1
+    assert _one(HostileTask(RoutingMethod("", Portfolio(memory="latched"), 0.08), "ambush"), 20, tmp_path)[
+        "above"
+    ].all()
 
 
 @pytest.mark.promise
 def test_the_certificate_holds_what_was_served(tmp_path: Path) -> None:
     """At every look in all but a few of 20 runs the loss really served lies between the bounds."""
-    bounds = _one(CertificateTask(Method("", Portfolio(), 0.08), "mmlu-pro-then-bbh"), 20, tmp_path)["bounds"]
+    bounds = _one(CertificateTask(RoutingMethod("", Portfolio(), 0.08), "mmlu-pro-then-bbh"), 20, tmp_path)["bounds"]
     lower, served, upper = (bounds[:, k] for k in range(3))
     missed = ((served < lower - 1e-9) | (served > upper + 1e-9)).any(axis=1)
     assert missed.sum() <= 7, "20 runs at 2α = 0.2 miss more in less than a percent of all cases"
@@ -236,7 +238,7 @@ def test_the_certificate_holds_what_was_served(tmp_path: Path) -> None:
 def test_the_orderings_of_the_paper(tmp_path: Path) -> None:
     """O-naive violates, Hoeffding nearly always asks, offline PAC fails under shift, adaptive beats fixed."""
     names = ("baselines-mmlu-pro-like", "baselines-bbh-like", "shift", "bets", "exploration", "delays", "scores")
-    studies = [Comparison(named_experiment(name)) for name in names]
+    studies = [ComparisonStudy(named_experiment(name)) for name in names]
     arrays = iter(run_tasks([task for study in studies for task in study.tasks()], 12, tmp_path, ONE_PROCESS))
     results = {study.name: [Outcome.of(task, next(arrays)) for task in study.tasks()] for study in studies}
 

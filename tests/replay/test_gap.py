@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bpac.replay.builtin import BENCHMARKS, builtin_table
-from bpac.replay.records import Table, read_table
 from bpac.replay.replay import Replay, Run, oracle_expert_call_rate
 from bpac.replay.start import Start
 from bpac.replay.studies.gap import closed
+from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
+from bpac.replay.tables.table import Table, read_table
 from bpac.routing.policies import Paper, Policy, Portfolio
 
 pytestmark = pytest.mark.promise

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.cli import main
+from bpac.cli.main import main
 from bpac.errors import InputError
-from bpac.replay.delays import Delay
-from bpac.replay.drafting import Drafting
-from bpac.replay.events import Answered, Arrived, Crashed, CutOff, Drafted, Event, Late
-from bpac.replay.faults import OUTAGE, Faults
-from bpac.replay.feed import Feed
-from bpac.replay.laws import LAWS
-from bpac.replay.load import under_load
-from bpac.replay.records import Table
 from bpac.replay.replay import Replay
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.events import Answered, Arrived, Crashed, CutOff, Drafted, Event, Late
+from bpac.replay.simulation.faults import OUTAGE, Faults
+from bpac.replay.simulation.feed import Feed
+from bpac.replay.simulation.laws import LAWS
+from bpac.replay.simulation.load import under_load
 from bpac.replay.start import Start
+from bpac.replay.tables.table import Table
 from bpac.replay.validation import Validation
 from bpac.routing.policies import named_policy
 from bpac.routing.router import Router

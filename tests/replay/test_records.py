@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bpac.errors import BpacError, TableError
-from bpac.replay.records import Table, read_table, write_columns
+from bpac.replay.tables.table import Table, read_table, write_columns
 
 ROWS = [
     {"uncertainty": 0.25, "loss": 0.0, "draft_tokens": 10, "expert_tokens": 100},
@@ -191,7 +191,7 @@ def test_a_long_table_replays_in_bounded_memory(tmp_path: Path) -> None:
         for number, uncertainty in enumerate(rng.random(rows).tolist()):
             file.write(f"q{number},{uncertainty:.4f},{int(number % 9 == 0)},20,300\n")
     script = (
-        "import resource, sys; import bpac.replay_cli; from bpac.cli import main; "
+        "import resource, sys; import bpac.cli.replay; from bpac.cli.main import main; "
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
         "code = main(['replay', sys.argv[1], '--order', 'given', '--json']); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr); sys.exit(code)"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bpac.errors import InputError
-from bpac.replay.delays import Delay
-from bpac.replay.laws import PowerLaw
-from bpac.replay.records import Table
 from bpac.replay.replay import Replay, metrics, oracle_expert_call_rate, oracle_policy
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.laws import PowerLaw
+from bpac.replay.tables.table import Table
 from bpac.routing.coins import Coins
 from bpac.routing.policies import Fixed, named_policy
 from bpac.routing.router import Router

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from bpac.replay.laws import PowerLaw
-from bpac.replay.records import Table
 from bpac.replay.replay import Replay
-from bpac.replay.stall import stall_rows
+from bpac.replay.simulation.laws import PowerLaw
 from bpac.replay.start import Start
+from bpac.replay.studies.stall_rows import stall_rows
+from bpac.replay.tables.table import Table
 from bpac.routing.policies import named_policy
 
 # R(u), the paper's bet, growth per round with it, growth with the best bet.

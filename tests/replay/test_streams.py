@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bpac.errors import InputError, TableError
-from bpac.replay.builtin import BENCHMARKS, builtin_table, open_table
-from bpac.replay.laws import PowerLaw
-from bpac.replay.records import Table, read_table, write_table
-from bpac.replay.streams import COLUMNS, head, joined, shuffled
+from bpac.replay.simulation.laws import PowerLaw
+from bpac.replay.tables.builtin import BENCHMARKS, builtin_table, open_table
+from bpac.replay.tables.streams import COLUMNS, head, joined, shuffled
+from bpac.replay.tables.table import Table, read_table, write_table
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.jsonl.gz", "t.parquet"])

@@ -6,8 +6,8 @@ import pytest
 
 from bpac import Decision, Router
 from bpac.errors import JournalError, TornLine
-from bpac.routing.exploration import Constant
-from bpac.routing.journal import (
+from bpac.routing.exploration.schedules import Constant
+from bpac.routing.journal.entries import (
     Entry,
     Labelled,
     Opened,

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from bpac import Router
-from bpac.betting.bets import AdaptiveBet, FixedBet
-from bpac.betting.levels import EvenLevels, ListedLevels
-from bpac.betting.thresholds import PriorThreshold
+from bpac.betting.ledgers.levels import EvenLevels, ListedLevels
+from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
+from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.errors import SettingsError
-from bpac.routing.exploration import Constant, NoExploration, TwoStage
-from bpac.routing.learnt_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Portfolio, named_policy
 from bpac.routing.segments import Segments
 from bpac.routing.settings import Settings

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from bpac import Router
-from bpac.betting.bounds import calibrate
-from bpac.betting.levels import EvenLevels
+from bpac.betting.bounds.fixed_sample import calibrate
+from bpac.betting.ledgers.levels import EvenLevels
 from bpac.routing.coins import ListedCoins
-from bpac.routing.exploration import Constant, Exploration
+from bpac.routing.exploration.schedules import Constant, Exploration
 from bpac.routing.policies import Fixed, Hoeffding, Naive, Offline, Policy
 from tests.routing.streams import STREAMS, stream
 from tests.transcriptions import Row

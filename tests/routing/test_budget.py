@@ -3,7 +3,7 @@ import math
 import pytest
 
 from bpac import Router
-from bpac.betting.certificate import ServedLoss
+from bpac.betting.bounds.certificate import ServedLoss
 from bpac.betting.payoff import Terms
 from bpac.routing.coins import ListedCoins
 from bpac.routing.policies import Budget

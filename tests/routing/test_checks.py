@@ -4,19 +4,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bpac.betting.bets import FixedBet
-from bpac.betting.certificate import ServedLoss
-from bpac.betting.ledger import Round
-from bpac.betting.levels import EvenLevels, ListedLevels
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.ledgers.ledger import Round
+from bpac.betting.ledgers.levels import EvenLevels, ListedLevels
 from bpac.betting.payoff import Terms
-from bpac.betting.portfolio import PortfolioWealth
-from bpac.betting.thresholds import PriorThreshold
+from bpac.betting.wealth.bets import FixedBet
+from bpac.betting.wealth.portfolio import PortfolioWealth
+from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.errors import CheckFailed
 from bpac.routing import settings
+from bpac.routing.bettors import Bettor, FixedThreshold
 from bpac.routing.checks import CHECKS, check_bad_input, check_order, check_rebuild, check_refund
-from bpac.routing.exploration import Constant, Exploration
-from bpac.routing.games import FixedThreshold, Game
-from bpac.routing.learnt_rates import GainDriven
+from bpac.routing.exploration.learned_rates import GainDriven
+from bpac.routing.exploration.schedules import Constant, Exploration
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 
@@ -103,7 +103,7 @@ class LastWord(FixedThreshold):
 class Broken:
     """A policy with a game of the test's choice."""
 
-    game: ClassVar[Callable[[], Game]]
+    game: ClassVar[Callable[[], Bettor]]
     certain_while_closed: ClassVar[bool] = True
     commutes: ClassVar[bool] = True
     in_order: ClassVar[bool] = True
@@ -112,12 +112,12 @@ class Broken:
     alarm: None = None
     score_names: tuple[str, ...] = ()
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start the broken game."""
         return type(self).game()
 
 
-def forgetful() -> Game:
+def forgetful() -> Bettor:
     """A wealth whose refunds do not undo their charges."""
     return Forgetful(Terms(0.15, 0.2), 1.0, (0.5,), EvenLevels(11), latched=False)
 
@@ -133,7 +133,7 @@ def forgetful() -> Game:
 )
 def test_a_policy_that_does_not_is_caught(
     check: Callable[[Policy], None],
-    game: Callable[[], Game],
+    game: Callable[[], Bettor],
     claim: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

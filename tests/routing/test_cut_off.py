@@ -4,9 +4,9 @@ import pytest
 
 from bpac.errors import UnknownTicket
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry
+from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
-from bpac.routing.ticket import Ticket
+from bpac.routing.tickets.ticket import Ticket
 
 
 def latched(journal: list[Entry] | None = None) -> Router:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bpac import Decision, Router
-from bpac.routing.journal import Entry
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Portfolio
 from tests.transcriptions import PortfolioTranscription
 

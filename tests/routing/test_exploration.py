@@ -7,8 +7,8 @@ import pytest
 from bpac import Router
 from bpac.betting.payoff import Terms
 from bpac.routing.coins import ListedCoins
-from bpac.routing.exploration import Constant, NoExploration, TwoStage
-from bpac.routing.learnt_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
 from bpac.routing.policies import Portfolio
 from tests.routing.streams import STREAMS, stream
 from tests.transcriptions import rounded_down

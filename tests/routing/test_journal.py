@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bpac import Decision, Router
-from bpac.routing.exploration import Constant
-from bpac.routing.journal import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json
+from bpac.routing.exploration.schedules import Constant
+from bpac.routing.journal.entries import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json
 from bpac.routing.policies import POLICIES, Fixed
 
 

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac import Router
-from bpac.betting.alarm import AlarmSettings
-from bpac.betting.bets import AdaptiveBet, FixedBet
-from bpac.betting.levels import EvenLevels, ListedLevels, RelativeLevels
-from bpac.betting.thresholds import FixedSequence, PriorThreshold
+from bpac.betting.drift.alarm import AlarmSettings
+from bpac.betting.ledgers.levels import EvenLevels, ListedLevels, RelativeLevels
+from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
+from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.routing.decision import Decision
-from bpac.routing.exploration import Constant, NoExploration, TwoStage
-from bpac.routing.journal import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json
-from bpac.routing.learnt_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
+from bpac.routing.journal.entries import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
 
@@ -25,7 +25,14 @@ json_values = st.recursive(
 )
 entries = st.one_of(
     st.builds(Opened, st.dictionaries(st.text(), json_values, max_size=3)),
-    st.builds(Labelled, st.lists(fractions, min_size=1, max_size=3).map(tuple), fractions),
+    st.builds(
+        Labelled,
+        uncertainties=st.lists(fractions, min_size=1, max_size=3).map(tuple),
+        loss=st.one_of(st.none(), fractions),
+        propensity=fractions,
+        least_propensity=fractions,
+        refused=st.booleans(),
+    ),
     st.builds(
         Decision,
         step=st.integers(1),
@@ -37,8 +44,17 @@ entries = st.one_of(
         serve_draft=st.booleans(),
         epoch=st.integers(1),
         uncertainties=st.lists(fractions, max_size=3).map(tuple),
+        ticket=st.integers(0),
+        seen=st.integers(0),
     ),
-    st.builds(Resolved, st.integers(1), st.one_of(st.none(), fractions), st.text(), st.booleans()),
+    st.builds(
+        Resolved,
+        step=st.integers(1),
+        loss=st.one_of(st.none(), fractions),
+        cause=st.text(),
+        draft_served=st.booleans(),
+        refused=st.booleans(),
+    ),
 )
 
 grids = st.builds(EvenLevels, st.integers(2, 1001))

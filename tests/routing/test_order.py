@@ -6,12 +6,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bpac import Router
-from bpac.betting.alarm import AlarmSettings
-from bpac.betting.levels import EvenLevels, ListedLevels
-from bpac.betting.thresholds import PriorThreshold
-from bpac.routing.exploration import Constant
-from bpac.routing.journal import Entry, Resolved
-from bpac.routing.learnt_rates import GainDriven
+from bpac.betting.drift.alarm import AlarmSettings
+from bpac.betting.ledgers.levels import EvenLevels, ListedLevels
+from bpac.betting.wealth.thresholds import PriorThreshold
+from bpac.routing.exploration.learned_rates import GainDriven
+from bpac.routing.exploration.schedules import Constant
+from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.policies import Budget, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 NEVER_RINGS = AlarmSettings(reset_at=1e300)

@@ -4,8 +4,8 @@ import pytest
 
 from bpac import Decision, Router
 from bpac.errors import AlreadyResolved
-from bpac.routing.exploration import Constant
-from bpac.routing.journal import Entry
+from bpac.routing.exploration.schedules import Constant
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Paper, Portfolio
 from tests.transcriptions import PaperTranscription, PortfolioTranscription
 

@@ -8,13 +8,13 @@ import pytest
 
 from bpac import Router
 from bpac.errors import InputError, JournalError
-from bpac.replay.laws import LevelLaw
+from bpac.replay.simulation.laws import LevelLaw
 from bpac.routing.decision import Decision
-from bpac.routing.exploration import TwoStage
-from bpac.routing.history import labelled_rows, past_of
-from bpac.routing.journal import Entry, Labelled, Stopped
+from bpac.routing.exploration.schedules import TwoStage
+from bpac.routing.journal.entries import Entry, Labelled, Stopped
+from bpac.routing.journal.past_game import labelled_rows, past_of
 from bpac.routing.policies import Portfolio
-from bpac.routing.ticket import Ticket
+from bpac.routing.tickets.ticket import Ticket
 
 EPSILON, ALPHA = 0.1, 0.1
 # A limit at which few rounds decide, for simulations.

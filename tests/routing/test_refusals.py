@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from bpac import Decision, Router
-from bpac.betting.bounds import FRACTIONS
+from bpac.betting.bounds.fixed_sample import FRACTIONS
 from bpac.errors import AlreadyResolved, InputError
-from bpac.routing.exploration import Constant
-from bpac.routing.journal import Entry
+from bpac.routing.exploration.schedules import Constant
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Offline, Portfolio
 from tests.routing.test_epochs import audit, opened
 

@@ -4,7 +4,7 @@ import pytest
 
 from bpac import Router
 from bpac.routing.coins import ListedCoins
-from bpac.routing.journal import Entry
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Fixed
 from tests.routing.streams import stream
 from tests.transcriptions import served_loss_bound

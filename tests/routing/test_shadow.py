@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 
 from bpac import Router
-from bpac.betting.certificate import ServedLoss
-from bpac.betting.levels import EvenLevels
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.ledgers.levels import EvenLevels
 from bpac.betting.payoff import Terms
 from bpac.routing.coins import ListedCoins
-from bpac.routing.exploration import Constant
+from bpac.routing.exploration.schedules import Constant
 from bpac.routing.policies import Fixed, Hoeffding, Portfolio
 from tests.routing.streams import stream
 from tests.transcriptions import PortfolioTranscription, Row, served_loss_bound, transcribed_trace

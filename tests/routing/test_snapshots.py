@@ -7,9 +7,9 @@ import pytest
 
 from bpac import Router
 from bpac.errors import JournalError, SnapshotError
-from bpac.routing.journal import Entry, Resolved
+from bpac.routing.journal.entries import Entry, Resolved
+from bpac.routing.journal.snapshot import FORMAT, verify_snapshot
 from bpac.routing.policies import POLICIES, Paper, Portfolio
-from bpac.routing.snapshot import FORMAT, verify_snapshot
 
 
 def played(steps: int = 80, policy: Any = "portfolio", **settings: Any) -> tuple[Router, list[Entry]]:

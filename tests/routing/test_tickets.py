@@ -9,8 +9,8 @@ import pytest
 
 from bpac import Decision, Router, Ticket
 from bpac.errors import InputError, JournalError, UnknownTicket
-from bpac.routing.exploration import Constant
-from bpac.routing.journal import Entry, Overdue, Started, Stopped, Withdrawn
+from bpac.routing.exploration.schedules import Constant
+from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
 from bpac.routing.policies import Budget, Portfolio
 from tests.routing.test_epochs import opened, ring
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from bpac import Router
-from bpac.betting.bets import FixedBet
-from bpac.betting.levels import EvenLevels
-from bpac.betting.thresholds import PriorThreshold
+from bpac.betting.ledgers.levels import EvenLevels
+from bpac.betting.wealth.bets import FixedBet
+from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.routing.coins import ListedCoins
-from bpac.routing.exploration import Constant, Exploration, TwoStage
+from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 from bpac.routing.policies import Paper, Policy, Portfolio
 from tests.routing.streams import STREAMS, drifting, stream
 from tests.transcriptions import (

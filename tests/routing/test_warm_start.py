@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from bpac import Router
-from bpac.betting.bounds import calibrate
-from bpac.routing.exploration import TwoStage
-from bpac.routing.journal import Entry
-from bpac.routing.learnt_rates import GainDriven
+from bpac.betting.bounds.fixed_sample import calibrate
+from bpac.routing.exploration.learned_rates import GainDriven
+from bpac.routing.exploration.schedules import TwoStage
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Offline, Paper, Portfolio
 from tests.routing.streams import stream
 from tests.transcriptions import PaperTranscription, PortfolioTranscription

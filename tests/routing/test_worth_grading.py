@@ -5,7 +5,7 @@ import math
 import pytest
 
 from bpac import Decision, Router
-from bpac.replay.builtin import builtin_table
+from bpac.replay.tables.builtin import builtin_table
 from tests.routing.test_epochs import opened, ring
 
 EPSILON, ALPHA = 0.1, 0.1

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from bpac.routing.journal import Entry, Opened
+from bpac.routing.journal.entries import Entry, Opened
 from bpac.routing.router import Router
 from bpac.stores import Game, Store, open_store
 from bpac.stores.store import Claim

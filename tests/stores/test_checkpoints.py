@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bpac.stores import SqliteStore, StoreError
-from bpac.stores.checkpoints import Checkpoints
+from bpac.stores.sqlite.checkpoints import Checkpoints
 from tests.gateway.configured import wait_for
 from tests.stores.journals import play
 
@@ -47,7 +47,7 @@ def test_a_checkpoint_that_fails_stops_the_store(
         disks.append(FailingDisk(connection, sqlite3.SQLITE_IOERR_FSYNC))
         return Checkpoints(disks[0], writer, every=0.01)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("bpac.stores.sqlite.Checkpoints", failing)
+    monkeypatch.setattr("bpac.stores.sqlite.store.Checkpoints", failing)
     with caplog.at_level(logging.ERROR):
         store = SqliteStore(str(tmp_path / "bpac.db"), wait_for_disk=wait_for_disk)
         wait_for(lambda: store.failure is not None)
@@ -67,7 +67,7 @@ def test_a_log_in_use_is_moved_later(tmp_path: Path, monkeypatch: pytest.MonkeyP
         disks.append(FailingDisk(connection, sqlite3.SQLITE_BUSY_SNAPSHOT))
         return Checkpoints(disks[0], writer, every=0.01)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("bpac.stores.sqlite.Checkpoints", busy)
+    monkeypatch.setattr("bpac.stores.sqlite.store.Checkpoints", busy)
     store = SqliteStore(str(tmp_path / "bpac.db"))
     wait_for(lambda: disks[0].asked > 2)
     game, written, _ = play(store, 3)

@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from bpac.routing.chain import game_text
-from bpac.routing.journal import Resolved, entry_from_json
+from bpac.routing.journal.chain import game_text
+from bpac.routing.journal.entries import Resolved, entry_from_json
 from bpac.routing.router import Router
 from bpac.stores import CoinKey, Store, StoreError
 from tests.stores.journals import claim, play

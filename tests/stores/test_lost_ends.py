@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bpac.routing.journal import Labelled
-from bpac.stores import Game, Loss, SqliteStore, StoreError
+from bpac.routing.journal.entries import Labelled
+from bpac.stores import Game, LostEntries, SqliteStore, StoreError
 from tests.stores.journals import play
 
 
@@ -69,7 +69,7 @@ def test_a_deleted_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
     store.close()
     put_back(path, left)
     path.with_name("bpac.db-wal").unlink()
-    expected = [Loss(1, len(written), len(written) + 5, head.hex())]
+    expected = [LostEntries(1, len(written), len(written) + 5, head.hex())]
     reader = SqliteStore.read_only(str(path))
     assert reader.losses() == expected
     reader.close()
@@ -123,7 +123,7 @@ def test_an_older_copy_put_back(tmp_path: Path) -> None:
     path = tmp_path / "bpac.db"
     _, entries, head = went_on_after_a_copy(path)
     store = SqliteStore(str(path))
-    assert store.losses() == [Loss(1, entries, entries + 1, head.hex())]
+    assert store.losses() == [LostEntries(1, entries, entries + 1, head.hex())]
     store.close()
 
 
@@ -141,7 +141,7 @@ def test_another_journal_that_is_longer(tmp_path: Path) -> None:
     reader = SqliteStore.read_only(str(path))
     (found,) = reader.losses()
     reader.close()
-    assert found == Loss(1, entries + 2, entries + 1, head.hex())
+    assert found == LostEntries(1, entries + 2, entries + 1, head.hex())
     assert str(found) == f"entry {entries + 1} of game 1 is not the one that was acknowledged"
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Resolved, entry_to_json
+from bpac.routing.journal.entries import Entry, Resolved, entry_to_json
 from bpac.routing.router import Router
 from bpac.stores import SqliteStore, Store, StoreError
-from bpac.stores.migrations import APPLICATION, MIGRATIONS
+from bpac.stores.sqlite.migrations import APPLICATION, MIGRATIONS
 from tests.stores.journals import play
 
 

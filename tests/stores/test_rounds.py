@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Resolved
+from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores import SqliteStore, Store
-from bpac.stores.rounds import DECIDED, RESOLVED
+from bpac.stores.sqlite.rounds import DECIDED, RESOLVED
 from tests.stores.journals import play
 
 

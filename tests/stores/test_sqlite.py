@@ -14,11 +14,11 @@ import pytest
 
 from bpac.errors import SettingsError
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Labelled
+from bpac.routing.journal.entries import Labelled
 from bpac.routing.router import Router
 from bpac.stores import SqliteStore, StoreError, StoreInUse, open_store
-from bpac.stores.checkpoints import Checkpoints
-from bpac.stores.migrations import APPLICATION, MIGRATIONS
+from bpac.stores.sqlite.checkpoints import Checkpoints
+from bpac.stores.sqlite.migrations import APPLICATION, MIGRATIONS
 from tests.stores.journals import play
 
 
@@ -88,7 +88,7 @@ def test_the_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ev
                 restarted.set()
             return pages
 
-    monkeypatch.setattr("bpac.stores.sqlite.Checkpoints", partial(Seen, every=every, most_pages=50))
+    monkeypatch.setattr("bpac.stores.sqlite.store.Checkpoints", partial(Seen, every=every, most_pages=50))
     store = SqliteStore(str(tmp_path / "bpac.db"))
     game, written, _ = play(store, 3)
     before = len(written)

@@ -4,8 +4,8 @@ from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
 from bpac.benchmarks.rows import Cells
 from bpac.errors import TableError
-from bpac.grading.answers import Verdict
-from bpac.grading.bbh import TASKS, grade_bbh, kind_of
+from bpac.grading.choices.bbh import TASKS, grade_bbh, kind_of
+from bpac.grading.text.reply import Verdict
 
 
 def _read(cells: Cells) -> Question:

@@ -8,7 +8,7 @@ from bpac.answer import Answer
 from bpac.benchmarks.hub import HubSource, hub_rows
 from bpac.benchmarks.rows import Cells, file_rows
 from bpac.errors import TableError
-from bpac.grading.answers import Verdict
+from bpac.grading.text.reply import Verdict
 
 Message = Mapping[str, str]
 

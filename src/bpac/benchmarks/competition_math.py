@@ -3,9 +3,9 @@ r"""MATH: 5,000 competition problems, answered in a box."""
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
 from bpac.benchmarks.rows import Cells
-from bpac.grading.answers import Verdict
-from bpac.grading.boxes import boxes
-from bpac.grading.mathematics import grade_mathematics
+from bpac.grading.mathematics.mathematics import grade_mathematics
+from bpac.grading.text.boxes import boxes
+from bpac.grading.text.reply import Verdict
 
 SUBJECTS = (
     "algebra",

@@ -3,8 +3,8 @@
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
 from bpac.benchmarks.rows import Cells
-from bpac.grading.answers import Verdict
-from bpac.grading.mathematics import grade_mathematics
+from bpac.grading.mathematics.mathematics import grade_mathematics
+from bpac.grading.text.reply import Verdict
 
 
 def _read(cells: Cells) -> Question:

@@ -32,7 +32,7 @@ def _with_a_finished_thought(messages: Sequence[Message]) -> list[Message]:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class PromptingMethod:
     """A way of prompting.
 
     Parameters
@@ -50,17 +50,17 @@ class Method:
 # The model has to go on with our message rather than begin its own.
 _CONTINUE = MappingProxyType({"add_generation_prompt": False, "continue_final_message": True})
 
-METHODS: dict[str, Method] = {
+METHODS: dict[str, PromptingMethod] = {
     method.name: method
     for method in (
-        Method("direct", _as_they_are),
-        Method("chain-of-draft", _with_short_steps),
-        Method("nothinking", _with_a_finished_thought, _CONTINUE),
+        PromptingMethod("direct", _as_they_are),
+        PromptingMethod("chain-of-draft", _with_short_steps),
+        PromptingMethod("nothinking", _with_a_finished_thought, _CONTINUE),
     )
 }
 
 
-def named_method(name: str) -> Method:
+def named_method(name: str) -> PromptingMethod:
     """The method of that name; ``plain`` is another name of ``direct``.
 
     >>> named_method("nothinking").apply([{"role": "user", "content": "1 + 1?"}])[-1]["role"]

@@ -5,8 +5,8 @@ import string
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
 from bpac.benchmarks.rows import Cells
-from bpac.grading.answers import Verdict
-from bpac.grading.options import grade_option
+from bpac.grading.choices.options import grade_option
+from bpac.grading.text.reply import Verdict
 
 MOST_OPTIONS = 10
 

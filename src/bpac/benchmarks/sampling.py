@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.benchmarks.benchmark import Message
-from bpac.benchmarks.methods import METHODS, Method
+from bpac.benchmarks.methods import METHODS, PromptingMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Sampling:
     max_tokens: int
 
     def body(
-        self, messages: Sequence[Message], method: Method = METHODS["direct"], top_logprobs: int = 0
+        self, messages: Sequence[Message], method: PromptingMethod = METHODS["direct"], top_logprobs: int = 0
     ) -> dict[str, Any]:
         """The body of a request.
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from bpac.betting.numbers import open_fraction
+from bpac.arguments import open_fraction
 from bpac.errors import SettingsError
 
 # Log-wealth is kept in whole multiples of 2**-40. Whole numbers add up to the same bits in any

@@ -45,7 +45,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedRequest:
     """Why there is no answer.
 
     Parameters
@@ -56,11 +56,11 @@ class Failure:
     reason: str
 
 
-Outcome = Answer | Failure
+Outcome = Answer | FailedRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RecordedAnswer:
     """What came of asking a question.
 
     Parameters
@@ -76,12 +76,12 @@ class Reply:
 
     def line(self) -> dict[str, Any]:
         """What is kept of it."""
-        if isinstance(self.outcome, Failure):
+        if isinstance(self.outcome, FailedRequest):
             return {"id": self.id, "role": self.role, "failure": self.outcome.reason}
         return {"id": self.id, "role": self.role, **_answer_line(self.outcome)}
 
 
-def read_answers(path: Path) -> Iterator[Asked | Reply]:
+def read_answers(path: Path) -> Iterator[Asked | RecordedAnswer]:
     """All that a file of answers holds, in order; a question comes before its answers.
 
     Of two replies to one question in one role, the later counts.
@@ -99,7 +99,7 @@ def read_answers(path: Path) -> Iterator[Asked | Reply]:
         yield read
 
 
-def _read(line: Mapping[str, Any]) -> Asked | Reply:
+def _read(line: Mapping[str, Any]) -> Asked | RecordedAnswer:
     if "question" in line:
         question = Question(
             line["question"], line["prompt"], line["reference"], line["category"], tuple(line["options"])
@@ -109,8 +109,8 @@ def _read(line: Mapping[str, Any]) -> Asked | Reply:
     if role not in ROLES:
         raise ValueError(f"role {role!r}")
     if "failure" in line:
-        return Reply(line["id"], role, Failure(line["failure"]))
-    return Reply(line["id"], role, _answer(line))
+        return RecordedAnswer(line["id"], role, FailedRequest(line["failure"]))
+    return RecordedAnswer(line["id"], role, _answer(line))
 
 
 def _answer_line(answer: Answer) -> dict[str, Any]:

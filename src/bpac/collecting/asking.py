@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Benchmark, Message, Question
-from bpac.benchmarks.methods import METHODS, Method
+from bpac.benchmarks.methods import METHODS, PromptingMethod
 
 
 class Asks(Protocol):
@@ -36,7 +36,7 @@ class Recipe:
 
     model: str
     body: Mapping[str, Any] = field(default_factory=dict)
-    method: Method = METHODS["direct"]
+    method: PromptingMethod = METHODS["direct"]
 
     def settings(self) -> dict[str, Any]:
         """All that answers depend on. Not where the server is: it may move while a run is stopped."""

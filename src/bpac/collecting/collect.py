@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Benchmark, Question
-from bpac.betting.numbers import whole
-from bpac.collecting.answers_file import KIND, ROLES, Asked, Failure, Outcome, Reply, Role, read_answers
+from bpac.collecting.answers_file import KIND, ROLES, Asked, FailedRequest, Outcome, RecordedAnswer, Role, read_answers
 from bpac.collecting.asking import Asks, Recipe, Server, prompts_of
 from bpac.collecting.kept_lines import KeptLines
 from bpac.collecting.progress import Progress
@@ -19,7 +19,7 @@ from bpac.errors import AnswerError, BpacError, ModelError, SettingsError
 # A model that failed so often in a row is down, or its key is wrong: to go on would only fill the file with failures.
 GIVE_UP = 50
 # Who was asked a question: none where there is an answer.
-Failures = dict[Role, Failure | None]
+Failures = dict[Role, FailedRequest | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ class Collection:
     def _kept(self, asked: Mapping[str, Asked]) -> dict[str, Failures]:
         kept: dict[str, Failures] = {}
         for line in read_answers(self.path):
-            if isinstance(line, Reply):
+            if isinstance(line, RecordedAnswer):
                 # Only whether it failed: answers with their tokens would not fit in memory.
-                kept[line.id][line.role] = line.outcome if isinstance(line.outcome, Failure) else None
+                kept[line.id][line.role] = line.outcome if isinstance(line.outcome, FailedRequest) else None
                 continue
             id_ = line.question.id
             kept[id_] = {}
@@ -138,9 +138,9 @@ class _Work:
         """Take one after the other until none is left."""
         for question, role in self.todo:
             outcome = await self._outcome(question, role)
-            self.file.append(Reply(question.id, role, outcome).line())
-            self.kept[question.id][role] = outcome if isinstance(outcome, Failure) else None
-            if isinstance(outcome, Failure):
+            self.file.append(RecordedAnswer(question.id, role, outcome).line())
+            self.kept[question.id][role] = outcome if isinstance(outcome, FailedRequest) else None
+            if isinstance(outcome, FailedRequest):
                 self.progress.done(failed=True)
                 self._count(role, outcome)
             else:
@@ -154,9 +154,9 @@ class _Work:
                 recipe.messages(self.collection.benchmark, question), **recipe.fields()
             )
         except (ModelError, AnswerError) as error:
-            return Failure(str(error))
+            return FailedRequest(str(error))
 
-    def _count(self, role: Role, failure: Failure) -> None:
+    def _count(self, role: Role, failure: FailedRequest) -> None:
         self.in_a_row[role] += 1
         if self.in_a_row[role] >= GIVE_UP:
             raise BpacError(

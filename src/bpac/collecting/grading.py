@@ -9,16 +9,16 @@ from typing import Any
 
 from bpac import __version__
 from bpac.answer import Answer
+from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Benchmark, Question, never_graded
-from bpac.betting.numbers import whole
 from bpac.collecting.answers_file import KIND as ANSWERS
-from bpac.collecting.answers_file import ROLES, Asked, Failure, Outcome, Role, read_answers
+from bpac.collecting.answers_file import ROLES, Asked, FailedRequest, Outcome, Role, read_answers
 from bpac.collecting.kept_lines import KeptLines, read_lines, read_settings
 from bpac.collecting.progress import Progress
 from bpac.collecting.scoring import Scores, scored
 from bpac.collecting.workers import in_parallel
 from bpac.errors import AnswerError, InputError, ModelError, TableError
-from bpac.grading.answers import Verdict
+from bpac.grading.text.reply import Verdict
 from bpac.losses import correctness_loss, mark_loss
 from bpac.models.judging import Judge
 
@@ -84,7 +84,7 @@ class _Pair:
             outcome = self.outcomes.get(role)
             if outcome is None:
                 return f"the {role} was not asked yet", "run bpac collect to the end"
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, FailedRequest):
                 return f"the {role} failed", outcome.reason
             if not outcome.text.strip():
                 # Often a server that takes the whole answer for a thought; never to be mistaken for a wrong answer.

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bpac.betting.numbers import one_of
+from bpac.arguments import one_of
 from bpac.collecting.grading import Grade, read_grades
 from bpac.collecting.scoring import DEFAULT, NAMES
 from bpac.errors import BpacError
-from bpac.replay.records import write_columns
+from bpac.replay.tables.table import write_columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.betting.levels import RelativeLevels
+from bpac.betting.ledgers.levels import RelativeLevels
 from bpac.routing.decision import Decision
 
 # Relative steps, because real confidences crowd near 0. Every 32nd part of [0, 1] is a level too.

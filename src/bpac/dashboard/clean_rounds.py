@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from bpac.betting.levels import Levels
+from bpac.betting.ledgers.levels import Levels
 from bpac.betting.payoff import Terms, log_units
 from bpac.dashboard.wealth import log_bar, log_mean
 from bpac.routing.policies import Fixed, Offline, Portfolio

@@ -6,7 +6,7 @@ from typing import Any
 
 from bpac.dashboard.words import apart, percent
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Resolved
+from bpac.routing.journal.entries import Resolved
 from bpac.routing.route import CROWDED_OUT
 
 

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from bpac.betting.certificate import Certificate
+from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.bins import Bins
 from bpac.dashboard.unscored import Unscored
 from bpac.routing.decision import Decision

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bpac.stores.store import Game, Loss
+from bpac.stores.store import Game, LostEntries
 
 # Journals that are listed; more are counted.
 MOST_LISTED = 20
@@ -20,7 +20,9 @@ REMEDY = (
 )
 
 
-def lost_journals(losses: Sequence[Loss], games: Iterable[Game], played: Iterable[Game]) -> dict[str, Any] | None:
+def lost_journals(
+    losses: Sequence[LostEntries], games: Iterable[Game], played: Iterable[Game]
+) -> dict[str, Any] | None:
     """The journals that lost entries, as JSON values; none if there are none.
 
     Parameters
@@ -30,7 +32,7 @@ def lost_journals(losses: Sequence[Loss], games: Iterable[Game], played: Iterabl
     played: those that are played now.
 
     >>> first, second = Game(1, "homework", "", "terms"), Game(2, "homework", "", "terms")
-    >>> lost = lost_journals([Loss(1, 7, 12, "")], [first, second], [second])
+    >>> lost = lost_journals([LostEntries(1, 7, 12, "")], [first, second], [second])
     >>> lost["journals"][0]["text"], lost["journals"][0]["now"]
     ('the last 5 of 12 acknowledged entries of game 1 are missing', 'game 2 has begun in its place')
     """
@@ -46,7 +48,7 @@ def lost_journals(losses: Sequence[Loss], games: Iterable[Game], played: Iterabl
     return {"count": len(losses), "journals": listed, "cost": COST, "remedy": REMEDY}
 
 
-def _journal(loss: Loss, game: Game | None, current: dict[tuple[str, str], int]) -> dict[str, Any]:
+def _journal(loss: LostEntries, game: Game | None, current: dict[tuple[str, str], int]) -> dict[str, Any]:
     told: dict[str, Any] = {**loss._asdict(), "text": str(loss)}
     if game is None:
         return told | {"route": None, "segment": "", "now": "nothing is left of it, not even the name of its route"}

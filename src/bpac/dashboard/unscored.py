@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bpac.routing.journal import Entry, Started, Withdrawn
+from bpac.routing.journal.entries import Entry, Started, Withdrawn
 
 # Why a ticket is withdrawn although nothing is wrong with its draft.
 CALLER_LEFT = "caller-left"

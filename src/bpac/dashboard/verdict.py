@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from bpac.betting.alarm import AlarmSettings
-from bpac.betting.certificate import Certificate
-from bpac.betting.thresholds import PriorThreshold
+from bpac.betting.bounds.certificate import Certificate
+from bpac.betting.drift.alarm import AlarmSettings
+from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.dashboard.history import History
 from bpac.dashboard.remedies import UNSCORED, remedies_of
 from bpac.dashboard.words import bound_percent, percent

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bpac.betting.levels import Levels
+from bpac.betting.ledgers.levels import Levels
 from bpac.betting.payoff import LOG_UNIT
-from bpac.betting.thresholds import PriorThreshold
+from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.routing.policies import Paper, Portfolio
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings

@@ -24,7 +24,7 @@ TIMEOUT = 75.0
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedAnswer:
     """What a caller got.
 
     Parameters
@@ -49,7 +49,7 @@ async def client_of(base_url: str) -> AsyncIterator[AsyncOpenAI]:
         yield client
 
 
-async def ask_route(client: AsyncOpenAI, route: str, question: Question) -> Served:
+async def ask_route(client: AsyncOpenAI, route: str, question: Question) -> ServedAnswer:
     """What a gateway serves."""
     try:
         raw = await client.chat.completions.with_raw_response.create(
@@ -59,7 +59,7 @@ async def ask_route(client: AsyncOpenAI, route: str, question: Question) -> Serv
         raise Unavailable(_words(error)) from error
     step = int(raw.headers["x-bpac-decision"].split("-")[2])
     by: Role = "draft" if raw.headers["x-bpac-answered-by"] == "draft" else "expert"
-    return Served(question, step, by, _answer(raw.parse()))
+    return ServedAnswer(question, step, by, _answer(raw.parse()))
 
 
 async def ask_model(client: AsyncOpenAI, model: str, body: Mapping[str, Any], question: Question) -> Answer:
@@ -74,7 +74,7 @@ async def ask_model(client: AsyncOpenAI, model: str, body: Mapping[str, Any], qu
 
 
 async def ask_all(
-    client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[Served], None]
+    client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[ServedAnswer], None]
 ) -> None:
     """Ask a route all questions, some at a time.
 
@@ -95,7 +95,7 @@ async def ask_all(
 
 
 async def ask_slowly(
-    client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[Served], None], pause: float
+    client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[ServedAnswer], None], pause: float
 ) -> None:
     """The same one after the other, with a pause of so many seconds after each."""
     for question in questions:

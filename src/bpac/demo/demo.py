@@ -10,20 +10,20 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Question
-from bpac.betting.numbers import whole
-from bpac.demo.asking import Served, ask_all, ask_slowly, client_of
+from bpac.demo.asking import ServedAnswer, ask_all, ask_slowly, client_of
 from bpac.demo.gateway_process import GatewayProcess
 from bpac.demo.interrupts import heard_as_ctrl_c
 from bpac.demo.live import Live
-from bpac.demo.pair import Pair, started_pair
+from bpac.demo.pair import ModelPair, started_pair
 from bpac.demo.picture import course_of, draw_course
 from bpac.demo.place import ALPHA, EPSILON, ROUTE, Place, chosen_port
 from bpac.demo.report import Report
 from bpac.demo.truth import Truth, both_answers, truth_of
 from bpac.demo.words import in_short, row, standing
 from bpac.errors import MissingExtra, Unavailable
-from bpac.gateway.config import load_config
+from bpac.gateway.config.file import load_config
 from bpac.local.server import MODEL
 from bpac.replay.figures.canvas import save
 
@@ -105,12 +105,12 @@ class Session:
     """
 
     demo: Demo
-    pair: Pair
+    pair: ModelPair
     place: Place
     gateway: GatewayProcess
     live: Live = field(default_factory=Live)
     shown: list[str] = field(default_factory=list)
-    served: list[Served] = field(default_factory=list)
+    served: list[ServedAnswer] = field(default_factory=list)
     truth: Truth | None = None
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None

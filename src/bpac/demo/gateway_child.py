@@ -3,28 +3,26 @@
 It does so when the demo dies, however that dies: no gateway is left behind.
 """
 
-import argparse
 import os
 import signal
 import sys
 import threading
 
 from bpac.errors import BpacError
-from bpac.gateway.commands import add_commands
+from bpac.gateway.config.file import load_config
+from bpac.gateway.server import serve
+from bpac.gateway.telemetry.logs import log_as_json
 
 
 def main(config: str) -> int:
-    """Serve a configuration; the exit code of the command."""
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers())
-    options = parser.parse_args(["serve", config])
+    """Serve a configuration; the exit code of the process."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        result: int = options.run(options)
+        log_as_json("info")
+        return 0 if serve(load_config(config)) else 1
     except (BpacError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return result
 
 
 def _end_with_parent() -> None:

@@ -21,7 +21,7 @@ NAMES: Mapping[Role, str] = {"draft": "direct", "expert": "thinking"}
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class PairModel:
     """Where a model is and how it is asked.
 
     Parameters
@@ -37,7 +37,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ModelPair:
     """Two models that answer, and what they can be asked.
 
     Parameters
@@ -49,13 +49,13 @@ class Pair:
     """
 
     name: str
-    models: Mapping[Role, Model]
+    models: Mapping[Role, PairModel]
     questions: Sequence[Question]
     instead_because: str | None = None
 
 
 @contextmanager
-def started_pair(scripted: bool, seed: int, model: Path) -> Iterator[Pair]:
+def started_pair(scripted: bool, seed: int, model: Path) -> Iterator[ModelPair]:
     """The local pair, or a scripted one if that is wanted or the local one cannot run, which is then announced.
 
     Parameters
@@ -78,15 +78,15 @@ def started_pair(scripted: bool, seed: int, model: Path) -> Iterator[Pair]:
             else:
                 # The same small model twice: at once, and after thinking.
                 models = {
-                    role: Model(
+                    role: PairModel(
                         server.base_url,
                         server.name,
                         {**BODY, "chat_template_kwargs": {"enable_thinking": role == "expert"}},
                     )
                     for role in ROLES
                 }
-                yield Pair("local", models, fresh(COUNT, seed))
+                yield ModelPair("local", models, fresh(COUNT, seed))
                 return
         scripts = stack.enter_context(ScriptedServer(lambda request: scripted_reply(request, NAMES["draft"])))
-        models = {role: Model(scripts.base_url, NAMES[role]) for role in ROLES}
-        yield Pair("scripted", models, scripted_questions(COUNT, seed), reason)
+        models = {role: PairModel(scripts.base_url, NAMES[role]) for role in ROLES}
+        yield ModelPair("scripted", models, scripted_questions(COUNT, seed), reason)

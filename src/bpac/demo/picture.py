@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bpac.betting.certificate import Certificate
+from bpac.betting.bounds.certificate import Certificate
 from bpac.demo.place import ROUTE, Place
 from bpac.demo.truth import Truth
-from bpac.gateway.config import load_config
-from bpac.gateway.exporting import chosen_game
+from bpac.gateway.config.file import load_config
 from bpac.replay.figures.canvas import COLOURS, label, new_figure
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry
-from bpac.routing.rebuilding import follow, opened
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.rebuild import follow, opened
 from bpac.stores import open_store
+from bpac.stores.export import chosen_game
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bpac.collecting.answers_file import ROLES
-from bpac.demo.pair import NAMES, Pair
+from bpac.demo.pair import NAMES, ModelPair
 from bpac.errors import BpacError, InputError
-from bpac.stores.ownership import Ownership
+from bpac.stores.sqlite.ownership import Ownership
 
 ROUTE = "demo"
 EPSILON, ALPHA = 0.05, 0.1
@@ -64,7 +64,7 @@ class Place:
             path.unlink(missing_ok=True)
         owner.release()
 
-    def write_config(self, pair: Pair, port: int) -> None:
+    def write_config(self, pair: ModelPair, port: int) -> None:
         """Write the gateway's configuration."""
         lines = [
             MARK,

@@ -8,10 +8,10 @@ from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.workers import in_parallel
-from bpac.demo.asking import AT_ONCE, Served, ask_model, client_of
-from bpac.demo.pair import Pair
-from bpac.gateway.grading import Grader, graded, grader_of
-from bpac.gateway.route_settings import RouteSettings
+from bpac.demo.asking import AT_ONCE, ServedAnswer, ask_model, client_of
+from bpac.demo.pair import ModelPair
+from bpac.gateway.chat.grading import Grader, graded, grader_of
+from bpac.gateway.config.routes import RouteSettings
 from bpac.grading.equality import same_final
 
 Answers = dict[tuple[Question, Role], Answer]
@@ -42,7 +42,7 @@ class Truth:
     expert_right: float
 
 
-async def both_answers(pair: Pair, served: Sequence[Served], show: Callable[[int, int], None]) -> Answers:
+async def both_answers(pair: ModelPair, served: Sequence[ServedAnswer], show: Callable[[int, int], None]) -> Answers:
     """The answers of both models to every question: those that were served, and the others asked for now.
 
     Both models always say the same to the same question, so it does not matter when they are asked.
@@ -71,7 +71,7 @@ async def both_answers(pair: Pair, served: Sequence[Served], show: Callable[[int
     return answers
 
 
-async def truth_of(served: Sequence[Served], answers: Answers, route: RouteSettings) -> Truth:
+async def truth_of(served: Sequence[ServedAnswer], answers: Answers, route: RouteSettings) -> Truth:
     """What was really lost, saved and right.
 
     Parameters

@@ -5,17 +5,17 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import aclosing
 from typing import Any
 
-from bpac.gateway.authentication import Authentication, address_of
-from bpac.gateway.bad_request import BadRequest, stopping
-from bpac.gateway.failures import Failure, failure_of
-from bpac.gateway.games import Caller
-from bpac.gateway.keys import Keys, Role
-from bpac.gateway.origins import Origins
-from bpac.gateway.pages import pages
-from bpac.gateway.requests import ChatRequest
-from bpac.gateway.served import Served
+from bpac.gateway.auth.authentication import Authentication, address_of
+from bpac.gateway.auth.keys import ApiKeys, Role
+from bpac.gateway.auth.origins import Origins
+from bpac.gateway.chat.request import ChatRequest
+from bpac.gateway.chat.response import ChatResponse
+from bpac.gateway.games.segments import Caller
+from bpac.gateway.http.bad_request import BadRequest, stopping
+from bpac.gateway.http.disconnects import DisconnectWatches, Receive
+from bpac.gateway.http.endpoints import pages
+from bpac.gateway.http.errors import ErrorResponse, failure_of
 from bpac.gateway.service import Service
-from bpac.gateway.watching import Receive, Watches
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -34,10 +34,10 @@ class Gateway:
     def __init__(self, service: Service) -> None:
         self.service = service
         config = service.config
-        self._authentication = Authentication(Keys(config.api_keys, config.keys, service.store.secret))
+        self._authentication = Authentication(ApiKeys(config.api_keys, config.keys, service.store.secret))
         self._origins = Origins(config.host) if config.open else None
         self._pages = pages(service, self._authentication)
-        self._watches = Watches()
+        self._watches = DisconnectWatches()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer what one scope brings."""
@@ -111,7 +111,7 @@ def _in_one_line(send: Send) -> Send:
     return sent
 
 
-async def _serve(send: Send, served: Served) -> None:
+async def _serve(send: Send, served: ChatResponse) -> None:
     headers = served.headers
     try:
         if served.events is None:
@@ -129,7 +129,7 @@ async def _serve(send: Send, served: Served) -> None:
         served.abandon()
 
 
-async def _fail(send: Send, failure: Failure) -> None:
+async def _fail(send: Send, failure: ErrorResponse) -> None:
     headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in failure.headers.items()]
     headers.append((b"content-length", b"%d" % len(failure.body)))
     await send({"type": "http.response.start", "status": failure.status, "headers": headers})

@@ -11,9 +11,9 @@ from typing import cast
 
 from bpac.errors import MissingExtra
 from bpac.gateway.app import Gateway
-from bpac.gateway.config import Config
-from bpac.gateway.connections import Connections
-from bpac.gateway.protocol import LimitedProtocol
+from bpac.gateway.config.file import Config
+from bpac.gateway.http.connections import Connections
+from bpac.gateway.http.protocol import LimitedProtocol
 from bpac.gateway.service import Service
 
 try:

@@ -8,23 +8,23 @@ from contextlib import suppress
 from typing import Any
 
 from bpac.errors import AlreadyResolved, BpacError, InputError, NotAudited, ObservationError, StoreError
-from bpac.gateway.audits import Auditor
-from bpac.gateway.bad_request import BadRequest, no_such_decision, no_such_route, stopping
-from bpac.gateway.config import Config
-from bpac.gateway.decision_names import read_name
-from bpac.gateway.games import Caller, Games
-from bpac.gateway.grading import grader_of
-from bpac.gateway.keeper import Keeper
-from bpac.gateway.keys import Identity, Role
-from bpac.gateway.metrics import Metrics, exposition
-from bpac.gateway.refusals import Refusals
-from bpac.gateway.requests import ChatRequest
-from bpac.gateway.served import Served
-from bpac.gateway.served_route import ServedRoute
-from bpac.gateway.stages import Stages
-from bpac.gateway.tracing import NoTraces, OpenTelemetryTraces, Traces
-from bpac.gateway.upstream import Upstream
-from bpac.gateway.watching import Watch
+from bpac.gateway.auth.keys import Identity, Role
+from bpac.gateway.chat.expert import Auditor
+from bpac.gateway.chat.grading import grader_of
+from bpac.gateway.chat.request import ChatRequest
+from bpac.gateway.chat.response import ChatResponse
+from bpac.gateway.chat.route import ServedRoute
+from bpac.gateway.chat.upstream import Upstream
+from bpac.gateway.config.file import Config
+from bpac.gateway.games.decision_ids import read_name
+from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.segments import Caller, RouteGames
+from bpac.gateway.http.bad_request import BadRequest, no_such_decision, no_such_route, stopping
+from bpac.gateway.http.disconnects import DisconnectWatch
+from bpac.gateway.telemetry.metrics import Metrics, exposition
+from bpac.gateway.telemetry.rejections import Rejections
+from bpac.gateway.telemetry.stages import Stages
+from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
 from bpac.models.connections import new_session
 from bpac.routing.decision import Decision
 from bpac.stores import Store, open_store
@@ -47,7 +47,7 @@ class Service:
         self.config = config
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
-        self.refusals = Refusals(self.metrics)
+        self.refusals = Rejections(self.metrics)
         # Open connections of callers, where something counts them.
         self.connections: Sized = ()
         # Before anything is opened: what a grader lacks, its operator hears of at once.
@@ -55,7 +55,7 @@ class Service:
         self.store = store if store is not None else open_store(config.store)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
-        self._routes: dict[str, tuple[ServedRoute, Games]] = {}
+        self._routes: dict[str, tuple[ServedRoute, RouteGames]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answering = 0
         self._stopping = False
@@ -109,7 +109,7 @@ class Service:
             stages = Stages(self.metrics, name, self.traces)
             auditor = Auditor(upstreams[settings.expert.name], self._graders[name], stages, settings.deadline)
             route = ServedRoute(settings, upstreams[settings.draft.name], auditor, stages, self._spawn)
-            self._routes[name] = (route, Games(self.store, settings, self.config.snapshot_every))
+            self._routes[name] = (route, RouteGames(self.store, settings, self.config.snapshot_every))
 
     async def stop(self) -> None:
         """Let what is under way come to its end, as long as the configuration allows, and close everything."""
@@ -139,7 +139,7 @@ class Service:
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
 
-    async def answer(self, request: ChatRequest, caller: Caller, watch: Watch | None = None) -> Served:
+    async def answer(self, request: ChatRequest, caller: Caller, watch: DisconnectWatch | None = None) -> ChatResponse:
         """Answer a request, or raise what the caller is to hear.
 
         Parameters
@@ -190,15 +190,15 @@ class Service:
         """The names that clients ask for."""
         return list(self._routes)
 
-    def keepers(self) -> list[Keeper]:
+    def keepers(self) -> list[LiveGame]:
         """The games that are played, by route."""
         return [keeper for _, games in self._routes.values() for keeper in games]
 
-    def keeper(self, game: int) -> Keeper | None:
+    def keeper(self, game: int) -> LiveGame | None:
         """The keeper of the game with that number, if it is played."""
         return next((keeper for keeper in self.keepers() if keeper.game.number == game), None)
 
-    def decided(self, decision: str, identity: Identity) -> tuple[Keeper, int]:
+    def decided(self, decision: str, identity: Identity) -> tuple[LiveGame, int]:
         """The game and the step that a decision's name stands for, or ``BadRequest``.
 
         Parameters
@@ -214,7 +214,7 @@ class Service:
             identity.require_sight(self._owner(keeper, step))
         return keeper, step
 
-    def _owner(self, keeper: Keeper, step: int) -> object:
+    def _owner(self, keeper: LiveGame, step: int) -> object:
         """For whom a decision was made; none if nobody noted it. Who knows its name was served, so it is durable."""
         for (entry, note), _ in self.store.rounds(keeper.game, step + 1, 1):
             if isinstance(entry, Decision) and entry.step == step:
@@ -233,7 +233,7 @@ class Service:
         """The page that Prometheus reads."""
         return exposition(self.metrics, self.status(), self.busy, len(self.connections))
 
-    def _route(self, model: str) -> tuple[ServedRoute, Games, str]:
+    def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")
         for candidate, rest in ((model, ""), (name, label)):
             found = self._routes.get(candidate)

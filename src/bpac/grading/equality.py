@@ -8,10 +8,10 @@
 import re
 from decimal import Decimal
 
-from bpac.grading.answers import Reply, Verdict, too_long
 from bpac.grading.final_answer import final_answer
-from bpac.grading.json_values import json_value
-from bpac.grading.normal_text import normal_lines, unwrapped
+from bpac.grading.text.json_values import json_value
+from bpac.grading.text.normal_text import normal_lines, unwrapped
+from bpac.grading.text.reply import AnswerText, Verdict, too_long
 
 # Which rules these are: losses by other rules must not be mixed with losses by these in one game.
 RULES = 2
@@ -52,7 +52,7 @@ def compared_finals(draft: str, expert: str) -> tuple[str, str] | Verdict:
     """The two answers that are to be compared, or the verdict where there is nothing to compare."""
     if too_long(draft, expert):
         return None
-    replies = [Reply.read(text) for text in (draft, expert)]
+    replies = [AnswerText.read(text) for text in (draft, expert)]
     if not all(reply.finished and reply.text for reply in replies):
         return None
     if replies[0].text == replies[1].text:
@@ -71,7 +71,7 @@ def same_text(draft: str, expert: str) -> Verdict:
     """
     if too_long(draft, expert):
         return None
-    replies = [Reply.read(text) for text in (draft, expert)]
+    replies = [AnswerText.read(text) for text in (draft, expert)]
     if not all(reply.finished and reply.text for reply in replies):
         return None
     one, other = (normal_lines(reply.text) for reply in replies)

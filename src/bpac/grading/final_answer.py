@@ -9,9 +9,9 @@ r"""The final answer of a text: what the text itself marks as its answer, whole,
 
 import re
 
-from bpac.grading.boxes import Box, found_boxes, joined_boxes
-from bpac.grading.cues import chosen_option, points_elsewhere, stated_answers
-from bpac.grading.normal_text import unwrapped
+from bpac.grading.text.boxes import Box, found_boxes, joined_boxes
+from bpac.grading.text.cues import chosen_option, points_elsewhere, stated_answers
+from bpac.grading.text.normal_text import unwrapped
 
 _EXPLANATION = re.compile(
     r"\n[ \t]*\n[*_#> \t]{0,8}(?:explanation|reason(?:ing)?|rationale|justification|why)[ \t*_]{0,8}:", re.IGNORECASE

@@ -2,20 +2,20 @@
 
 from random import Random
 
-from bpac.local.question import Question
+from bpac.local.question import WorkedQuestion
 
 
-def addition(digits: int, rng: Random) -> Question:
+def addition(digits: int, rng: Random) -> WorkedQuestion:
     """A sum of two numbers, column by column from the right.
 
     >>> addition(3, Random(0)).steps
     '4+6+0=10;6+7+1=14;9+8+1=18'
     """
     large, small = _two(digits, rng)
-    return Question(f"{large} + {small}", str(large + small), _sum_steps(large, small), "addition", digits)
+    return WorkedQuestion(f"{large} + {small}", str(large + small), _sum_steps(large, small), "addition", digits)
 
 
-def subtraction(digits: int, rng: Random) -> Question:
+def subtraction(digits: int, rng: Random) -> WorkedQuestion:
     """A difference that is not negative; a column that borrows shows its ten.
 
     >>> question = subtraction(2, Random(1))
@@ -28,20 +28,20 @@ def subtraction(digits: int, rng: Random) -> Question:
         ten = 10 if top - borrowed < bottom else 0
         steps.append(f"{top + ten}-{bottom}-{borrowed}={top + ten - bottom - borrowed}")
         borrowed = ten // 10
-    return Question(f"{large} - {small}", str(large - small), ";".join(steps), "subtraction", digits)
+    return WorkedQuestion(f"{large} - {small}", str(large - small), ";".join(steps), "subtraction", digits)
 
 
-def multiple(digits: int, rng: Random) -> Question:
+def multiple(digits: int, rng: Random) -> WorkedQuestion:
     """A number times one digit.
 
     >>> multiple(2, Random(1)).steps
     '7*3+0=21;2*3+2=8'
     """
     large, small = _number(digits, rng), rng.randint(2, 9)
-    return Question(f"{large} * {small}", str(large * small), _multiple_steps(large, small), "multiple", digits)
+    return WorkedQuestion(f"{large} * {small}", str(large * small), _multiple_steps(large, small), "multiple", digits)
 
 
-def remainder(digits: int, rng: Random) -> Question:
+def remainder(digits: int, rng: Random) -> WorkedQuestion:
     """What division by one digit leaves, as in long division.
 
     >>> remainder(3, Random(1)).steps
@@ -53,10 +53,10 @@ def remainder(digits: int, rng: Random) -> Question:
         shown = 10 * rest + int(digit)
         rest = shown % divisor
         steps.append(f"{shown}%{divisor}={rest}")
-    return Question(f"{number} mod {divisor}", str(rest), ";".join(steps), "remainder", digits)
+    return WorkedQuestion(f"{number} mod {divisor}", str(rest), ";".join(steps), "remainder", digits)
 
 
-def chain(operations: int, rng: Random) -> Question:
+def chain(operations: int, rng: Random) -> WorkedQuestion:
     """The last digit after some additions and multiplications, done from left to right.
 
     >>> question = chain(2, Random(1))
@@ -72,7 +72,7 @@ def chain(operations: int, rng: Random) -> Question:
         text += f", {sign}{other}"
         steps.append(f"{digit}{sign}{other}={value}")
         digit = value % 10
-    return Question(text, str(digit), ";".join(steps), "chain", operations)
+    return WorkedQuestion(text, str(digit), ";".join(steps), "chain", operations)
 
 
 def _number(digits: int, rng: Random) -> int:

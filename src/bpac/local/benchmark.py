@@ -5,7 +5,7 @@ from pathlib import Path
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
 from bpac.benchmarks.rows import Cells
-from bpac.grading.answers import Verdict
+from bpac.grading.text.reply import Verdict
 from bpac.local.questions import fresh_questions
 
 COUNT = 5_000

@@ -9,19 +9,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Question
 from bpac.benchmarks.methods import METHODS
-from bpac.betting.numbers import whole
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.asking import Recipe, Server
 from bpac.collecting.collect import Collected, Collection
 from bpac.collecting.grading import Grade, Grading
 from bpac.collecting.table import table_of
 from bpac.local.benchmark import COUNT, LOCAL, fresh
-from bpac.local.chain_report import Pair, PromptingRow, write_chain_report
+from bpac.local.chain_report import PairSummary, PromptingRow, write_chain_report
 from bpac.local.server import MODEL, LocalServer
+from bpac.output_files import whole_file
 from bpac.replay.figures import check_installed
-from bpac.replay.outputs import whole_file
 
 # The likeliest token always; room for the longest thought that the model was taught.
 BODY = {"temperature": 0.0, "max_tokens": 400}
@@ -82,7 +82,9 @@ class Chain:
         table = self.out / "table.csv"
         rows.write(table)
         prompting = [_prompting_row(PROMPTING[name], found[: len(some)]) for name, found in grades.items() if some]
-        figures = write_chain_report(Pair(grades["direct"], rows.summary(), table), prompting, self.runs, self.out)
+        figures = write_chain_report(
+            PairSummary(grades["direct"], rows.summary(), table), prompting, self.runs, self.out
+        )
         found = {
             "out": str(self.out),
             "questions": len(questions),

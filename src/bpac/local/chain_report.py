@@ -8,15 +8,15 @@ from typing import Any
 
 from bpac.collecting.grading import Grade
 from bpac.local.questions import KINDS
-from bpac.replay.campaign import run_tasks
-from bpac.replay.experiments import ALPHA, Experiment, Method
+from bpac.replay.experiments import ALPHA, Experiment, RoutingMethod
 from bpac.replay.outcomes import METRICS, Outcome, ReplayTask
-from bpac.replay.records import Table, read_table
+from bpac.replay.parallel import run_tasks
 from bpac.replay.replay import oracle_policy
 from bpac.replay.report import Section, write_report
-from bpac.replay.studies import Comparison, Folder
+from bpac.replay.studies import ComparisonStudy, Folder
 from bpac.replay.studies.comparison import percents
 from bpac.replay.studies.study import percent
+from bpac.replay.tables.table import Table, read_table
 from bpac.routing.policies import Paper, Policy, Portfolio
 
 EPSILONS = (0.02, 0.05, 0.08)
@@ -24,7 +24,7 @@ STREAM = "local pair"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairSummary:
     """What is known of the pair before any router.
 
     Parameters
@@ -62,7 +62,7 @@ class PromptingRow:
     token_ratio: float | None
 
 
-def write_chain_report(pair: Pair, prompting: Sequence[PromptingRow], runs: int, out: Path) -> dict[str, Any]:
+def write_chain_report(pair: PairSummary, prompting: Sequence[PromptingRow], runs: int, out: Path) -> dict[str, Any]:
     """Replay the table, write the page with its pictures, and return the figures.
 
     Parameters
@@ -73,10 +73,12 @@ def write_chain_report(pair: Pair, prompting: Sequence[PromptingRow], runs: int,
     out: where to write.
     """
     table = read_table(pair.table)
-    comparisons = [Comparison(_experiment(epsilon, table), table) for epsilon in EPSILONS]
+    comparisons = [ComparisonStudy(_experiment(epsilon, table), table) for epsilon in EPSILONS]
     scores = list(pair.summary["auroc"])
     by_score = [
-        ReplayTask(Method(name, Portfolio(), epsilon), STREAM, table=read_table(pair.table, f"uncertainty_{name}"))
+        ReplayTask(
+            RoutingMethod(name, Portfolio(), epsilon), STREAM, table=read_table(pair.table, f"uncertainty_{name}")
+        )
         for name in scores
         for epsilon in EPSILONS
     ]
@@ -98,7 +100,7 @@ def write_chain_report(pair: Pair, prompting: Sequence[PromptingRow], runs: int,
 
 def _experiment(epsilon: float, table: Table) -> Experiment:
     policies: dict[str, Policy] = {"paper": Paper(), "portfolio": Portfolio(), "oracle": oracle_policy(table, epsilon)}
-    methods = tuple(Method(label, policy, epsilon) for label, policy in policies.items())
+    methods = tuple(RoutingMethod(label, policy, epsilon) for label, policy in policies.items())
     return Experiment(f"epsilon-{epsilon:g}", f"The local pair at ε = {epsilon:g}", STREAM, methods)
 
 
@@ -112,7 +114,7 @@ def _figures(outcome: Outcome) -> dict[str, Any]:
     return figures | {"above_epsilon": above, "worst_empirical_risk": float(served.max())}
 
 
-def _pair_section(pair: Pair) -> Section:
+def _pair_section(pair: PairSummary) -> Section:
     rows = []
     for kind in KINDS:
         grades = [grade for grade in pair.grades if grade.category == kind and not grade.unknown]
@@ -155,7 +157,7 @@ def _saved_section(outcomes: Sequence[Outcome], runs: int) -> Section:
     return Section("saved", "What a router would have saved", text, "", header, rows)
 
 
-def _score_section(pair: Pair, names: Sequence[str], outcomes: Sequence[Outcome]) -> Section:
+def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[Outcome]) -> Section:
     rows = []
     for number, name in enumerate(names):
         calls = [percents(outcome)[1] for outcome in outcomes[number * len(EPSILONS) : (number + 1) * len(EPSILONS)]]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WorkedQuestion:
     """A question, its only right answer, and how to get there.
 
     Parameters

@@ -7,11 +7,11 @@ from random import Random
 
 from bpac.errors import InputError
 from bpac.local import arithmetic, symbols
-from bpac.local.question import Question
+from bpac.local.question import WorkedQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QuestionKind:
     """A kind of question and the sizes it comes in.
 
     Parameters
@@ -20,7 +20,7 @@ class Kind:
     easiest, hardest: the smallest and the largest size.
     """
 
-    ask: Callable[[int, Random], Question]
+    ask: Callable[[int, Random], WorkedQuestion]
     easiest: int
     hardest: int
 
@@ -30,18 +30,18 @@ class Kind:
         return range(self.easiest, self.hardest + 1)
 
 
-KINDS: Mapping[str, Kind] = {
-    "addition": Kind(arithmetic.addition, 2, 5),
-    "subtraction": Kind(arithmetic.subtraction, 2, 5),
-    "multiple": Kind(arithmetic.multiple, 2, 5),
-    "remainder": Kind(arithmetic.remainder, 2, 5),
-    "chain": Kind(arithmetic.chain, 2, 6),
-    "counting": Kind(symbols.counting, 3, 10),
-    "reversal": Kind(symbols.reversal, 3, 8),
-    "sorting": Kind(symbols.sorting, 3, 8),
-    "letters": Kind(symbols.last_letters, 2, 5),
-    "depth": Kind(symbols.depth, 3, 7),
-    "truth": Kind(symbols.truth, 2, 4),
+KINDS: Mapping[str, QuestionKind] = {
+    "addition": QuestionKind(arithmetic.addition, 2, 5),
+    "subtraction": QuestionKind(arithmetic.subtraction, 2, 5),
+    "multiple": QuestionKind(arithmetic.multiple, 2, 5),
+    "remainder": QuestionKind(arithmetic.remainder, 2, 5),
+    "chain": QuestionKind(arithmetic.chain, 2, 6),
+    "counting": QuestionKind(symbols.counting, 3, 10),
+    "reversal": QuestionKind(symbols.reversal, 3, 8),
+    "sorting": QuestionKind(symbols.sorting, 3, 8),
+    "letters": QuestionKind(symbols.last_letters, 2, 5),
+    "depth": QuestionKind(symbols.depth, 3, 7),
+    "truth": QuestionKind(symbols.truth, 2, 4),
 }
 
 
@@ -58,7 +58,7 @@ def is_fresh(text: str) -> bool:
     return int.from_bytes(sha256(text.encode()).digest()[:8]) % 10 == 0
 
 
-def training_questions(seed: int) -> Iterator[Question]:
+def training_questions(seed: int) -> Iterator[WorkedQuestion]:
     """Questions to learn from, without end: any kind, small sizes more often than large ones; never a fresh one.
 
     >>> next(training_questions(seed=1)).text
@@ -67,7 +67,7 @@ def training_questions(seed: int) -> Iterator[Question]:
     return _drawn(seed, fresh=False)
 
 
-def fresh_questions(count: int, seed: int, kind: str | None = None) -> list[Question]:
+def fresh_questions(count: int, seed: int, kind: str | None = None) -> list[WorkedQuestion]:
     """Different questions that were never trained on.
 
     Parameters
@@ -81,7 +81,7 @@ def fresh_questions(count: int, seed: int, kind: str | None = None) -> list[Ques
     """
     if kind is not None and kind not in KINDS:
         raise InputError(f"there is no kind of question called {kind!r}; there are {', '.join(KINDS)}")
-    found: dict[str, Question] = {}
+    found: dict[str, WorkedQuestion] = {}
     draws = _drawn(seed, fresh=True, kind=kind)
     known = 0
     while len(found) < count:
@@ -93,7 +93,7 @@ def fresh_questions(count: int, seed: int, kind: str | None = None) -> list[Ques
     return list(found.values())
 
 
-def _drawn(seed: int, fresh: bool, kind: str | None = None) -> Iterator[Question]:
+def _drawn(seed: int, fresh: bool, kind: str | None = None) -> Iterator[WorkedQuestion]:
     rng = Random(seed)
     names = [kind] if kind else list(KINDS)
     while True:

@@ -3,14 +3,14 @@
 import re
 from random import Random
 
-from bpac.local.question import Question
+from bpac.local.question import WorkedQuestion
 
 _BRACKETS = ("()", "[]", "{}")
 # Everything a round can settle: an operation on two values, or the opposite of one.
 _SETTLED = re.compile(r"\((?P<left>[TF])(?P<sign>[&|])(?P<right>[TF])\)|!(?P<value>[TF])")
 
 
-def counting(letters: int, rng: Random) -> Question:
+def counting(letters: int, rng: Random) -> WorkedQuestion:
     """How often a letter occurs, with a running count.
 
     >>> question = counting(4, Random(2))
@@ -19,10 +19,10 @@ def counting(letters: int, rng: Random) -> Question:
     """
     wanted, word = rng.choice("abcde"), _word(letters, "abcde", rng)
     steps = "".join(f"{letter}{word[: place + 1].count(wanted)}" for place, letter in enumerate(word))
-    return Question(f"count {wanted} in {word}", str(word.count(wanted)), steps, "counting", letters)
+    return WorkedQuestion(f"count {wanted} in {word}", str(word.count(wanted)), steps, "counting", letters)
 
 
-def reversal(letters: int, rng: Random) -> Question:
+def reversal(letters: int, rng: Random) -> WorkedQuestion:
     """A word backwards: numbered, then read from the highest number down.
 
     >>> reversal(3, Random(1)).steps
@@ -31,10 +31,10 @@ def reversal(letters: int, rng: Random) -> Question:
     word = _word(letters, "abcdefghijklmnopqrstuvwxyz", rng)
     numbered = [f"{place}{letter}" for place, letter in enumerate(word)]
     steps = f"{''.join(numbered)} {''.join(reversed(numbered))}"
-    return Question(f"reverse {word}", word[::-1], steps, "reversal", letters)
+    return WorkedQuestion(f"reverse {word}", word[::-1], steps, "reversal", letters)
 
 
-def sorting(letters: int, rng: Random) -> Question:
+def sorting(letters: int, rng: Random) -> WorkedQuestion:
     """The letters of a word in order, by counting each.
 
     >>> question = sorting(4, Random(1))
@@ -43,10 +43,10 @@ def sorting(letters: int, rng: Random) -> Question:
     """
     word = _word(letters, "abcdefghij", rng)
     steps = "".join(f"{letter}{word.count(letter)}" for letter in "abcdefghij")
-    return Question(f"sort {word}", "".join(sorted(word)), steps, "sorting", letters)
+    return WorkedQuestion(f"sort {word}", "".join(sorted(word)), steps, "sorting", letters)
 
 
-def last_letters(words: int, rng: Random) -> Question:
+def last_letters(words: int, rng: Random) -> WorkedQuestion:
     """The last letters of some words, joined.
 
     >>> question = last_letters(2, Random(1))
@@ -55,10 +55,12 @@ def last_letters(words: int, rng: Random) -> Question:
     """
     chosen = [_word(rng.randint(2, 4), "abcdefghijklmnopqrstuvwxyz", rng) for _ in range(words)]
     steps = " ".join(f"{word}:{word[-1]}" for word in chosen)
-    return Question(f"last letters: {' '.join(chosen)}", "".join(word[-1] for word in chosen), steps, "letters", words)
+    return WorkedQuestion(
+        f"last letters: {' '.join(chosen)}", "".join(word[-1] for word in chosen), steps, "letters", words
+    )
 
 
-def depth(pairs: int, rng: Random) -> Question:
+def depth(pairs: int, rng: Random) -> WorkedQuestion:
     """How deep brackets are nested, with the depth after each.
 
     >>> question = depth(3, Random(2))
@@ -74,10 +76,10 @@ def depth(pairs: int, rng: Random) -> Question:
             text, opened = text + opened[-1], opened[:-1]
         deepest = max(deepest, len(opened))
         steps += f"{text[-1]}{len(opened)}"
-    return Question(f"depth of {text}", str(deepest), steps, "depth", pairs)
+    return WorkedQuestion(f"depth of {text}", str(deepest), steps, "depth", pairs)
 
 
-def truth(operations: int, rng: Random) -> Question:
+def truth(operations: int, rng: Random) -> WorkedQuestion:
     """The value of a logical expression; each round settles whatever can be settled, and writes the rest again.
 
     >>> question = truth(2, Random(4))
@@ -88,7 +90,7 @@ def truth(operations: int, rng: Random) -> Question:
     rounds = [text]
     while len(rounds[-1]) > 1:
         rounds.append(_SETTLED.sub(_settle, rounds[-1]))
-    return Question(f"value of {text}", rounds[-1], "=".join(rounds[1:]), "truth", operations)
+    return WorkedQuestion(f"value of {text}", rounds[-1], "=".join(rounds[1:]), "truth", operations)
 
 
 def _word(letters: int, alphabet: str, rng: Random) -> str:

@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from bpac.answer import Answer
-from bpac.betting.numbers import positive
+from bpac.arguments import positive
 from bpac.errors import AnswerError, MissingExtra, Refused, Unavailable
 from bpac.models.connections import LONGEST_ANSWER, TooLong, new_session, read_at_most, read_out, read_whole
 from bpac.models.fields import address, below, merged, redacted, secret
 from bpac.models.retrying import LATER, Failed, Patience, begun, carried_on, requested_wait
-from bpac.models.streams import Events, Piece
+from bpac.wire.streams import Events, Piece
 
 try:
     import aiohttp

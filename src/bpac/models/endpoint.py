@@ -20,7 +20,7 @@ except ImportError as error:
 USED: WeakSet[ResponseHandler] = WeakSet()
 
 
-class Reply:
+class HttpResponse:
     """The reply of a server, of which the head has come.
 
     Parameters
@@ -85,7 +85,7 @@ class Exchange:
         self._total = asyncio.timeout(timeout.total)
         self._connection: aiohttp.connector.Connection | None = None
 
-    async def __aenter__(self) -> Reply:
+    async def __aenter__(self) -> HttpResponse:
         await self._total.__aenter__()
         try:
             return await self._begin()
@@ -93,7 +93,7 @@ class Exchange:
             await self.__aexit__(type(error), error, error.__traceback__)
             raise
 
-    async def _begin(self) -> Reply:
+    async def _begin(self) -> HttpResponse:
         while True:
             protocol = await self._connected()
             reused = protocol in USED
@@ -118,7 +118,7 @@ class Exchange:
             raise aiohttp.ServerDisconnectedError
         return self._connection.protocol
 
-    async def _asked(self, protocol: ResponseHandler) -> Reply:
+    async def _asked(self, protocol: ResponseHandler) -> HttpResponse:
         protocol.set_response_params(read_until_eof=True, read_timeout=self._timeout.sock_read)
         if protocol.transport is None:
             raise aiohttp.ServerDisconnectedError
@@ -145,7 +145,7 @@ class Exchange:
         await self._total.__aexit__(kind, error, trace)
 
 
-async def _reply(protocol: ResponseHandler) -> Reply:
+async def _reply(protocol: ResponseHandler) -> HttpResponse:
     while True:
         try:
             message, content = await protocol.read()
@@ -154,7 +154,7 @@ async def _reply(protocol: ResponseHandler) -> Reply:
         if message.code == 101:
             raise aiohttp.ClientPayloadError("the server changed to a protocol that nobody asked for")
         if not 100 <= message.code < 200:
-            return Reply(message, content)
+            return HttpResponse(message, content)
 
 
 def _lines(headers: Mapping[str, str]) -> bytes:

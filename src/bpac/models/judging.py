@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bpac.answer import Answer
-from bpac.betting.numbers import keep, positive, whole
+from bpac.arguments import keep, positive, whole
 from bpac.errors import AnswerError, ModelError, NoVerdict, Unavailable
 from bpac.grading.judge import judge_messages, parse_mark
 from bpac.losses import mark_loss

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from bpac.betting.numbers import keep, positive, whole
+from bpac.arguments import keep, positive, whole
 from bpac.errors import Unavailable
 
 T = TypeVar("T")

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from bpac.betting.bets import FixedBet
-from bpac.betting.numbers import one_of
-from bpac.replay.delays import Delay
+from bpac.arguments import one_of
+from bpac.betting.wealth.bets import FixedBet
+from bpac.replay.simulation.delays import Delay
 from bpac.replay.start import Start
-from bpac.routing.exploration import Constant, Exploration, TwoStage
+from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 from bpac.routing.policies import Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
 
@@ -17,7 +17,7 @@ BOTH: tuple[tuple[str, Policy], ...] = (("paper", Paper()), ("portfolio", Portfo
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class RoutingMethod:
     """One line of a comparison.
 
     Parameters
@@ -68,23 +68,25 @@ class Experiment:
     name: str
     title: str
     stream: str
-    methods: tuple[Method, ...]
+    methods: tuple[RoutingMethod, ...]
     varied: str = ""
     rows: int | None = None
     view: Literal["metrics", "threshold"] = "metrics"
 
 
-def _compare(epsilon: float, **policies: Policy) -> tuple[Method, ...]:
-    return tuple(Method(label.replace("_", " "), policy, epsilon) for label, policy in policies.items())
+def _compare(epsilon: float, **policies: Policy) -> tuple[RoutingMethod, ...]:
+    return tuple(RoutingMethod(label.replace("_", " "), policy, epsilon) for label, policy in policies.items())
 
 
-def _vary(label: str, policy: Policy, schedules: dict[float, Exploration | None]) -> tuple[Method, ...]:
-    return tuple(Method(label, policy, 0.08, schedule, at) for at, schedule in schedules.items())
+def _vary(label: str, policy: Policy, schedules: dict[float, Exploration | None]) -> tuple[RoutingMethod, ...]:
+    return tuple(RoutingMethod(label, policy, 0.08, schedule, at) for at, schedule in schedules.items())
 
 
 def _risks(stream: str) -> Experiment:
     methods = tuple(
-        Method(label, policy, epsilon / 100, at=epsilon / 100) for label, policy in BOTH for epsilon in range(5, 11)
+        RoutingMethod(label, policy, epsilon / 100, at=epsilon / 100)
+        for label, policy in BOTH
+        for epsilon in range(5, 11)
     )
     return Experiment(f"epsilon-{stream}", f"Promises from 0.05 to 0.10 on {stream}", stream, methods, "ε")
 
@@ -120,7 +122,7 @@ EXPERIMENTS = (
         "Other scores: perplexity and entropy in the place of 1 − mean token probability",
         "mmlu-pro-like",
         tuple(
-            Method(f"{label}, {shown}", policy, 0.08, score=score)
+            RoutingMethod(f"{label}, {shown}", policy, 0.08, score=score)
             for label, policy in BOTH
             for score, shown in (
                 ("uncertainty", "token probability"),
@@ -171,10 +173,10 @@ EXPERIMENTS = (
         "Late feedback costs little, lost feedback costs expert calls; neither costs the promise",
         "mmlu-pro-like",
         (
-            Method("portfolio", Portfolio(), 0.08),
-            Method("losses late by 60 requests", Portfolio(), 0.08, delay=Delay(mean=20.0, by_loss=True)),
-            Method("a tenth lost", Portfolio(), 0.08, delay=Delay(lost=0.1)),
-            Method("paper, losses late", Paper(), 0.08, delay=Delay(mean=20.0, by_loss=True)),
+            RoutingMethod("portfolio", Portfolio(), 0.08),
+            RoutingMethod("losses late by 60 requests", Portfolio(), 0.08, delay=Delay(mean=20.0, by_loss=True)),
+            RoutingMethod("a tenth lost", Portfolio(), 0.08, delay=Delay(lost=0.1)),
+            RoutingMethod("paper, losses late", Paper(), 0.08, delay=Delay(mean=20.0, by_loss=True)),
         ),
     ),
 )

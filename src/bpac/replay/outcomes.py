@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.builtin import builtin_table
-from bpac.replay.campaign import Arrays
-from bpac.replay.experiments import Method
-from bpac.replay.records import Table
+from bpac.replay.experiments import RoutingMethod
+from bpac.replay.parallel import Arrays
 from bpac.replay.replay import Replay, metric_paths
+from bpac.replay.tables.builtin import builtin_table
+from bpac.replay.tables.table import Table
 
 POINTS = 100
 METRICS = ("empirical_risk", "expert_call_rate", "token_ratio", "threshold")
@@ -34,7 +34,7 @@ class ReplayTask:
     table: a given table, shuffled anew for every run.
     """
 
-    method: Method
+    method: RoutingMethod
     stream: str
     rows: int | None = None
     table: Table | None = None
@@ -74,7 +74,7 @@ class Outcome:
     paths: ``[run, metric, step]``, with the metrics in the order of ``METRICS``.
     """
 
-    method: Method
+    method: RoutingMethod
     steps: NDArray[np.int64]
     paths: NDArray[np.float64]
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bpac.betting.numbers import whole
-from bpac.replay.delays import Delay
-from bpac.replay.drafting import Drafting
-from bpac.replay.events import Drafted, Event, delayed
-from bpac.replay.feed import Feed
-from bpac.replay.load import under_load
-from bpac.replay.records import Table
-from bpac.replay.streams import shuffled
+from bpac.arguments import whole
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.events import Drafted, Event, delayed
+from bpac.replay.simulation.feed import Feed
+from bpac.replay.simulation.load import under_load
+from bpac.replay.tables.streams import shuffled
+from bpac.replay.tables.table import Table
 from bpac.routing.coins import Coins, ListedCoins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.policies import ORACLE, Policy

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from bpac.replay.outputs import whole_file
+from bpac.output_files import whole_file
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bpac.betting.numbers import one_of
+from bpac.arguments import one_of
 from bpac.errors import InputError
-from bpac.replay.campaign import HERE, Engine, run_tasks
-from bpac.replay.experiments import BOTH, Experiment, Method
+from bpac.output_files import refuse_overwriting
+from bpac.replay.experiments import BOTH, Experiment, RoutingMethod
 from bpac.replay.figures import check_installed
-from bpac.replay.outputs import refuse_overwriting
-from bpac.replay.records import Table
+from bpac.replay.parallel import HERE, Engine, run_tasks
 from bpac.replay.report import Section, write_report
-from bpac.replay.studies import STUDIES, Comparison, Folder, Gap, Prompting, Study
+from bpac.replay.studies import STUDIES, ComparisonStudy, Folder, GapStudy, PromptingStudy, Study
+from bpac.replay.tables.table import Table
 
 NAMES = tuple(study.name for study in STUDIES)
 TABLE_EPSILONS = (0.05, 0.08)
@@ -58,7 +58,7 @@ def reproduce(
         one_of(name, "NAME", ("all", *NAMES))
     wanted = NAMES if "all" in names else names
     studies = [study for study in STUDIES if study.name in wanted]
-    studies = [replace(s, graded=dict(graded or {})) if isinstance(s, Prompting) else s for s in studies]
+    studies = [replace(s, graded=dict(graded or {})) if isinstance(s, PromptingStudy) else s for s in studies]
     studies += _of_tables(dict(tables or {}))
     if not studies:
         raise InputError("nothing to reproduce: give names, or tables with --tables")
@@ -83,9 +83,9 @@ def _of_tables(tables: dict[str, Table]) -> list[Study]:
     if not tables:
         return []
     epsilon = TABLE_EPSILONS[0]
-    methods = tuple(Method(label, policy, epsilon) for label, policy in BOTH)
+    methods = tuple(RoutingMethod(label, policy, epsilon) for label, policy in BOTH)
     paths = [
-        Comparison(Experiment(f"table-{number}", f"What you would save: {name}", name, methods), table)
+        ComparisonStudy(Experiment(f"table-{number}", f"What you would save: {name}", name, methods), table)
         for number, (name, table) in enumerate(tables.items(), start=1)
     ]
-    return [*(Gap(tables, epsilon) for epsilon in TABLE_EPSILONS), *paths]
+    return [*(GapStudy(tables, epsilon) for epsilon in TABLE_EPSILONS), *paths]

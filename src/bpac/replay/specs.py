@@ -1,9 +1,9 @@
 """Short texts for the ablations: schedules and bets as they are typed on a command line."""
 
-from bpac.betting.bets import AdaptiveBet, Bet, FixedBet
+from bpac.betting.wealth.bets import AdaptiveBet, Bet, FixedBet
 from bpac.errors import InputError
-from bpac.routing.exploration import Constant, Exploration, TwoStage
-from bpac.routing.learnt_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 
 SCHEDULES = (
     "two-stage[:WARMUP_RATE:DEPLOY_RATE:WARMUP_STEPS], constant:RATE, gain[:EAGERNESS:FLOOR:MOST] "

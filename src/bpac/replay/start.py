@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bpac.routing.coins import Coins
-from bpac.routing.exploration import Exploration
-from bpac.routing.journal import Entry
+from bpac.routing.exploration.schedules import Exploration
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Policy
 from bpac.routing.router import Router
 

@@ -8,18 +8,18 @@ import joblib
 import numpy as np
 from tqdm import tqdm
 
-from bpac.betting.bounds import clopper_pearson_upper
-from bpac.betting.numbers import whole
-from bpac.replay.delays import Delay
-from bpac.replay.drafting import Drafting
-from bpac.replay.events import Answered, Drafted, Event, delayed
-from bpac.replay.faults import Faults
-from bpac.replay.feed import RULES, Feed
-from bpac.replay.laws import Law
-from bpac.replay.load import NO_FAULTS, under_load
-from bpac.replay.rules import Rules
+from bpac.arguments import whole
+from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.events import Answered, Drafted, Event, delayed
+from bpac.replay.simulation.faults import Faults
+from bpac.replay.simulation.feed import RULES, Feed
+from bpac.replay.simulation.laws import Law
+from bpac.replay.simulation.load import NO_FAULTS, under_load
+from bpac.replay.simulation.rules import Rules
 from bpac.routing.coins import Coins, SeededCoins
-from bpac.routing.journal import Entry
+from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
 
 Promise = Literal["threshold", "served", "certificate"]
@@ -27,7 +27,7 @@ Start = Callable[[Coins, Callable[[Entry], object] | None], Router]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StreamResult:
     """How one stream went.
 
     Parameters
@@ -77,7 +77,7 @@ class Validation:
     def __post_init__(self) -> None:
         whole(self.steps, "steps", 1)
 
-    def stream(self, seed: int) -> Verdict:
+    def stream(self, seed: int) -> StreamResult:
         """Send one stream through a fresh router."""
         rng = np.random.default_rng(seed)
         uncertainties, losses = (column.tolist() for column in self.law.draw(self.steps, rng))
@@ -122,7 +122,7 @@ class Validation:
         # Risk never falls with the threshold, so the highest one tells.
         unsafe = terms.kept_share * self.law.risk(highest) > terms.epsilon + 1e-12
         broken = unsafe if self.promise == "threshold" else broken
-        return Verdict(broken, feed.router.threshold, unsafe, calls / max(asked, 1), decided)
+        return StreamResult(broken, feed.router.threshold, unsafe, calls / max(asked, 1), decided)
 
     def _events(self, rounds: Iterable[tuple[float, float]], rng: np.random.Generator, feed: Feed) -> Iterator[Event]:
         if self.drafting.in_flight == 1 and self.faults == NO_FAULTS:
@@ -133,7 +133,7 @@ class Validation:
 
         return under_load(rounds, self.drafting, self.delay, rng, faults=self.faults, accepting=accepting)
 
-    def run(self, streams: int, seed: int = 0, *, workers: int = -1) -> list[Verdict]:
+    def run(self, streams: int, seed: int = 0, *, workers: int = -1) -> list[StreamResult]:
         """Send many streams through fresh routers, on all cores, with a progress bar on standard error."""
         whole(streams, "streams", 1)
         whole(seed, "seed", 0)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from bpac.errors import InputError
-from bpac.routing.journal import Committed
+from bpac.routing.journal.entries import Committed
 
 BLOCK = 2048
 # Rounds to a secret key. Few, so that auditors need not wait long until a key is revealed; a commitment costs as much
@@ -66,7 +66,7 @@ class ListedCoins:
         return [float(draw) for draw in self._draws[: step - 2 if step > 1 else None : -1]]
 
 
-class Keys(Protocol):
+class CoinKeyStore(Protocol):
     """Where the secret keys of committed coins are kept, by the first step of their block; a ``dict`` will do."""
 
     def __setitem__(self, first_step: int, key: bytes, /) -> None:
@@ -91,8 +91,8 @@ class CommittedCoins:
     (['Opened', 'Committed', 'Decision'], True)
     """
 
-    def __init__(self, keys: Keys | None = None) -> None:
-        self._keys: Keys = {} if keys is None else keys
+    def __init__(self, keys: CoinKeyStore | None = None) -> None:
+        self._keys: CoinKeyStore = {} if keys is None else keys
         self._first_step = 0
         self._key = b""
         self._in_use = False

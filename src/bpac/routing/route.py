@@ -7,13 +7,13 @@ import math
 from collections import Counter
 from typing import Any
 
-from bpac.betting.certificate import Certificate, ServedLoss
-from bpac.betting.drift import Drift
-from bpac.betting.ledger import Account
+from bpac.betting.bounds.certificate import Certificate, ServedLoss
+from bpac.betting.drift.drift import Drift
+from bpac.betting.ledgers.ledger import Account
+from bpac.routing.bettors import ByArrival, SplitScores
 from bpac.routing.decision import Decision
-from bpac.routing.games import ByArrival, SplitScores
-from bpac.routing.journal import Labelled
-from bpac.routing.learnt_rates import LearntRates
+from bpac.routing.exploration.learned_rates import LearnedRates
+from bpac.routing.journal.entries import Labelled
 from bpac.routing.settings import Settings
 
 CROWDED_OUT = "crowded out"
@@ -72,7 +72,7 @@ class Route:
         self.rates = settings.exploration.start(self.terms)
         self._set_steady()
         # Rates that learn from the rounds follow them like the game does.
-        self._learner = self.rates if isinstance(self.rates, LearntRates) else None
+        self._learner = self.rates if isinstance(self.rates, LearnedRates) else None
         self._set_accounts(self.game)
         if self.by_arrival is not None:
             self._follow_arrivals()  # queries under way arrived in the old epoch: their rounds belong to it

@@ -4,22 +4,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
-from bpac.betting.certificate import Certificate
-from bpac.betting.numbers import fraction
+from bpac.arguments import fraction
+from bpac.betting.bounds.certificate import Certificate
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
 from bpac.routing.coins import Coins, CommittedCoins, SeededCoins
 from bpac.routing.decision import Decision
-from bpac.routing.exploration import Exploration
-from bpac.routing.history import labelled_rows
-from bpac.routing.journal import Entry, Labelled, Opened, Resolved
+from bpac.routing.exploration.schedules import Exploration
+from bpac.routing.grading_value import GradingValue
+from bpac.routing.journal.entries import Entry, Labelled, Opened, Resolved
+from bpac.routing.journal.past_game import labelled_rows
+from bpac.routing.journal.rebuild import follow, opened
+from bpac.routing.journal.snapshot import load_snapshot, take_snapshot
 from bpac.routing.policies import Policy, named_policy
-from bpac.routing.rebuilding import follow, opened
 from bpac.routing.route import Route
 from bpac.routing.settings import Settings, check_policy
-from bpac.routing.snapshot import load_snapshot, take_snapshot
-from bpac.routing.ticket import Ticket
-from bpac.routing.tickets import Tickets
-from bpac.routing.worth import Worth
+from bpac.routing.tickets.ticket import Ticket
+from bpac.routing.tickets.tickets import Tickets
 
 Write = Callable[[Entry], object]
 # ``Decision(*values)`` without the cost of naming them: one is made for every query.
@@ -91,7 +91,7 @@ class Router:
         self._coins = coins or SeededCoins(seed)
         self._draws: list[float] = []
         self._journal = journal
-        self._worth = Worth()
+        self._worth = GradingValue()
         self._tickets = Tickets(route, self._write)
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from bpac.betting.numbers import one_of, open_fraction, whole
+from bpac.arguments import one_of, open_fraction, whole
 from bpac.errors import InputError
 from bpac.routing.router import Router
 

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from bpac.betting.alarm import AlarmSettings
-from bpac.betting.bets import AdaptiveBet, FixedBet
-from bpac.betting.levels import EvenLevels, ListedLevels, RelativeLevels
-from bpac.betting.numbers import keep, of_kind, one_of, open_fraction, whole
+from bpac.arguments import keep, of_kind, one_of, open_fraction, whole
+from bpac.betting.drift.alarm import AlarmSettings
+from bpac.betting.ledgers.levels import EvenLevels, ListedLevels, RelativeLevels
 from bpac.betting.payoff import Terms
-from bpac.betting.thresholds import FixedSequence, PriorThreshold
+from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
+from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.errors import SettingsError
-from bpac.routing.exploration import Constant, Exploration, NoExploration, TwoStage
-from bpac.routing.learnt_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.schedules import Constant, Exploration, NoExploration, TwoStage
 from bpac.routing.policies import Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 # Below this, weights of audited losses exceed what the certificate can add up without losing digits.

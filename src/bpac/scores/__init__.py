@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from bpac.betting.numbers import one_of
+from bpac.arguments import one_of
 from bpac.errors import SettingsError
 from bpac.scores.consistency import SelfConsistency, same_text
 from bpac.scores.logprobs import Entropy, MeanTokenProbability, Perplexity

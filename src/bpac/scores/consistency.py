@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bpac.answer import Answer
-from bpac.betting.numbers import one_of, whole
+from bpac.arguments import one_of, whole
 from bpac.errors import NoScore, SettingsError
 from bpac.scores.score import Needs
 

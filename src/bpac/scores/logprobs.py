@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bpac.answer import Answer, Token
-from bpac.betting.numbers import whole
+from bpac.arguments import whole
 from bpac.errors import NoLogprobs
 from bpac.scores.score import Needs
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bpac.answer import Answer, Token
-from bpac.betting.numbers import whole
+from bpac.arguments import whole
 from bpac.errors import NoLogprobs, NoScore, SettingsError
 from bpac.scores.logprobs import token_logprobs, usable
 from bpac.scores.score import Needs

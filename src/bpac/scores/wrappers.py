@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bpac.answer import Answer
-from bpac.betting.numbers import closed_fraction, keep, whole
+from bpac.arguments import closed_fraction, keep, whole
 from bpac.errors import NoScore
 from bpac.scores.score import Needs, Score
 

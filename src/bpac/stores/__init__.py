@@ -6,8 +6,8 @@ from urllib.parse import parse_qsl, urlsplit
 from bpac.errors import SettingsError, StoreError, StoreInUse
 from bpac.stores.memory import MemoryStore
 from bpac.stores.private_files import place_of
-from bpac.stores.sqlite import LOGS, SqliteStore
-from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, Loss, Store
+from bpac.stores.sqlite.store import LOGS, SqliteStore
+from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, LostEntries, Store
 
 __all__ = [
     "Claim",
@@ -16,7 +16,7 @@ __all__ = [
     "Kept",
     "KeptRound",
     "Link",
-    "Loss",
+    "LostEntries",
     "MemoryStore",
     "SqliteStore",
     "Store",

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bpac.errors import StoreError
-from bpac.routing.chain import next_head
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry, Resolved
-from bpac.stores.statements import entry_text
-from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, Loss
+from bpac.routing.journal.chain import next_head
+from bpac.routing.journal.entries import Entry, Resolved
+from bpac.stores.sqlite.statements import entry_text
+from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, LostEntries
 
 
 class MemoryStore:
@@ -110,7 +110,7 @@ class MemoryStore:
         """The key of the block that a step belongs to; none if its coin came from no such key."""
         return next((key for key in reversed(self._keys[game.number]) if key.first_step <= step), None)
 
-    def losses(self) -> list[Loss]:
+    def losses(self) -> list[LostEntries]:
         """None: nothing is lost before all is."""
         return []
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from bpac.errors import StoreError
-from bpac.routing.chain import game_text, next_head
 from bpac.routing.decision import Decision
-from bpac.routing.journal import Entry
+from bpac.routing.journal.chain import game_text, next_head
+from bpac.routing.journal.entries import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Kept(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An entry as it is written, and the hash chain of its journal up to it (``bpac.routing.chain``).
+    """An entry as it is written, and the hash chain of its journal up to it (``bpac.routing.journal.chain``).
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class CoinKey(NamedTuple):
     key: bytes
 
 
-class Loss(NamedTuple):
+class LostEntries(NamedTuple):
     """A journal that no longer holds what was acknowledged.
 
     Parameters
@@ -196,7 +196,7 @@ class Store(Protocol):
     def key(self, game: Game, step: int) -> CoinKey | None:
         """The key of the block that a step belongs to; none if its coin came from no such key."""
 
-    def losses(self) -> list[Loss]:
+    def losses(self) -> list[LostEntries]:
         """Journals found shorter than, or different from, what was acknowledged. Such games must not go on."""
 
     def close(self) -> None:

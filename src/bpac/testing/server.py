@@ -51,7 +51,7 @@ class ScriptedServer:
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"scripted": self})
-        self._http = _Server(("127.0.0.1", 0), handler)
+        self._http = _ScriptedHttpServer(("127.0.0.1", 0), handler)
         # Often asked whether to stop: a test ends when its last line does.
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="scripted-server")
         self._thread.start()
@@ -73,7 +73,7 @@ class ScriptedServer:
             raise self.errors[0]
 
 
-class _Server(ThreadingHTTPServer):
+class _ScriptedHttpServer(ThreadingHTTPServer):
     daemon_threads = False
     request_queue_size = 128
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpac.errors import InputError, MissingExtra
-from bpac.replay.outputs import whole_file
+from bpac.output_files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import numpy as np
 from bpac.replay.experiments import Experiment
 from bpac.replay.figures.canvas import COLOURS, look_of, new_figure
 from bpac.replay.outcomes import Outcome
-from bpac.replay.stall import StallRow
+from bpac.replay.studies.stall_rows import StallRow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ import numpy as np
 from bpac.replay.experiments import Experiment
 from bpac.replay.figures.canvas import COLOURS, STYLES, label, look_of, new_figure
 from bpac.replay.outcomes import METRICS, Outcome
-from bpac.replay.records import Table
 from bpac.replay.replay import Path
+from bpac.replay.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

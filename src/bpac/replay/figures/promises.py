@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.campaign import Arrays
 from bpac.replay.figures.canvas import COLOURS, label, look_of, new_figure
+from bpac.replay.parallel import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,17 +4,17 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bpac.replay.campaign import Arrays
 from bpac.replay.experiments import Experiment
 from bpac.replay.figures import draw_paths, draw_sweep, draw_thresholds
 from bpac.replay.outcomes import METRICS, Outcome, ReplayTask
-from bpac.replay.records import Table
+from bpac.replay.parallel import Arrays
 from bpac.replay.report import Section
 from bpac.replay.studies.study import Folder
+from bpac.replay.tables.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonStudy:
     """An experiment as a study.
 
     Parameters

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bpac.replay.builtin import builtin_table
-from bpac.replay.campaign import Arrays
-from bpac.replay.experiments import BOTH, PUBLISHED, SUMMARY_EPSILON, Method
+from bpac.replay.experiments import BOTH, PUBLISHED, SUMMARY_EPSILON, RoutingMethod
 from bpac.replay.figures import draw_summary
 from bpac.replay.outcomes import Outcome, ReplayTask
-from bpac.replay.records import Table
+from bpac.replay.parallel import Arrays
 from bpac.replay.replay import oracle_expert_call_rate
 from bpac.replay.report import Section
 from bpac.replay.studies.comparison import percents
 from bpac.replay.studies.study import Folder, percent
+from bpac.replay.tables.builtin import builtin_table
+from bpac.replay.tables.table import Table
 
 HEADER = ["stream", "method", "ER", "ECP", "TP", "gap to the oracle closed"]
 
 
 def _pair(stream: str, epsilon: float, rows: int | None = None, table: Table | None = None) -> list[ReplayTask]:
-    return [ReplayTask(Method(label, policy, epsilon), stream, rows, table) for label, policy in BOTH]
+    return [ReplayTask(RoutingMethod(label, policy, epsilon), stream, rows, table) for label, policy in BOTH]
 
 
 def _outcomes(tasks: Sequence[ReplayTask], results: Sequence[Arrays]) -> list[Outcome]:
@@ -72,7 +72,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class GapStudy:
     """Users' own tables: the paper's policy, the portfolio and the oracle.
 
     Parameters

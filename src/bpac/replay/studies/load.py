@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bpac.replay.campaign import Arrays
-from bpac.replay.drafting import Drafting
 from bpac.replay.experiments import ALPHA
-from bpac.replay.faults import OUTAGE, OUTAGE_EVERY, Faults
 from bpac.replay.figures import draw_cases, draw_order
-from bpac.replay.laws import named_law
+from bpac.replay.parallel import Arrays
 from bpac.replay.report import Section
-from bpac.replay.rules import OldRules, Rules
-from bpac.replay.simulated import SimulationTask
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.faults import OUTAGE, OUTAGE_EVERY, Faults
+from bpac.replay.simulation.laws import named_law
+from bpac.replay.simulation.rules import OldRules, Rules
+from bpac.replay.simulation.tasks import SimulationTask
 from bpac.replay.start import Start
 from bpac.replay.studies.study import Folder, interval, percent
 from bpac.replay.validation import Validation
@@ -34,7 +34,7 @@ def _rows(tasks: Sequence[SimulationTask], results: Sequence[Arrays]) -> list[li
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OrderStudy:
     """What the order of rounds does to the promise, and what tickets cost."""
 
     name: str = "order"

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bpac.replay.campaign import Arrays
-from bpac.replay.drift import PHASE, DriftTask
-from bpac.replay.experiments import ALPHA, Method
+from bpac.replay.experiments import ALPHA, RoutingMethod
 from bpac.replay.figures import draw_attacks, draw_certificates, draw_drift
-from bpac.replay.hostile import ATTACKS, HostileTask
+from bpac.replay.parallel import Arrays
 from bpac.replay.report import Section
-from bpac.replay.served import CertificateTask
+from bpac.replay.simulation.certificates import CertificateTask
+from bpac.replay.simulation.drift import PHASE, DriftTask
+from bpac.replay.simulation.hostile import ATTACKS, HostileTask
 from bpac.replay.studies.study import Folder, interval, percent
 from bpac.routing.policies import Budget, Paper, Policy, Portfolio
 
@@ -19,7 +19,7 @@ EPSILON = 0.08
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class DriftStudy:
     """What becomes of a certified threshold when questions turn hard, and easy again."""
 
     name: str = "drift"
@@ -32,7 +32,7 @@ class Drift:
             "latched": Portfolio(memory="latched"),
             "paper": Paper(),
         }
-        return [DriftTask(Method(label, policy, EPSILON)) for label, policy in policies.items()]
+        return [DriftTask(RoutingMethod(label, policy, EPSILON)) for label, policy in policies.items()]
 
     def section(self, results: Sequence[Arrays], folder: Folder) -> Section:
         """Rounds until the threshold is safe again, and expert calls in each phase."""
@@ -56,14 +56,14 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Certificates:
+class CertificateStudy:
     """The bounds on what was served, beside what was served."""
 
     name: str = "certificate"
 
     def tasks(self) -> list[CertificateTask]:
         """A stream without and one with a shift: the certificate holds on any."""
-        method = Method("portfolio", Portfolio(), EPSILON)
+        method = RoutingMethod("portfolio", Portfolio(), EPSILON)
         return [CertificateTask(method, stream) for stream in ("mmlu-pro-like", "mmlu-pro-then-bbh")]
 
     def section(self, results: Sequence[Arrays], folder: Folder) -> Section:
@@ -86,7 +86,7 @@ class Certificates:
 
 
 @dataclass(frozen=True, slots=True)
-class Hostile:
+class HostileStudy:
     """Policies against streams that no law describes."""
 
     name: str = "hostile"
@@ -99,7 +99,7 @@ class Hostile:
             "latched": Portfolio(memory="latched"),
             "paper": Paper(),
         }
-        methods = [Method(label, policy, EPSILON) for label, policy in policies.items()]
+        methods = [RoutingMethod(label, policy, EPSILON) for label, policy in policies.items()]
         return [HostileTask(method, attack) for attack in ATTACKS for method in methods]
 
     def section(self, results: Sequence[Arrays], folder: Folder) -> Section:

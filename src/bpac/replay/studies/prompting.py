@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bpac.replay.campaign import Arrays
-from bpac.replay.experiments import BOTH, PUBLISHED, SUMMARY_EPSILON, Method
+from bpac.replay.experiments import BOTH, PUBLISHED, SUMMARY_EPSILON, RoutingMethod
 from bpac.replay.outcomes import Outcome, ReplayTask
-from bpac.replay.records import Table
+from bpac.replay.parallel import Arrays
 from bpac.replay.report import Section
 from bpac.replay.studies.comparison import percents
 from bpac.replay.studies.study import Folder, percent
+from bpac.replay.tables.table import Table
 
 STREAMS = ("mmlu-pro-like", "math-like")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompting:
+class PromptingStudy:
     """The table of prompting methods.
 
     Parameters
@@ -28,7 +28,7 @@ class Prompting:
 
     def tasks(self) -> list[ReplayTask]:
         """The routers that stand beside the prompting methods."""
-        methods = [Method(label, policy, SUMMARY_EPSILON) for label, policy in BOTH]
+        methods = [RoutingMethod(label, policy, SUMMARY_EPSILON) for label, policy in BOTH]
         return [ReplayTask(method, stream) for stream in STREAMS for method in methods]
 
     def section(self, results: Sequence[Arrays], folder: Folder) -> Section:

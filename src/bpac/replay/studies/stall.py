@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
-from bpac.replay.campaign import Arrays, Task
 from bpac.replay.figures import draw_stall
+from bpac.replay.parallel import Arrays, Task
 from bpac.replay.report import Section
-from bpac.replay.stall import StallRow, stall_rows
+from bpac.replay.studies.stall_rows import StallRow, stall_rows
 from bpac.replay.studies.study import Folder
 
 FINE = tuple(0.015 + 0.0005 * i for i in range(131))
 
 
 @dataclass(frozen=True, slots=True)
-class Stall:
+class StallStudy:
     """Where the paper's bet loses money for ever."""
 
     name: str = "stall"

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bpac.betting.bounds import clopper_pearson_upper
-from bpac.replay.campaign import Arrays, Task
+from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
+from bpac.output_files import whole_file
 from bpac.replay.figures import as_svg, save
-from bpac.replay.outputs import whole_file
+from bpac.replay.parallel import Arrays, Task
 from bpac.replay.report import Section
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from bpac.betting.numbers import one_of
-from bpac.betting.thresholds import PriorThreshold
+from bpac.arguments import one_of
+from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.errors import SettingsError
 from bpac.routing.policies.baselines import Fixed, Hoeffding, Naive, Offline
 from bpac.routing.policies.budget import Budget

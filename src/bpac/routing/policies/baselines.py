@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bpac.betting.bounds import RISK_BOUNDS
-from bpac.betting.certificate import ServedLoss
-from bpac.betting.levels import EvenLevels
-from bpac.betting.numbers import closed_fraction, keep, of_kind, one_of, whole
+from bpac.arguments import closed_fraction, keep, of_kind, one_of, whole
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.bounds.fixed_sample import RISK_BOUNDS
+from bpac.betting.ledgers.levels import EvenLevels
+from bpac.betting.ledgers.weighted_losses import SeenLosses, WeightedLosses
 from bpac.betting.payoff import Terms
-from bpac.betting.weighted_losses import SeenLosses, WeightedLosses
 from bpac.errors import SettingsError
-from bpac.routing.exploration import Constant, Exploration, NoExploration
-from bpac.routing.games import Calibration, FixedThreshold, Game, SumGame, hoeffding_allowance, naive_allowance
+from bpac.routing.bettors import Bettor, Calibration, FixedThreshold, SumBettor, hoeffding_allowance, naive_allowance
+from bpac.routing.exploration.schedules import Constant, Exploration, NoExploration
 from bpac.routing.policies.policy import PlainPolicy
 
 
@@ -24,9 +24,9 @@ class Naive(PlainPolicy):
     def __post_init__(self) -> None:
         of_kind(self.grid, "grid", (EvenLevels,))
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game."""
-        return SumGame(SeenLosses(terms, self.grid), naive_allowance(terms))
+        return SumBettor(SeenLosses(terms, self.grid), naive_allowance(terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Hoeffding(PlainPolicy):
         of_kind(self.union, "union", (bool,))
         of_kind(self.grid, "grid", (EvenLevels,))
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game at level ``alpha``."""
         points = self.grid.count if self.union else 1
-        return SumGame(WeightedLosses(terms, self.grid), hoeffding_allowance(terms, alpha, points))
+        return SumBettor(WeightedLosses(terms, self.grid), hoeffding_allowance(terms, alpha, points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Offline(PlainPolicy):
         """None: after calibration nothing is looked at."""
         return NoExploration()
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game at level ``alpha``."""
         return Calibration(terms, alpha, self.size, self.bound)
 
@@ -107,6 +107,6 @@ class Fixed(PlainPolicy):
         """The schedule used unless told otherwise."""
         return Constant(self.explores) if self.explores else NoExploration()
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game."""
         return FixedThreshold(self.threshold)

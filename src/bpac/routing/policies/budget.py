@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bpac.betting.certificate import ServedLoss
-from bpac.betting.levels import RelativeLevels
-from bpac.betting.numbers import whole
+from bpac.arguments import whole
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.ledgers.levels import RelativeLevels
+from bpac.betting.ledgers.weighted_losses import WeightedLosses
 from bpac.betting.payoff import Terms
-from bpac.betting.weighted_losses import WeightedLosses
-from bpac.routing.exploration import Constant, Exploration
-from bpac.routing.games import BudgetGame, Game
+from bpac.routing.bettors import Bettor, BudgetBettor
+from bpac.routing.exploration.schedules import Constant, Exploration
 from bpac.routing.policies.policy import PlainPolicy
 
 
@@ -34,6 +34,6 @@ class Budget(PlainPolicy):
         """The schedule used unless told otherwise."""
         return Constant(0.2)
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game at level ``alpha``."""
-        return BudgetGame(WeightedLosses(terms, RelativeLevels()), terms, served, self.first)
+        return BudgetBettor(WeightedLosses(terms, RelativeLevels()), terms, served, self.first)

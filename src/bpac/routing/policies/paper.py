@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bpac.betting.bets import AdaptiveBet, Bet, FixedBet
-from bpac.betting.certificate import ServedLoss
-from bpac.betting.grid import GridWealth
-from bpac.betting.levels import EvenLevels
-from bpac.betting.numbers import of_kind
+from bpac.arguments import of_kind
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.ledgers.levels import EvenLevels
 from bpac.betting.payoff import Terms
-from bpac.betting.thresholds import FixedSequence, PriorThreshold, ThresholdRule
-from bpac.routing.games import Game, InOrder
+from bpac.betting.wealth.bets import AdaptiveBet, Bet, FixedBet
+from bpac.betting.wealth.grid import GridWealth
+from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold, ThresholdRule
+from bpac.routing.bettors import Bettor, InOrder
 from bpac.routing.policies.policy import PlainPolicy
 
 
@@ -37,6 +37,6 @@ class Paper(PlainPolicy):
         of_kind(self.rule, "rule", (FixedSequence, PriorThreshold))
         of_kind(self.grid, "grid", (EvenLevels,))
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game at level ``alpha``."""
         return InOrder(GridWealth(terms, alpha, self.bet, self.rule, self.grid))

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from bpac.betting.alarm import AlarmSettings
-from bpac.betting.certificate import ServedLoss
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.payoff import Terms
-from bpac.routing.exploration import Exploration, TwoStage
-from bpac.routing.games import Game
+from bpac.routing.bettors import Bettor
+from bpac.routing.exploration.schedules import Exploration, TwoStage
 
 
 class Policy(Protocol):
@@ -37,7 +37,7 @@ class Policy(Protocol):
     def score_names(self) -> tuple[str, ...]:
         """The names of the scores, where there are several."""
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game at level ``alpha``."""
 
 

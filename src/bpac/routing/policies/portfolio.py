@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, cast
 
-from bpac.betting.alarm import AlarmSettings
-from bpac.betting.bounds import FRACTIONS
-from bpac.betting.certificate import ServedLoss
-from bpac.betting.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
-from bpac.betting.numbers import keep, of_kind, one_of, open_fraction, positive, some
+from bpac.arguments import keep, of_kind, one_of, open_fraction, positive, some
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.bounds.fixed_sample import FRACTIONS
+from bpac.betting.drift.alarm import AlarmSettings
+from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
 from bpac.betting.payoff import Terms
-from bpac.betting.portfolio import ConstantBoundWealth, PortfolioWealth
+from bpac.betting.wealth.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.errors import SettingsError
-from bpac.routing.exploration import Exploration, TwoStage
-from bpac.routing.games import Game, SplitScores
-from bpac.routing.learnt_rates import WhileItPays
+from bpac.routing.bettors import Bettor, SplitScores
+from bpac.routing.exploration.learned_rates import WhileItPays
+from bpac.routing.exploration.schedules import Exploration, TwoStage
 from bpac.routing.policies.policy import PlainPolicy
 
 Memory = Literal["alarmed", "revocable", "latched"]
@@ -78,7 +78,7 @@ class Portfolio(PlainPolicy):
         """The names of the scores, where there are several."""
         return tuple(self.scores)
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Game:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start a game at level ``alpha``."""
         if not self.scores:
             return self._wealth(terms, alpha, None)

@@ -1,0 +1,234 @@
+"""What was actually served (MATH section 7): bounds on a sum whose terms are never seen."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bpac.betting.ledgers.ledger import Ledger, Round
+from bpac.betting.payoff import LOG_UNIT, Terms, log_units
+
+# The rates η of the mixture, as shares of the largest that keeps every factor positive.
+RATE_SHARES = (0.1, 0.3, 0.6, 0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Bounds on the loss served so far, valid at all times at once.
+
+    Parameters
+    ----------
+    rounds: queries answered so far.
+    lower, upper: bounds on the sum of the losses of the drafts that were served.
+    confidence: each of the two bounds holds at all times with at least this probability.
+    """
+
+    rounds: int
+    lower: float
+    upper: float
+    confidence: float
+
+    @property
+    def average_upper(self) -> float:
+        """The average loss over all rounds is at most this."""
+        return self.upper / self.rounds if self.rounds else 0.0
+
+    @property
+    def average_lower(self) -> float:
+        """The average loss over all rounds is at least this."""
+        return self.lower / self.rounds if self.rounds else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"served loss ≤ {self.average_upper:.2%} with {self.confidence:.0%} confidence after {self.rounds} rounds"
+        )
+
+
+class _Mixture(Ledger):
+    """Log-factors of the losses of audits by coin, for each rate of the mixture.
+
+    ``sign`` is +1 for the martingale that bounds the served loss from above, −1 from below.
+    """
+
+    __slots__ = ("_rates", "_shadow", "_sign", "logs")
+
+    def __init__(self, floor: float, *, shadow: bool, sign: int) -> None:
+        largest = -math.log1p(-floor)
+        self._rates = tuple(share * largest for share in RATE_SHARES)
+        self._shadow = shadow
+        self._sign = sign
+        self.logs = [0] * len(self._rates)
+
+    def add(self, decision: Round, loss: float) -> None:
+        """Book the loss of an audit."""
+        self.logs = [log + unit for log, unit in zip(self.logs, self._units(decision, loss), strict=True)]
+
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take a booked loss out again."""
+        self.logs = [log - unit for log, unit in zip(self.logs, self._units(decision, loss), strict=True)]
+
+    def _units(self, decision: Round, loss: float) -> list[int]:
+        propensity = decision.propensity
+        kept = 1.0 - propensity
+        tilts = [math.exp(self._sign * rate * loss) for rate in self._rates]
+        # In the shadow the audited loss was served as well, hence the other form.
+        return [
+            log_units(((1.0 / tilt - kept) if self._shadow else (1.0 - kept * tilt)) / propensity) for tilt in tilts
+        ]
+
+    def _log_terms(self) -> list[float]:
+        return [log / LOG_UNIT for log in self.logs]
+
+
+class _Upper(_Mixture):
+    """Audits that are not resolved count as loss 1."""
+
+    __slots__ = ()
+
+    def bound(self, log_bar: float) -> float:
+        """Solve ``mean exp(η S + a) = bar`` for S."""
+        logs = self._log_terms()
+        count = math.log(len(logs))
+        start = min((log_bar + count - log) / rate for rate, log in zip(self._rates, logs, strict=True))
+        # Newton's method on a convex function comes from above and never goes below the root.
+        return mixture_root(start, self._rates, logs, log_bar)
+
+
+class _Lower(_Mixture):
+    """Audits that are not resolved count as loss 0: here a loss of 1 would be the bold guess."""
+
+    __slots__ = ()
+
+    def charge(self, decision: Round) -> None:
+        """Book nothing."""
+
+    def refund(self, decision: Round, loss: float) -> None:
+        """Book the loss; there is no charge to take out."""
+        self.resolve(decision, loss)
+
+    def bound(self, log_bar: float) -> float:
+        """Solve ``mean exp(−η S + a) = bar`` for S."""
+        logs = self._log_terms()
+        count = math.log(len(logs))
+        start = max((log - log_bar - count) / rate for rate, log in zip(self._rates, logs, strict=True))
+        # … and here from below.
+        return max(0.0, mixture_root(start, [-rate for rate in self._rates], logs, log_bar))
+
+
+class ServedLoss:
+    """Follows the audits of a route and bounds the loss of the drafts it served.
+
+    Given the past, the query and its loss, only the coin is random. So the bounds hold on any
+    stream, drifting and hostile ones included.
+
+    Parameters
+    ----------
+    terms: the terms of the game; without exploration only trivial bounds exist.
+    alpha: chance of failure of each bound.
+    """
+
+    __slots__ = ("_alpha", "_log_bar", "_lower", "_solved_lower", "_solved_upper", "_uncovered", "_upper")
+
+    def __init__(self, terms: Terms, alpha: float) -> None:
+        self._alpha = alpha
+        self._log_bar = -math.log(alpha)
+        explores = terms.floor > 0.0
+        self._upper = _Upper(terms.floor, shadow=terms.shadow, sign=1) if explores else None
+        self._lower = _Lower(terms.floor, shadow=terms.shadow, sign=-1) if explores else None
+        self._uncovered = 0.0
+        # The bounds before uncovered losses, until something changes them.
+        self._solved_upper: float | None = None
+        self._solved_lower: float | None = None
+
+    def served_instead(self, loss: float = 1.0) -> None:
+        """A draft was served in place of an expert that failed or refused: no coin covers it, so it counts in full."""
+        self._uncovered += loss
+
+    def resolve(self, decision: Round, loss: float) -> None:
+        """Book the loss of an audit that was not charged."""
+        # Without a coin, or without a loss, nothing changes.
+        if self._upper and self._lower and loss > 0.0 and decision.propensity < 1.0:
+            self._upper.resolve(decision, loss)
+            self._lower.resolve(decision, loss)
+            self._solved_upper = self._solved_lower = None
+
+    def charge(self, decision: Round) -> None:
+        """Count an unresolved audit as the worst for the upper bound."""
+        if self._upper and decision.propensity < 1.0:
+            self._upper.charge(decision)
+            self._solved_upper = None
+
+    def refund(self, decision: Round, loss: float) -> None:
+        """Replace the charge by the true loss."""
+        if self._upper and self._lower and decision.propensity < 1.0:
+            self._upper.refund(decision, loss)
+            self._lower.refund(decision, loss)
+            self._solved_upper = self._solved_lower = None
+
+    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
+        """Book the loss of the other round in the place of the charge."""
+        if charged:
+            self.refund(decision, loss)
+        else:
+            self.resolve(decision, loss)
+
+    def decided(self, decision: Round) -> None:
+        """Nothing: only audits carry information."""
+
+    def forfeit(self, decision: Round) -> None:
+        """Leave the charge where it is."""
+
+    def upper(self) -> float:
+        """An upper bound on the loss served so far, and on what this round's coin may add to it."""
+        if self._solved_upper is None:
+            self._solved_upper = self._upper.bound(self._log_bar) if self._upper else math.inf
+        return self._solved_upper + self._uncovered
+
+    def certificate(self, rounds: int, kept: int) -> Certificate:
+        """Both bounds as a value.
+
+        Parameters
+        ----------
+        rounds: queries answered so far.
+        kept: drafts served so far on the word of a coin.
+        """
+        upper = self.upper()
+        if self._solved_lower is None:
+            self._solved_lower = self._lower.bound(self._log_bar) if self._lower else 0.0
+        return Certificate(
+            rounds=rounds,
+            lower=self._solved_lower,
+            upper=min(upper, kept + self._uncovered),
+            confidence=1.0 - self._alpha,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        return {
+            "uncovered": self._uncovered,
+            "upper": self._upper.logs if self._upper else None,
+            "lower": self._lower.logs if self._lower else None,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self._uncovered = state["uncovered"]
+        if self._upper and self._lower:
+            self._upper.logs, self._lower.logs = list(state["upper"]), list(state["lower"])
+        self._solved_upper = self._solved_lower = None
+
+
+def mixture_root(start: float, slopes: Sequence[float], logs: Sequence[float], log_bar: float) -> float:
+    """Solve ``log mean exp(slope · x + log) = log_bar`` from a point on the convex side of the root."""
+    x, step = start, math.inf
+    # Written so that the loop ends on NaN, too.
+    while abs(step) > 1e-12 * (1.0 + abs(x)):
+        values = [slope * x + log for slope, log in zip(slopes, logs, strict=True)]
+        most = max(values)
+        weights = [math.exp(value - most) for value in values]
+        total = sum(weights)
+        gap = most + math.log(total / len(weights)) - log_bar
+        slope = sum(w * s for w, s in zip(weights, slopes, strict=True)) / total
+        step = gap / slope
+        x -= step
+    return x

@@ -1,0 +1,1 @@
+"""Ledgers: sums of losses that follow the rounds in any order."""

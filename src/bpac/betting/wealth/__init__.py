@@ -1,0 +1,1 @@
+"""Wealth of betting strategies, and the thresholds it certifies."""

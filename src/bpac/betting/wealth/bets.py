@@ -1,0 +1,88 @@
+"""How much the paper's gambler stakes at each threshold (λ)."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpac.arguments import keep, open_fraction, positive
+
+Vector = NDArray[np.float64]
+
+
+class Bet(Protocol):
+    """A rule for the stake at each threshold, from the payoffs of earlier rounds only."""
+
+    def stake(self, payoffs: Vector, squares: Vector, most: float, out: Vector) -> None:
+        """Write the stakes into ``out``.
+
+        Parameters
+        ----------
+        payoffs: sums of earlier payoffs (ΣD).
+        squares: one more than the sums of their squares (ΣD² + 1).
+        most: the largest stake allowed in this round; in the unit of ``payoffs``, as the result is.
+        """
+
+    def most(self, payoff_bound: float) -> float:
+        """The largest stake this rule can ask for."""
+
+    def bettors(self, payoffs: Vector, at_least: int) -> int:
+        """How many of the lowest thresholds are bet on; ``at_least`` were before a round that all won."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveBet:
+    """The paper's bet: ``clip(ΣD / (ΣD² + 1), 0, c / M)``; ``bettors`` is the clip at 0.
+
+    Parameters
+    ----------
+    max_stake: the largest share of the wealth that a round may cost (c).
+    """
+
+    max_stake: float = 0.9
+
+    def __post_init__(self) -> None:
+        keep(self, max_stake=open_fraction(self.max_stake, "max_stake"))
+
+    def stake(self, payoffs: Vector, squares: Vector, most: float, out: Vector) -> None:
+        """Write the stakes into ``out``."""
+        np.divide(payoffs, squares, out=out)
+        np.minimum(out, most, out=out)
+
+    def most(self, payoff_bound: float) -> float:
+        """The largest stake this rule can ask for."""
+        return self.max_stake / payoff_bound
+
+    def bettors(self, payoffs: Vector, at_least: int) -> int:
+        """Those whose payoffs so far are not below 0: the clip at 0 silences all others.
+
+        Sums of payoffs never rise with the threshold, so these are the lowest ones.
+        """
+        if at_least:
+            while at_least < len(payoffs) and payoffs[at_least] >= 0.0:
+                at_least += 1
+            return at_least
+        return len(payoffs) - int(payoffs[::-1].searchsorted(0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedBet:
+    """The ablation: the same stake in every round."""
+
+    size: float = 0.05
+
+    def __post_init__(self) -> None:
+        keep(self, size=positive(self.size, "size"))
+
+    def stake(self, payoffs: Vector, squares: Vector, most: float, out: Vector) -> None:
+        """Write the stakes into ``out``."""
+        out.fill(most)
+
+    def most(self, payoff_bound: float) -> float:
+        """The largest stake this rule can ask for."""
+        return self.size
+
+    def bettors(self, payoffs: Vector, at_least: int) -> int:
+        """All."""
+        return len(payoffs)

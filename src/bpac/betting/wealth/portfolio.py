@@ -1,0 +1,235 @@
+"""Wealth of a portfolio of fixed fractions (MATH section 3): one threshold to find, no grid to sweep."""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from operator import add as plus
+from operator import mul as times
+from typing import Any
+
+import numpy as np
+
+from bpac.betting.ledgers.ledger import Ledger, Round
+from bpac.betting.ledgers.levels import Levels
+from bpac.betting.ledgers.loss_table import LossTable
+from bpac.betting.payoff import LOG_UNIT, Terms, log_units
+
+NEVER = 1 << 62
+
+
+class PortfolioWealth(Ledger):
+    """Log-wealth of gamblers at fixed fractions, as a falling step function of the threshold.
+
+    A round multiplies each gambler by the same number at every threshold, unless a loss was seen:
+    then thresholds above its score are multiplied by less. So the common part is a count of rounds
+    and only losses are kept by level.
+
+    Parameters
+    ----------
+    terms: the terms of the game.
+    bar: the log-wealth that certifies a threshold.
+    fractions: stakes of the gamblers, as shares of the largest payoff bound (θ).
+    levels: where losses are booked.
+    latched: whether a threshold certified once stays certified.
+    score: which of several scores this wealth is about.
+    """
+
+    __slots__ = (
+        "_bar",
+        "_changes",
+        "_common",
+        "_fractions",
+        "_latched",
+        "_least_propensity",
+        "_level",
+        "_levels",
+        "_next_check",
+        "_rounds",
+        "_score",
+        "_table",
+        "_terms",
+        "_tried",
+        "_win",
+        "threshold",
+    )
+
+    def __init__(
+        self,
+        terms: Terms,
+        bar: float,
+        fractions: Sequence[float],
+        levels: Levels,
+        *,
+        latched: bool,
+        score: int | None = None,
+    ) -> None:
+        self._terms = terms
+        self._bar = bar
+        self._fractions = tuple(sorted(fractions))  # the boldest last, as the table of losses wants it
+        self._levels = levels
+        self._level = levels.code
+        self._latched = latched
+        self._score = score
+        # Most losses are 0 or 1, and propensities take few values.
+        self._changes = lru_cache(maxsize=64)(self._compute_changes)
+        self._table = LossTable(len(self._fractions), levels.top)
+        self._common = [0] * len(self._fractions)
+        # Rounds since ``_common`` was brought up to date, all with the same least propensity.
+        self._rounds = 0
+        self._least_propensity = 0.0
+        self._win = [0] * len(self._fractions)
+        self._next_check = 1
+        self._tried = self._common
+        self.threshold = 0.0
+
+    def decided(self, decision: Round) -> None:
+        """Every gambler wins the round at every threshold, until a loss is booked."""
+        if decision.least_propensity != self._least_propensity:
+            self._change_bound(decision.least_propensity)
+        self._rounds += 1
+        # An audit is looked at when its outcome or its charge is booked: before that its loss is
+        # nowhere, and a threshold could latch on a win that never was.
+        if self._rounds >= self._next_check and not decision.call_expert:
+            self._climb()
+
+    def resolve(self, decision: Round, loss: float) -> None:
+        """Book the loss of a round that was not charged."""
+        if loss > 0.0:
+            self.add(decision, loss)
+        if self._rounds >= self._next_check:
+            self._climb()
+
+    def charge(self, decision: Round) -> None:
+        """Book the worst."""
+        self.resolve(decision, 1.0)
+
+    def add(self, decision: Round, loss: float) -> None:
+        """Book a loss: thresholds above its score lose the round instead of winning it."""
+        code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
+        self._table.add(code, self._changes(decision.propensity, decision.least_propensity, loss))
+        if not self._latched and code < self._table.limit:
+            self._collect()
+            self._next_check = 1
+            self._table.fall(self._passes)
+            self.threshold = self._levels.value(self._table.limit)
+
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take a booked loss out again; thresholds may rise."""
+        code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
+        changes = self._changes(decision.propensity, decision.least_propensity, loss)
+        self._table.add(code, [-change for change in changes])
+        # The stretch just above the limit sees losses up to the limit, and no others.
+        if code <= self._table.limit:
+            self._climb()
+
+    def log_wealth(self, threshold: float) -> float:
+        """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K)."""
+        self._collect()
+        code = self._levels.code(threshold)
+        code += threshold > self._levels.value(code)  # between two levels, losses booked at the lower one are seen
+        return _log_mean(list(map(plus, self._common, self._table.sums_below(code))))
+
+    def hopeless_from(self, log_bar: float, charged: Iterable[Round]) -> float:
+        """The least score above which no threshold has more than that log-wealth; infinite if there is none.
+
+        Parameters
+        ----------
+        log_bar: the log-wealth.
+        charged: rounds that are charged and are taken to be won.
+        """
+        self._collect()
+        codes, sums = self._table.arrays()
+        logs = sums.astype(np.float64)  # levels that are dead may add up to more than 64 bits
+        for decision in charged:
+            code = self._level(decision.uncertainty)
+            at = int(np.searchsorted(codes, code))
+            if at < len(codes) and codes[at] == code:
+                logs[at] -= self._changes(decision.propensity, decision.least_propensity, 1.0)
+        logs = (np.cumsum(logs, axis=0) + self._common) / LOG_UNIT
+        most = logs.max(axis=1, keepdims=True)
+        means = most[:, 0] + np.log(np.exp(logs - most).mean(axis=1))
+        hopeless = np.flatnonzero(means <= log_bar)
+        return self._levels.value(int(codes[hopeless[0]])) if len(hopeless) else math.inf
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        self._collect()
+        return {"common": self._common, "limit": self._table.limit, "losses": self._table.rows()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self._common = list(state["common"])
+        self._table.load(state["losses"], state["limit"])
+        self.threshold = self._levels.value(self._table.limit)
+
+    def _compute_changes(self, propensity: float, least_propensity: float, loss: float) -> list[int]:
+        """What a loss takes from each gambler's log-wealth at thresholds above its score."""
+        payoff = self._terms.payoff(loss, propensity)
+        bound = self._bound(least_propensity)
+        return [
+            log_units(1.0 + fraction * payoff / bound) - win
+            for fraction, win in zip(self._fractions, self._wins(bound), strict=True)
+        ]
+
+    def _bound(self, least_propensity: float) -> float:
+        return self._terms.payoff_bound(least_propensity)
+
+    def _wins(self, bound: float) -> list[int]:
+        return [log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in self._fractions]
+
+    def _change_bound(self, least_propensity: float) -> None:
+        self._collect()
+        self._least_propensity = least_propensity
+        self._win = self._wins(self._bound(least_propensity))
+        self._next_check = 1
+
+    def _collect(self) -> None:
+        """Bring the common part up to date."""
+        if self._rounds:
+            self._common = [c + self._rounds * w for c, w in zip(self._common, self._win, strict=True)]
+            self._next_check -= self._rounds
+            self._rounds = 0
+
+    def _climb(self) -> None:
+        self._collect()
+        self._table.climb(self._passes)
+        self.threshold = self._levels.value(self._table.limit)
+        self._next_check = self._fewest_rounds() if self._table.limit < self._table.top else NEVER
+
+    def _passes(self, sums: Sequence[int]) -> bool:
+        self._tried = list(map(plus, self._common, sums))
+        return _log_mean(self._tried) >= self._bar
+
+    def _fewest_rounds(self) -> int:
+        """The fewest rounds in which the stretch tried last could pass: until then nobody need look."""
+        logs, wins = self._tried, self._win
+        if not any(wins):
+            return 1  # a state that was loaded has not seen a round yet, or a round wins next to nothing
+        now = _log_mean(logs)
+        missing = self._bar - now
+        # The log of a mean of exponentials is convex in the number of rounds: its tangent reaches
+        # the bar too late, and its chord up to there too early, if only just.
+        weights = [math.exp(log / LOG_UNIT - now) for log in logs]
+        slope = sum(map(times, weights, wins)) / (len(logs) * LOG_UNIT)
+        late = missing / slope
+        chord = _log_mean([log + late * win for log, win in zip(logs, wins, strict=True)]) - now
+        fewest: int = math.ceil(late * missing / chord * (1.0 - 1e-9))
+        return max(1, fewest)
+
+
+class ConstantBoundWealth(PortfolioWealth):
+    """Portfolio wealth whose payoff bound never changes: on any stream, a plain average (MATH section 4)."""
+
+    __slots__ = ()
+
+    def _bound(self, least_propensity: float) -> float:
+        return self._terms.payoff_bound(self._terms.floor)
+
+
+def _log_mean(logs: Sequence[float]) -> float:
+    """``log(mean(exp(logs)))``, of logarithms in log units."""
+    most = max(logs)
+    total = 0.0
+    for log in logs:
+        total += math.exp((log - most) / LOG_UNIT)
+    return most / LOG_UNIT + math.log(total / len(logs))

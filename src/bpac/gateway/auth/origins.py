@@ -1,0 +1,62 @@
+"""Who may talk to a gateway without keys: programs on this machine, and no web page that is open in its browser.
+
+Any page can make a browser send requests to this machine. Two checks keep it from using an open gateway: the name in
+``Host`` must be one of this machine's (a page whose name was pointed here by its own DNS shows that name), and what
+comes with an ``Origin`` must come from the gateway's own pages. Forms cannot send ``application/json``, and scripts of
+other sites must ask before they do; nobody answers them.
+"""
+
+from collections.abc import Iterable
+
+from bpac.gateway.http.bad_request import BadRequest
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+_LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
+
+
+class Origins:
+    """Checks the headers of requests to an open gateway.
+
+    Parameters
+    ----------
+    host: the name or address that the gateway listens on.
+
+    >>> Origins("127.0.0.1").check("POST", "/v1/feedback", [(b"host", b"a.example")])
+    Traceback (most recent call last):
+    ...
+    bpac.gateway.http.bad_request.BadRequest: this gateway has no keys and answers to its own name, not to 'a.example'
+    """
+
+    def __init__(self, host: str) -> None:
+        listened = f"[{host}]" if ":" in host else host
+        self._names = frozenset((*_LOOPBACK, listened.lower().encode()))
+
+    def check(self, method: str, path: str, headers: Headers) -> None:
+        """Raise ``BadRequest`` if a request may come from a web page of somebody else."""
+        host, origin, kind = b"", None, b""
+        for name, value in headers:
+            if name == b"host":
+                # Of two, one might be checked here and the other meant.
+                host = value if not host else b"several"
+            elif name == b"origin":
+                origin = value
+            elif name == b"content-type":
+                kind = value
+        if _name(host) not in self._names:
+            shown = host.decode("latin-1")[:100]
+            message = f"this gateway has no keys and answers to its own name, not to {shown!r}"
+            raise BadRequest(message, 403, code="host_not_allowed")
+        if origin is not None and origin.lower() != b"http://" + host.lower():
+            raise BadRequest("pages of other sites may not use this gateway", 403, code="origin_not_allowed")
+        if method == "POST" and path.startswith("/v1/") and kind.partition(b";")[0].strip().lower() != _JSON:
+            raise BadRequest("send JSON, with  Content-Type: application/json", 415, code="not_json")
+
+
+_JSON = b"application/json"
+
+
+def _name(host: bytes) -> bytes:
+    """The name in a ``Host`` header, without the port."""
+    name, colon, port = host.lower().rpartition(b":")
+    return name if colon and port.isdigit() else host.lower()

@@ -1,0 +1,1 @@
+"""One chat completion, from the request to the response: draft, decision, expert, grading."""

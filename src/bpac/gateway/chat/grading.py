@@ -1,0 +1,175 @@
+"""Graders: from a draft and the expert's answer to a loss, or to the news that it cannot be known."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from bpac.answer import Answer, excerpt
+from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.config.routes import RouteSettings
+from bpac.grading.equality import same_final, same_text
+from bpac.grading.mathematics.mathematics import check_algebra
+from bpac.grading.mathematics.processes import Processes
+from bpac.grading.mathematics.results import same_result
+from bpac.grading.text.reply import LONGEST_ANSWER
+from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss
+from bpac.models.client import ModelClient
+from bpac.models.judging import Judge
+
+log = logging.getLogger("bpac.gateway")
+
+# Longer texts are compared in a thread, so that other requests go on meanwhile.
+SHORT = 4000
+# Formulas that may be worked out at the same time, each in a process of its own.
+FORMULAS = 2
+
+
+class GradingOutcome(NamedTuple):
+    """What a grader found.
+
+    Parameters
+    ----------
+    loss: the loss of the draft; none if it is not known.
+    tokens: how many tokens were generated to find it.
+    """
+
+    loss: float | None
+    tokens: int = 0
+
+
+class Grader(Protocol):
+    """Compares answers."""
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
+        """The grade of a draft."""
+
+    async def close(self) -> None:
+        """Let go of what it holds."""
+
+
+def grader_of(route: RouteSettings) -> Grader | None:
+    """The grader of a route, given question, draft and expert's answer; none if losses come from outside."""
+    name = route.loss["name"]
+    if name == "external":
+        return None
+    if name == "judge" and route.judge is not None:
+        options = {key: route.loss[key] for key in ("votes", "attempts", "timeout") if key in route.loss}
+        client = _client(route.judge)
+        return _Judged(client, Judge(client, **options))
+    if name == "embedding":
+        # Only here: it needs packages that the other losses do not.
+        from bpac.models.embedding import SentenceModel  # noqa: PLC0415
+
+        return _Compared(_Embedded(SentenceModel.load().distance), always_in_thread=True)
+    kind, ordered = route.loss.get("equal", "final"), route.loss.get("ordered", False)
+    if kind != "mathematics":
+        return _Compared(ToolCallLoss(ordered, AnswerLoss(_EQUAL[kind])), always_in_thread=False)
+    check_algebra()
+    processes = Processes("bpac.grading.mathematics.algebra", FORMULAS)
+    loss = ToolCallLoss(ordered, AnswerLoss(partial(same_result, processes=processes)))
+    return _Calculated(loss, processes)
+
+
+async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
+    """The grade; one without a loss if the grader failed in whatever way."""
+    if not expert.text and not expert.tool_calls:
+        return GradingOutcome(None)  # cut off while it thought, say: nothing to compare the draft with
+    if not draft.finished or not expert.finished:
+        return GradingOutcome(None)  # nobody knows how it would have gone on
+    if max(_size(draft), _size(expert)) > LONGEST_ANSWER:
+        return GradingOutcome(None)
+    try:
+        return await grader(question, draft, expert)
+    except Exception as error:  # a grader may be anything; what it cannot tell counts as 1
+        log.warning("grader failed", extra={"error": type(error).__name__})
+        return GradingOutcome(None)
+
+
+def _size(answer: Answer) -> int:
+    """How much there is to compare, in characters."""
+    return len(answer.text) + (len(excerpt(answer.tool_calls, LONGEST_ANSWER + 1)) if answer.tool_calls else 0)
+
+
+_EQUAL: Mapping[str, Equal] = {"final": same_final, "text": same_text}
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    distance: Callable[[str, str], float]
+
+    def __call__(self, draft: Answer, expert: Answer) -> float:
+        return self.distance(draft.text, expert.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    loss: Loss
+    always_in_thread: bool
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
+        if self.always_in_thread or _size(draft) + _size(expert) > SHORT:
+            return GradingOutcome(await asyncio.to_thread(self.loss, draft, expert))
+        return GradingOutcome(self.loss(draft, expert))
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Calculated:
+    """Compares formulas in processes, each of which has a thread that waits for it: the threads of others stay free."""
+
+    loss: Loss
+    processes: Processes
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(FORMULAS, "bpac-formulas"))
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
+        return GradingOutcome(await asyncio.get_running_loop().run_in_executor(self.threads, self.loss, draft, expert))
+
+    async def close(self) -> None:
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self.processes.close)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    client: ModelClient
+    judge: Judge
+
+    async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
+        counting = _Counting(self.client)
+        loss = await replace(self.judge, client=counting).loss(question, draft.text, expert.text)
+        return GradingOutcome(loss, counting.tokens)
+
+    async def close(self) -> None:
+        await self.client.close()
+
+
+def _client(model: ModelSettings) -> ModelClient:
+    return ModelClient(
+        model.base_url,
+        model.model,
+        api_key=model.api_key,
+        timeout=model.timeout,
+        retries=model.retries,
+        backoff=model.backoff,
+        body=model.body,
+        headers=model.headers,
+    )
+
+
+@dataclass(slots=True)
+class _Counting:
+    """A model that counts what it generates."""
+
+    client: ModelClient
+    tokens: int = 0
+
+    async def complete(self, messages: Sequence[Mapping[str, Any]]) -> Answer:
+        answer = await self.client.complete(messages)
+        self.tokens += answer.completion_tokens
+        return answer

@@ -1,0 +1,1 @@
+"""The gateway's configuration: one TOML file as frozen values."""

@@ -1,0 +1,1 @@
+"""Live games: routers with their journals, segments, savings."""

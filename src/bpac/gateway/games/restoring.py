@@ -1,0 +1,102 @@
+"""Starting again: a game's router, savings and history, out of its journal or of a snapshot and the rest of it."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bpac.dashboard.history import History, Tokens
+from bpac.errors import SnapshotError
+from bpac.gateway.games.savings import Savings
+from bpac.routing.coins import Coins
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Resolved
+from bpac.routing.journal.rebuild import follow, opened
+from bpac.routing.journal.snapshot import load_snapshot, take_snapshot
+from bpac.routing.route import Route
+from bpac.routing.router import Router, Write
+from bpac.stores.store import Game, Kept, Store
+
+log = logging.getLogger("bpac.gateway")
+
+
+@dataclass(slots=True)
+class Folded:
+    """What a journal comes to.
+
+    Parameters
+    ----------
+    router, savings, history: after its last entry.
+    since_snapshot: how many entries were read to get there.
+    """
+
+    router: Router
+    savings: Savings
+    history: History
+    since_snapshot: int
+
+
+def folded(store: Store, game: Game, journal: Write | None = None, coins: Coins | None = None) -> Folded:
+    """Fold the journal of a game, from its latest snapshot on if that can be used.
+
+    Parameters
+    ----------
+    store, game: where the journal is; it must not be empty.
+    journal: called with every entry that the router writes from now on; none if it will not be asked to decide.
+    coins: for the decisions that it will make.
+    """
+    try:
+        snapshot = store.snapshot(game)
+        if snapshot is not None:
+            return _from_snapshot(store, game, journal, coins, snapshot)
+    except (SnapshotError, KeyError, TypeError, ValueError, IndexError) as error:
+        log.warning("snapshot unusable: reading the whole journal", extra={"error": repr(error)})
+    entries = store.entries(game)
+    first = next(entries)
+    savings, history, route = Savings(), History(), opened(first.entry)
+    savings.add(*first)
+    count = 1 + _follow(route, savings, history, entries)
+    return Folded(_router(take_snapshot(route), journal, coins), savings, history, count)
+
+
+def _from_snapshot(
+    store: Store, game: Game, journal: Write | None, coins: Coins | None, snapshot: dict[str, Any]
+) -> Folded:
+    savings, history = Savings.from_json(snapshot["savings"]), History.load(snapshot["history"])
+    kept: dict[str, Any] = snapshot["router"]
+    route = load_snapshot(kept)
+    if history.step != route.step:
+        raise SnapshotError(f"the history ends at step {history.step}, and the router at step {route.step}")
+    count = _follow(route, savings, history, store.entries(game, kept["entries"]))
+    return Folded(_router(take_snapshot(route) if count else kept, journal, coins), savings, history, count)
+
+
+def _follow(route: Route, savings: Savings, history: History, entries: Iterator[Kept]) -> int:
+    """Apply entries as they were applied when they were written, and count them."""
+    count, tokens = 0, tokens_of(savings)
+    for entry, note in entries:
+        savings.add(entry, note)
+        # What is resolved must be looked up before it is: afterwards the route has forgotten it.
+        decision = route.find(entry.step) if isinstance(entry, Resolved) else None
+        follow(route, [entry])
+        if isinstance(entry, Decision):
+            history.decided(entry, note.get("at", 0.0), route, tokens)
+        elif isinstance(entry, Resolved) and decision is not None:
+            history.resolved(decision, route.settings.epsilon if entry.refused else entry.loss)
+        history.unscored.follow(entry, note)
+        count += 1
+    return count
+
+
+def tokens_of(savings: Savings) -> Tokens:
+    """Tokens as a history asks for them: spent so far, and what always asking the expert would have spent."""
+
+    def tokens() -> tuple[float, float]:
+        asked = savings.expert_tokens
+        return savings.draft_tokens + asked + savings.judge_tokens, asked + savings.unseen.estimate
+
+    return tokens
+
+
+def _router(snapshot: dict[str, Any], journal: Write | None, coins: Coins | None) -> Router:
+    return Router.rebuild([], snapshot=snapshot, coins=coins, journal=journal)

@@ -1,0 +1,1 @@
+"""HTTP: endpoints, request bodies, error responses, connections."""

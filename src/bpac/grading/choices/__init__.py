@@ -1,0 +1,1 @@
+"""Grading answers that are options or words."""

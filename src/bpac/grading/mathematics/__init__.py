@@ -1,0 +1,1 @@
+"""Comparing mathematical answers."""

@@ -1,0 +1,1 @@
+"""Finding the answer in a text."""

@@ -1,0 +1,156 @@
+"""A replay as a page: the first run of a table, with the look of the gateway's dashboard."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bpac.dashboard.decisions import Told
+from bpac.dashboard.document import Subject, game_document, whole_document
+from bpac.dashboard.history import History
+from bpac.dashboard.page import replay_page
+from bpac.output_files import whole_file
+from bpac.replay.replay import Path as ReplayPath
+from bpac.replay.replay import Replay
+from bpac.replay.start import Start
+from bpac.replay.tables.table import Table
+from bpac.routing.coins import Coins
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Entry, Resolved
+from bpac.routing.router import Router
+
+# Decisions that the page keeps: the last ones.
+MOST_DECISIONS = 200
+GAME = 1
+
+
+class Watcher:
+    """Follows a router by its journal, and keeps what a page shows.
+
+    The journal hears of an entry before it takes effect, so each is looked at when the next one comes.
+
+    Parameters
+    ----------
+    start: makes the router.
+    """
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        self.router: Router
+        self.history = History()
+        # The last decisions, by step, and what came of them.
+        self.latest: dict[int, tuple[Decision, Resolved | None]] = {}
+        self._owed: dict[int, Decision] = {}
+        self._pending: Entry | None = None
+
+    def __call__(self, coins: Coins) -> Router:
+        """A fresh router, followed from now on."""
+        self.router = self._start(coins, self._written)
+        return self.router
+
+    def finish(self) -> None:
+        """Take in the last entry."""
+        self._written(None)
+
+    def _written(self, entry: Entry | None) -> None:
+        done, self._pending = self._pending, entry
+        if isinstance(done, Decision):
+            self.history.decided(done, 0.0, self.router)
+            self.latest[done.step] = done, None
+            if len(self.latest) > MOST_DECISIONS:
+                del self.latest[next(iter(self.latest))]
+            if done.call_expert:
+                self._owed[done.step] = done
+        elif isinstance(done, Resolved):
+            decision = self._owed.pop(done.step)
+            self.history.resolved(decision, done.loss)
+            if done.step in self.latest:
+                self.latest[done.step] = decision, done
+
+
+def write_page(replay: Replay, start: Start, path: Path, *, name: str, score: str) -> None:
+    """Replay the first run and write its page; a file of that name is replaced.
+
+    Parameters
+    ----------
+    replay, start: what is replayed, and what makes its routers.
+    path: where to write.
+    name: of the table.
+    score: the column with the uncertainty.
+    """
+    page = replay_page(replay_document(replay, start, name=name, score=score, generated=time.time()))
+    with whole_file(path) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
+
+
+def replay_document(replay: Replay, start: Start, *, name: str, score: str, generated: float) -> dict[str, Any]:
+    """What a dashboard would say of the first run of a replay, as JSON values.
+
+    It knows more than a gateway can: the loss that was really served, and the tokens of every answer.
+
+    Parameters
+    ----------
+    replay, start: what is replayed, and what makes its routers.
+    name: of the table.
+    score: the column with the uncertainty.
+    generated: when, in seconds since 1970.
+    """
+    watcher = Watcher(start)
+    table, path = replace(replay, router=watcher).one(0)
+    watcher.finish()
+    tokens = _tokens(table, path)
+    subject = Subject(name, game=GAME, score=score, savings=_savings(tokens))
+    game = game_document(subject, watcher.router, watcher.history)
+    series = game["series"]
+    at = np.array(series["step"], dtype=int) - 1
+    served = np.cumsum(table.loss * path.serve_draft)
+    series["served_loss"] = (served[at] / (at + 1)).tolist()
+    game["served_loss"] = float(served[-1]) / len(table)
+    if tokens:
+        series["spent_tokens"] = (tokens["draft"] + tokens["expert"])[at].tolist()
+        series["always_tokens"] = tokens["always"][at].tolist()
+    document = whole_document([game], title=f"Replay of {name}", live=False, generated=generated)
+    owed = {decision.step for decision in watcher.router.owed}
+    told = [
+        _told(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
+        for step, (decision, outcome) in reversed(watcher.latest.items())
+    ]
+    return document | {"decisions": told}
+
+
+def _tokens(table: Table, path: ReplayPath) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Tokens so far, after each step; nothing if the table does not have them."""
+    if table.draft_tokens is None or table.expert_tokens is None:
+        return {}
+    return {
+        "draft": np.cumsum(table.draft_tokens),
+        "expert": np.cumsum(np.where(path.call_expert, table.expert_tokens, 0.0)),
+        "always": np.cumsum(table.expert_tokens),
+    }
+
+
+def _savings(tokens: Mapping[str, Any]) -> dict[str, float] | None:
+    if not tokens:
+        return None
+    draft, expert, always = (float(tokens[kind][-1]) for kind in ("draft", "expert", "always"))
+    return {
+        "draft_tokens": draft,
+        "expert_tokens": expert,
+        "judge_tokens": 0.0,
+        "always_tokens": always,
+        "tokens_saved": always - draft - expert,
+    }
+
+
+def _told(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> Told:
+    """A decision with the tokens of its row."""
+    row = decision.step - 1
+    if table.draft_tokens is None or table.expert_tokens is None:
+        return Told(decision, outcome, owed)
+    draft, expert = float(table.draft_tokens[row]), float(table.expert_tokens[row])
+    return Told(
+        decision, outcome, owed, {"draft_tokens": draft}, {"expert_tokens": expert} if decision.call_expert else {}
+    )

@@ -1,0 +1,1 @@
+"""Simulated streams, load and faults."""

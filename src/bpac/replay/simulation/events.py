@@ -1,0 +1,135 @@
+"""What happens to queries, in the order in which a router hears of it."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from bpac.replay.simulation.delays import Delay
+
+
+class Arrived(NamedTuple):
+    """A query arrives, and its draft is asked for. Only reported where drafts take time.
+
+    Parameters
+    ----------
+    query: its number in the order of arrival, from 1.
+    """
+
+    query: int
+
+
+class Drafted(NamedTuple):
+    """The draft of a query is there.
+
+    Parameters
+    ----------
+    query: its number.
+    uncertainty: score of the draft; none if it has no score.
+    loss: loss of the draft, which a router does not know.
+    refused: whether the expert will refuse to answer the query, which a router does not know either.
+    """
+
+    query: int
+    uncertainty: float | None
+    loss: float
+    refused: bool = False
+
+
+class Late(NamedTuple):
+    """The draft of a query is not there by its deadline.
+
+    Parameters
+    ----------
+    query: its number.
+    """
+
+    query: int
+
+
+class Answered(NamedTuple):
+    """The outcome of a query becomes known.
+
+    Parameters
+    ----------
+    query: its number.
+    loss: loss of its draft; none if it will never be known.
+    refused: whether the expert refused to answer.
+    """
+
+    query: int
+    loss: float | None
+    refused: bool = False
+
+
+class CutOff(NamedTuple):
+    """The draft's server fails, and every draft under way with it."""
+
+
+class Crashed(NamedTuple):
+    """The process dies: queries under way and outcomes on their way are lost."""
+
+
+Event = Arrived | Drafted | Late | Answered | CutOff | Crashed
+
+
+class Outcomes:
+    """Outcomes on their way.
+
+    Parameters
+    ----------
+    delay: when they arrive.
+    rng: random source of the delays.
+    """
+
+    def __init__(self, delay: Delay, rng: np.random.Generator) -> None:
+        self._delay = delay
+        self._rng = rng
+        self._waiting: list[tuple[int, int, float | None]] = []
+
+    def expect(self, query: int, loss: float, now: int) -> None:
+        """The outcome of a draft that was decided as number ``now`` is on its way."""
+        wait, lost = self._delay.draw(loss, self._rng)
+        heapq.heappush(self._waiting, (now + wait, query, None if lost else loss))
+
+    def give_up(self, query: int, now: int) -> None:
+        """The outcome of a draft that was decided as number ``now`` is given up at the deadline."""
+        heapq.heappush(self._waiting, (now + self._delay.deadline, query, None))
+
+    def due(self, now: int) -> Iterator[Answered]:
+        """The outcomes that have arrived by the time decision ``now`` is made."""
+        while self._waiting and self._waiting[0][0] <= now:
+            _, query, outcome = heapq.heappop(self._waiting)
+            yield Answered(query, outcome)
+
+    def forget(self) -> None:
+        """Lose everything that is on its way."""
+        self._waiting.clear()
+
+
+def delayed(
+    rounds: Iterable[tuple[float, float]], delay: Delay, rng: np.random.Generator
+) -> Iterator[Drafted | Answered]:
+    """Queries in order, each decided as it arrives, and between them the outcomes of earlier ones.
+
+    Every query has an outcome here; callers use those of the drafts that were audited.
+
+    Parameters
+    ----------
+    rounds: uncertainty and loss of every draft.
+    delay: when outcomes arrive.
+    rng: random source of the delays.
+
+    >>> list(delayed([(0.1, 0.0)], Delay(), np.random.default_rng(0)))
+    [Drafted(query=1, uncertainty=0.1, loss=0.0, refused=False), Answered(query=1, loss=0.0, refused=False)]
+    """
+    outcomes = Outcomes(delay, rng)
+    at_once = delay == Delay()
+    for query, (uncertainty, loss) in enumerate(rounds, start=1):
+        yield Drafted(query, uncertainty, loss)
+        if at_once:
+            yield Answered(query, loss)
+        else:
+            outcomes.expect(query, loss, query)
+            yield from outcomes.due(query)

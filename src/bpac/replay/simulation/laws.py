@@ -1,0 +1,142 @@
+"""Made-up streams whose true risk is known exactly: where a promise can be checked, not only hoped for."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpac.arguments import fraction, one_of, positive
+from bpac.errors import InputError
+
+Vector = NDArray[np.float64]
+
+
+class Law(Protocol):
+    """A distribution of uncertainty and loss."""
+
+    def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
+        """Independent rounds: their uncertainties and losses."""
+
+    def risk(self, threshold: float) -> float:
+        """Expected loss below a threshold, ``E[l · 1{U < u}]``, without the factor κ."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLaw:
+    """A draft at quantile v of the uncertainty is wrong with chance ``most · v**power``: risk in closed form.
+
+    Parameters
+    ----------
+    most: chance of a loss at uncertainty 1.
+    power: how it grows; 0 is the same everywhere.
+    crowding: uncertainty is ``v**crowding``: 1 is uniform, more crowds it near 0.
+    sizes, weights: how large a loss is, and how often.
+
+    >>> PowerLaw(most=0.4, power=1).risk(0.5)
+    0.05
+    """
+
+    most: float = 0.4
+    power: float = 1.0
+    crowding: float = 1.0
+    sizes: tuple[float, ...] = (1.0,)
+    weights: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        fraction(self.most, "most")
+        positive(self.crowding, "crowding")
+        if self.power < 0.0:
+            raise InputError(f"power must be at least 0, got {self.power!r}")
+        for size in self.sizes:
+            fraction(size, "each size")
+        if len(self.sizes) != len(self.weights) or abs(sum(self.weights) - 1.0) > 1e-9:
+            raise InputError(f"a law needs a weight for each size, and they must sum to 1; got {self.weights}")
+
+    def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
+        """Independent rounds: their uncertainties and losses."""
+        quantile = rng.random(count)
+        wrong = rng.random(count) < self.most * quantile**self.power
+        size = rng.choice(self.sizes, size=count, p=self.weights)
+        return quantile**self.crowding, np.where(wrong, size, 0.0)
+
+    def risk(self, threshold: float) -> float:
+        """Expected loss below a threshold."""
+        mean_size = sum(size * weight for size, weight in zip(self.sizes, self.weights, strict=True))
+        below = threshold ** ((self.power + 1.0) / self.crowding)
+        return float(mean_size * self.most * below / (self.power + 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLaw:
+    """A score with few values, as verbalised confidences have: ties matter.
+
+    Parameters
+    ----------
+    levels: the values.
+    weights: how often each occurs.
+    chances: how often a draft with it is wrong.
+
+    >>> law = LevelLaw()
+    >>> law.risk(0.5) < law.risk(0.51)          # a draft at the threshold is not accepted
+    True
+    """
+
+    levels: tuple[float, ...] = (0.1, 0.5, 0.9)
+    weights: tuple[float, ...] = (0.4, 0.4, 0.2)
+    chances: tuple[float, ...] = (0.05, 0.3, 0.6)
+
+    def __post_init__(self) -> None:
+        if not len(self.levels) == len(self.weights) == len(self.chances):
+            raise InputError("a level law needs a weight and a chance for each level")
+        for level, weight, chance in zip(self.levels, self.weights, self.chances, strict=True):
+            fraction(level, "each level")
+            positive(weight, "each weight")
+            fraction(chance, "each chance")
+        if abs(sum(self.weights) - 1.0) > 1e-9:
+            raise InputError(f"the weights must sum to 1, got {sum(self.weights)}")
+
+    def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
+        """Independent rounds: their uncertainties and losses."""
+        which = rng.choice(len(self.levels), size=count, p=self.weights)
+        wrong = rng.random(count) < np.array(self.chances)[which]
+        return np.array(self.levels)[which], wrong.astype(np.float64)
+
+    def risk(self, threshold: float) -> float:
+        """Expected loss below a threshold."""
+        below = np.array(self.levels) < threshold
+        return float(np.sum(np.array(self.weights) * self.chances * below))
+
+
+LAWS: dict[str, Law] = {
+    "rising": PowerLaw(most=0.6, power=1.0),
+    "flat": PowerLaw(most=0.25, power=0.0),
+    "graded": PowerLaw(most=0.9, power=1.0, sizes=(0.6,)),
+    "levels": LevelLaw(),
+    # One score for all drafts, whose risk is just above the default promise of 0.1: the hardest for it to keep.
+    "edge": LevelLaw(levels=(0.5,), weights=(1.0,), chances=(0.106,)),
+}
+
+
+def named_law(name: str) -> Law:
+    """The ready law of that name."""
+    one_of(name, "law", tuple(LAWS))
+    return LAWS[name]
+
+
+def largest_safe(law: Law, most: float) -> float:
+    """The largest threshold whose expected loss is at most ``most``, to the last bit but one.
+
+    >>> round(largest_safe(PowerLaw(most=0.4, power=1), 0.05), 6)
+    0.5
+    """
+    if law.risk(1.0) <= most:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        if law.risk(middle) <= most:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,1 @@
+"""Audits: checking an exported journal."""

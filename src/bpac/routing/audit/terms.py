@@ -1,0 +1,73 @@
+"""Which threshold and rate were in force when a query arrived, computed again while a journal is audited."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Entry, Started
+from bpac.routing.route import Route
+
+
+class _Terms(NamedTuple):
+    """What was in force from an entry on, until the next one changed it.
+
+    Parameters
+    ----------
+    since: how many entries the journal had.
+    threshold, rate, epoch: in force then (û, ρ).
+    run: how many entries it had when queries last began to take tickets.
+    """
+
+    since: int
+    threshold: float
+    rate: float
+    epoch: int
+    run: int
+
+
+class TermsInForce:
+    """The terms of every moment: a query is decided on those that it met on arrival (MATH section 12).
+
+    Parameters
+    ----------
+    route: the empty route that the first entry opened.
+    """
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._terms = [self._now(0)]
+
+    def followed(self, entry: Entry) -> None:
+        """Take note of what is in force after an entry that the route has followed."""
+        last = self._terms[-1]
+        now = self._now(self._route.entries if isinstance(entry, Started) else last.run)
+        if now[1:] != last[1:]:
+            self._terms.append(now)
+
+    def differences(self, decision: Decision) -> Iterator[tuple[str, Any, Any]]:
+        """What a decision says otherwise than it follows: what it is, what was recorded, and what is computed."""
+        route, met = self._route, self._terms[-1]
+        if decision.epoch != route.epoch:
+            # An alarm has rung since it arrived: nothing that was certified before is used.
+            met = met._replace(threshold=0.0, rate=1.0)
+        elif decision.ticket and route.in_order:
+            met = self._terms[bisect_right(self._terms, decision.seen, key=itemgetter(0)) - 1]
+            last = self._terms[-1]
+            if not met.run <= decision.seen <= route.entries or (met.run, met.epoch) != (last.run, route.epoch):
+                yield f"entries seen by step {decision.step}", decision.seen, None
+        computed = {
+            "threshold": met.threshold,
+            "propensity": met.rate if decision.uncertainty < met.threshold else 1.0,
+            "least_propensity": route.least_propensity(met.threshold, met.rate),
+        }
+        for name, value in computed.items():
+            recorded = getattr(decision, name)
+            if recorded != value:
+                yield f"{name} of step {decision.step}", recorded, value
+
+    def _now(self, run: int) -> _Terms:
+        route = self._route
+        route.charge()
+        return _Terms(route.entries, route.game.threshold, route.rate, route.epoch, run)

@@ -1,0 +1,1 @@
+"""Exploration: how often the expert is called on accepted drafts."""

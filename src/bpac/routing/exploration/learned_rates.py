@@ -1,0 +1,219 @@
+"""Exploration that follows what there is to gain: rates learnt from traffic and losses.
+
+Any rate keeps the promise that depends only on what is known before the round and never falls below the
+floor (MATH section 3). So nothing here need be exact, and it is not: scores are rounded more coarsely than
+those of the wealth, and looks become rarer as a stream grows.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from bpac.arguments import keep, open_fraction, positive, whole
+from bpac.betting.ledgers.ledger import Ledger, Round
+from bpac.betting.ledgers.levels import RelativeLevels
+from bpac.betting.payoff import Terms
+from bpac.errors import SettingsError
+
+# Weighted losses are whole multiples of this, so that their order of arrival leaves no trace.
+UNIT = 1 << 20
+MOST_UNITS = 1 << 40
+# What came since the last look is kept, so looks must not become rare without end.
+LONGEST_PAUSE = 4096
+
+
+class Schedule(Protocol):
+    """A schedule whose rate follows the gain."""
+
+    @property
+    def most(self) -> float:
+        """The largest rate, and the first."""
+
+    @property
+    def floor(self) -> float:
+        """The least rate."""
+
+    @property
+    def every(self) -> int:
+        """Fewest rounds between two looks."""
+
+    def wanted(self, gain: float, rounds: int, audits: float) -> float:
+        """The rate to use until the next look.
+
+        Parameters
+        ----------
+        gain: how much more traffic looks safe than is accepted, as a share of what is accepted.
+        rounds: how many there were.
+        audits: the rounds that everything was known of, if each counts by its least propensity.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class GainDriven:
+    """Explore while there is something to gain: ``clip(eagerness · gain, floor, most)`` (MATH section 3).
+
+    Parameters
+    ----------
+    eagerness: how fast the rate follows the gain.
+    floor, most: the range of the rate.
+    every: fewest rounds between two looks.
+    """
+
+    eagerness: float = 0.3
+    floor: float = 0.05
+    most: float = 0.7
+    every: int = 64
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def start(self, terms: Terms) -> "LearnedRates":
+        """The rates of a new epoch."""
+        return LearnedRates(self, terms)
+
+    def wanted(self, gain: float, rounds: int, audits: float) -> float:
+        """The rate to use until the next look."""
+        return min(max(self.eagerness * gain, self.floor), self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class WhileItPays:
+    """Explore fully while another audit is worth its price, and at the floor afterwards.
+
+    An audit is as dear early as late, and what it teaches is worth more early; so it is either worth making
+    now or not worth making. The gap between what looks safe and what is certified closes like
+    ``1 / sqrt(audits)``: one more audit closes a share ``1 / (2 · audits)`` of it, for all rounds to come.
+    As many are expected as there were, and at least ``horizon``. So audits pay while
+    ``audits < eagerness · max(rounds, horizon) · gain``.
+
+    Parameters
+    ----------
+    eagerness: how much of the gain an audit may cost; the argument above says about a half, and
+        less where part of the gap will close anyway.
+    floor, most: the two rates.
+    horizon: fewest rounds that are expected to come.
+    every: fewest rounds between two looks.
+    """
+
+    eagerness: float = 0.25
+    floor: float = 0.05
+    most: float = 0.9
+    horizon: int = 2000
+    every: int = 64
+
+    def __post_init__(self) -> None:
+        _check(self)
+        whole(self.horizon, "horizon", 0, 1 << 53)
+
+    def start(self, terms: Terms) -> "LearnedRates":
+        """The rates of a new epoch."""
+        return LearnedRates(self, terms)
+
+    def wanted(self, gain: float, rounds: int, audits: float) -> float:
+        """The rate to use until the next look."""
+        return self.most if audits < self.eagerness * max(rounds, self.horizon) * gain else self.floor
+
+
+def _check(schedule: GainDriven | WhileItPays) -> None:
+    keep(schedule, eagerness=positive(schedule.eagerness, "eagerness"))
+    keep(schedule, floor=open_fraction(schedule.floor, "floor"), most=open_fraction(schedule.most, "most"))
+    whole(schedule.every, "every", 1)
+    if schedule.most < schedule.floor:
+        raise SettingsError(f"most {schedule.most} is below floor {schedule.floor}: swap them")
+
+
+class LearnedRates(Ledger):
+    """Traffic and weighted losses by score level, and the rate that the gain asked for at the last look."""
+
+    LEVELS = RelativeLevels(bits=6)
+
+    def __init__(self, schedule: Schedule, terms: Terms) -> None:
+        self._schedule = schedule
+        self._terms = terms
+        # Open to the route, which counts rounds without a call in between. Scores since the last look are
+        # kept as they came, and so are losses: levels are found for many at once.
+        self.recent: list[float] = []
+        self.audits = 0.0
+        self.pause = schedule.every
+        self._lost: list[float] = []
+        self._amounts: list[int] = []
+        # Most losses are 0 or 1, and propensities take few values.
+        self._units = lru_cache(maxsize=64)(self._compute_units)
+        self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
+        self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
+        self._rounds = 0
+        self._rate = schedule.most
+
+    @property
+    def steady_after(self) -> int | None:
+        """At the floor nobody need ask again until the next look."""
+        return 0 if self._rate == self._schedule.floor else None
+
+    def rate(self, step: int) -> float:
+        """Least probability of calling the expert in this step of the epoch."""
+        return self._rate
+
+    def decided(self, decision: Round) -> None:
+        """Count the traffic, and look at the rate now and then."""
+        self.recent.append(decision.uncertainty)
+        self.audits += decision.least_propensity
+        if len(self.recent) >= self.pause:
+            self.look(decision.threshold)
+
+    def add(self, decision: Round, loss: float) -> None:
+        """Book a loss."""
+        self._lost.append(decision.uncertainty)
+        self._amounts.append(self._units(loss, decision.propensity))
+
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take a booked loss out again."""
+        self._lost.append(decision.uncertainty)
+        self._amounts.append(-self._units(loss, decision.propensity))
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        self._collect()
+        codes = np.flatnonzero(self._losses | self._traffic)
+        return {
+            "rounds": self._rounds,
+            "audits": self.audits,
+            "rate": self._rate,
+            "pause": self.pause,
+            "recent": list(self.recent),
+            "table": np.column_stack((codes, self._losses[codes], self._traffic[codes])).tolist(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self._rounds, self.audits, self._rate = state["rounds"], state["audits"], state["rate"]
+        self.pause, self.recent = state["pause"], list(state["recent"])
+        for code, loss, traffic in state["table"]:
+            self._losses[code], self._traffic[code] = loss, traffic
+
+    def _compute_units(self, loss: float, propensity: float) -> int:
+        return min(round(self._terms.weighted_loss(loss, propensity) * UNIT), MOST_UNITS)
+
+    def _collect(self) -> None:
+        """Book the losses since the last look at their levels."""
+        np.add.at(self._losses, self.LEVELS.codes(self._lost), np.array(self._amounts, dtype=np.int64))
+        self._lost.clear()
+        self._amounts.clear()
+
+    def look(self, threshold: float) -> None:
+        """Ask the schedule for the rate of the coming rounds."""
+        self._collect()
+        self._rounds += len(self.recent)
+        np.add.at(self._traffic, self.LEVELS.codes(self.recent), 1)
+        self.recent.clear()
+        most = int(self._terms.epsilon * self._rounds * UNIT)
+        # All levels up to and including the one at an index lie below the threshold at the next.
+        looks_safe = self._losses.cumsum().searchsorted(most, side="right")
+        top = int(self._traffic[:looks_safe].sum())
+        accepted = int(self._traffic[: self.LEVELS.code(threshold)].sum())
+        # While nothing is accepted, there is everything to gain.
+        gain = (top - accepted) / accepted if accepted else math.inf
+        self._rate = self._schedule.wanted(gain, self._rounds, self.audits)
+        self.pause = max(self._schedule.every, min(self._rounds // 4, LONGEST_PAUSE))

@@ -1,0 +1,165 @@
+"""From journal entries back to the state of a route, refusing what no router can have written."""
+
+import re
+from collections.abc import Iterable
+
+from bpac.arguments import fraction
+from bpac.errors import InputError, JournalError
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import (
+    Committed,
+    Entry,
+    Labelled,
+    Opened,
+    Overdue,
+    Resolved,
+    Started,
+    Stopped,
+    Withdrawn,
+)
+from bpac.routing.route import Route
+from bpac.routing.settings import Settings
+
+
+def opened(entry: Entry | None) -> Route:
+    """The empty route that the first entry of a journal opens."""
+    if not isinstance(entry, Opened):
+        raise JournalError(f"entry 1 must be the opened entry with the settings, got {entry!r}")
+    try:
+        return Route(Settings.from_json(entry.settings))
+    except InputError as error:
+        raise JournalError(f"entry 1 has settings that cannot be used: {error}") from error
+
+
+def follow(route: Route, entries: Iterable[Entry]) -> None:
+    """Apply entries to a route.
+
+    Parameters
+    ----------
+    route: the state after all earlier entries.
+    entries: what comes next in the journal.
+    """
+    for number, entry in enumerate(entries, start=route.entries + 1):
+        match entry:
+            case Decision():
+                _check_decided(route, entry, number)
+                route.charge()
+                route.decided(entry)
+            case Resolved():
+                _resolve(route, entry, number)
+            case Labelled():
+                _check_labelled(route, entry, number)
+                route.learned(entry)
+            case Started():
+                route.started()
+            case Stopped():
+                _check_stopped(route, number)
+                route.stopped()
+            case Withdrawn():
+                _check_open(route, entry.ticket, number)
+                route.withdrawn(entry.ticket)
+            case Overdue():
+                _check_open(route, entry.ticket, number)
+                route.overdue(entry.ticket)
+            case Committed():
+                _check_committed(route, entry, number)
+                route.committed()
+            case _:
+                raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
+
+
+def _resolve(route: Route, entry: Resolved, number: int) -> None:
+    decision = route.find(entry.step)
+    if decision is None:
+        known = "has no open outcome" if 1 <= entry.step <= route.step else "was never decided"
+        raise JournalError(f"entry {number} resolves step {entry.step}, which {known}: an entry is missing or repeated")
+    if entry.refused:
+        route.refused(decision, entry.draft_served)
+    elif entry.loss is not None:
+        route.resolved(decision, _checked(entry.loss, "loss", number))
+    elif entry.step in route.given_up:
+        raise JournalError(f"entry {number} gives step {entry.step} up a second time: an entry is repeated")
+    else:
+        route.forfeited(decision, entry.cause, entry.draft_served)
+
+
+def _check_open(route: Route, ticket: int, number: int) -> None:
+    """Refuse a ticket that is done already, or of a time in which none were given out."""
+    arrivals = route.by_arrival.arrivals if route.by_arrival is not None else None
+    if not route.running or ticket < 1 or (arrivals is not None and not arrivals.is_open(ticket)):
+        raise JournalError(f"entry {number} names ticket {ticket}, which is not under way: an entry is missing")
+
+
+def _check_stopped(route: Route, number: int) -> None:
+    held = route.by_arrival.arrivals.held if route.by_arrival is not None else {}
+    if not route.running or held:
+        raise JournalError(f"entry {number} says that no query is under way, and one is: an entry is missing")
+
+
+def _check_labelled(route: Route, row: Labelled, number: int) -> None:
+    if route.step:
+        raise JournalError(
+            f"entry {number} is history after step {route.step}: history comes before the first decision"
+        )
+    if len(row.uncertainties) != max(1, len(route.score_names)):
+        raise JournalError(f"entry {number} has {len(row.uncertainties)} scores, not one for each")
+    for score in row.uncertainties:
+        _checked(score, "uncertainty", number)
+    if row.loss is not None:
+        _checked(row.loss, "loss", number)
+    least, propensity = row.least_propensity, row.propensity
+    kept = row.loss is None and not row.refused
+    if not route.terms.floor <= least <= propensity <= 1.0 or (kept and propensity == 1.0):
+        raise JournalError(f"entry {number} contradicts itself or the settings: {row!r}")
+
+
+def _check_committed(route: Route, entry: Committed, number: int) -> None:
+    if entry.first_step != route.step + 1:
+        raise JournalError(
+            f"entry {number} commits to coins from step {entry.first_step} on after step {route.step}: "
+            "an entry is missing or repeated"
+        )
+    if not re.fullmatch("[0-9a-f]{64}", entry.digest):
+        raise JournalError(f"entry {number}: digest must be 64 hexadecimal digits, got {entry.digest!r}")
+
+
+def _check_decided(route: Route, decision: Decision, number: int) -> None:
+    if decision.step != route.step + 1:
+        missing = "a decision is missing" if decision.step > route.step else "a decision is repeated"
+        raise JournalError(f"entry {number} decides step {decision.step} after step {route.step}: {missing}")
+    for name, value in zip(Decision._fields[1:5], decision[1:5], strict=True):
+        if type(value) is not float or not 0.0 <= value <= 1.0:
+            _checked(value, name, number)
+    for score in decision.uncertainties:
+        _checked(score, "uncertainty", number)
+    accepted = decision.uncertainty < decision.threshold
+    if (
+        decision.least_propensity < route.terms.floor
+        or decision.propensity < decision.least_propensity
+        or (not accepted and decision.propensity < 1.0)
+        or decision.propensity == (0.0 if decision.call_expert else 1.0)
+        or decision.serve_draft != _serves_draft(route, decision, accepted)
+        or not 1 <= decision.epoch <= route.epoch
+        or (decision.epoch != route.epoch and not decision.ticket)
+        or len(decision.uncertainties) != len(route.score_names)
+    ):
+        raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")
+    if decision.epoch != route.epoch:
+        return
+    if decision.ticket:
+        _check_open(route, decision.ticket, number)
+    elif route.running:
+        raise JournalError(f"entry {number} decides step {decision.step} without a ticket: other queries have one")
+
+
+def _serves_draft(route: Route, decision: Decision, accepted: bool) -> bool:
+    if route.shadow:
+        return accepted and decision.propensity < 1.0
+    return not decision.call_expert
+
+
+def _checked(value: object, name: str, number: int) -> float:
+    try:
+        return fraction(value, name)
+    except InputError as error:
+        raise JournalError(f"entry {number}: {error}") from error

@@ -1,0 +1,1 @@
+"""Tickets: the order in which queries arrive (MATH section 12)."""

@@ -1,0 +1,241 @@
+"""A game that sees rounds in the order in which their queries arrived (MATH section 12; see ``routing.arrivals``)."""
+
+from typing import Any
+
+from bpac.betting.payoff import Terms
+from bpac.routing.bettors.bettor import Bettor
+from bpac.routing.decision import Decision
+from bpac.routing.tickets.arrivals import CHARGED, FORFEIT, LOSS, PENDING, REFUSED, Arrivals, Held
+
+# How often the rounds held up behind open tickets are weighed against the charges, in held rounds.
+WEIGH_EVERY = 16
+# Steps of rounds that were never decided, because their ticket was passed over, lie below this.
+NO_STEP = -(1 << 40)
+
+
+class ByArrival:
+    """Stands between a route and its game: holds back what the game must not see yet.
+
+    Parameters
+    ----------
+    game: the game.
+    terms: the terms of the game.
+    scores: how many scores a decision has beside the one in use.
+    commutes: whether the game can take a charge back.
+    weighs: whether open tickets are passed over where the rounds behind them are worth more.
+    most_held: how many rounds may be held; beyond it the oldest open ticket is passed over, so that a draft that never
+        ends does not fill the memory.
+    """
+
+    def __init__(
+        self, game: Bettor, terms: Terms, scores: int, *, commutes: bool, weighs: bool, most_held: int
+    ) -> None:
+        self._game = game
+        self._terms = terms
+        self._scores = scores
+        self._commutes = commutes
+        self._weighs = weighs
+        self._most_held = most_held
+        self.arrivals = Arrivals()
+        self.passes = 0
+        # Rounds beyond the prefix, by step; and rounds whose charge in the game stands, whatever comes of them.
+        self._held: dict[int, Held] = {}
+        self._had: set[int] = set()
+        # The latest round, if the game was charged for it before the route charges it.
+        self._early = 0
+
+    def decided(self, decision: Decision) -> None:
+        """Let the game see the round, or hold it back."""
+        if decision.ticket:
+            self._done(decision.ticket, Held(decision))
+        else:
+            self._game.decided(decision)
+
+    def resolve(self, decision: Decision, loss: float) -> None:
+        """The loss of a round that was not charged is known."""
+        if self._was_early(decision):
+            self._game.refund(decision, loss)
+        elif not self._noted(decision, LOSS, loss):
+            self._game.resolve(decision, loss)
+
+    def charge(self, decision: Decision) -> None:
+        """The loss of the round is not known in time."""
+        if not self._was_early(decision) and not self._noted(decision, CHARGED):
+            self._game.charge(decision)
+
+    def refund(self, decision: Decision, loss: float) -> None:
+        """The loss of a charged round is known after all."""
+        if not self._noted(decision, LOSS, loss):
+            self._game.refund(decision, loss)
+
+    def forfeit(self, decision: Decision) -> None:
+        """The loss of a charged round is given up."""
+        if not self._noted(decision, FORFEIT):
+            self._game.forfeit(decision)
+
+    def replace(self, decision: Decision, instead: Decision, loss: float, *, charged: bool) -> None:
+        """The round counts as another one with that loss."""
+        early = self._was_early(decision)
+        if not self._noted(decision, REFUSED, loss):
+            self._game.replace(decision, instead, loss, charged=charged or early)
+
+    def withdrawn(self, number: int) -> None:
+        """A ticket comes to no decision."""
+        self._done(number, None)
+
+    def overdue(self, number: int) -> None:
+        """A ticket no longer holds up those behind it."""
+        self.arrivals.overdue.add(number)
+        self._advance()
+
+    def cut_off(self) -> None:
+        """Whatever is under way will not be decided: charge the earliest ticket for good, and number afresh.
+
+        Of the rounds beyond it those that cost something stay, and the others are forgotten. Those whose outcome is not
+        known keep their charge for good: they were decided in time, so they are likelier to win than others, and such
+        a win must not count.
+        """
+        self._pass_over()
+        held = [held for _, held in sorted(self.arrivals.held.items()) if held is not None]
+        self.start()
+        for each in held:
+            if each.outcome == CHARGED:
+                each.outcome = FORFEIT
+                self._had.add(each.decision.step)
+            if not each.harmless:
+                self._play(each)
+
+    def start(self) -> None:
+        """Number tickets from 1: none is under way."""
+        self.arrivals = Arrivals()
+        self._held.clear()
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        return {"passes": self.passes, "had": sorted(self._had), "arrivals": self.arrivals.state()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self.passes, self._had = state["passes"], set(state["had"])
+        self.arrivals.load(state["arrivals"])
+        self._held = {held.decision.step: held for held in self.arrivals.held.values() if held is not None}
+
+    def _noted(self, decision: Decision, outcome: str, loss: float = 0.0) -> bool:
+        """Keep the outcome of a round that the game does not know; false if it does."""
+        held = self._held.get(decision.step)
+        if held is None:
+            return decision.step in self._had
+        held.outcome, held.loss = outcome, loss
+        return True
+
+    def _was_early(self, decision: Decision) -> bool:
+        early = decision.step == self._early
+        if early:
+            self._early = 0
+        return early
+
+    def _done(self, number: int, held: Held | None) -> None:
+        arrivals = self.arrivals
+        arrivals.overdue.discard(number)
+        if number in arrivals.passed:
+            arrivals.passed.discard(number)
+            if self._commutes:
+                # The round and its own charge first: a threshold must not latch on a moment without either charge.
+                self._play(held)
+                self._game.refund(self._worst(), 0.0)
+            elif held is not None:
+                self._had.add(held.decision.step)
+        elif number == arrivals.reached + 1:
+            arrivals.reached = number
+            more = bool(arrivals.held or arrivals.overdue)
+            self._play(held, more=more)
+            if more:
+                self._advance()
+        else:
+            arrivals.held[number] = held
+            if held is not None:
+                self._held[held.decision.step] = held
+            if self._weighs and not len(arrivals.held) % WEIGH_EVERY:
+                self._weigh()
+            while len(arrivals.held) > self._most_held:
+                self.overdue(arrivals.reached + 1)
+
+    def _advance(self) -> None:
+        """Let the game see the rounds whose earlier tickets are all done or overdue."""
+        arrivals = self.arrivals
+        while True:
+            number = arrivals.reached + 1
+            if number in arrivals.overdue:
+                arrivals.overdue.discard(number)
+                arrivals.passed.add(number)
+                self._pass_over()
+            elif number in arrivals.held:
+                self._play(arrivals.held.pop(number))
+            else:
+                return
+            arrivals.reached = number
+
+    def _weigh(self) -> None:
+        """Pass over open tickets if the rounds held up behind them have won more than the charges take."""
+        arrivals, balance, missing = self.arrivals, 0.0, []
+        for number in range(arrivals.reached + 1, max(arrivals.held) + 1):
+            if number not in arrivals.held:
+                balance -= 1.0
+                missing.append(number)
+            elif (held := arrivals.held[number]) is not None and held.harmless:
+                # What a bet on the round wins, as a share of what it loses at worst.
+                balance += self._terms.epsilon / self._terms.payoff_bound(held.decision.least_propensity)
+                if balance > 0.0:
+                    arrivals.overdue.update(missing)
+                    self._advance()
+                    return
+
+    def _play(self, held: Held | None, *, more: bool = True) -> None:
+        """Let the game see a round, and what came of it.
+
+        Parameters
+        ----------
+        held: the round; none for a ticket that was withdrawn.
+        more: whether more rounds may follow at once. An audit without an outcome is charged before they do: they must
+            not find it nowhere.
+        """
+        if held is None:
+            return
+        decision, game = held.decision, self._game
+        self._held.pop(decision.step, None)
+        game.decided(decision)
+        if held.outcome == LOSS:
+            game.resolve(decision, held.loss)
+        elif held.outcome == REFUSED:
+            game.replace(decision, decision.at_zero(), held.loss, charged=False)
+        elif decision.call_expert and (more or held.outcome != PENDING):
+            game.charge(decision)
+            if held.outcome == FORFEIT:
+                game.forfeit(decision)
+            elif held.outcome == PENDING:
+                self._early = decision.step
+
+    def _pass_over(self) -> None:
+        """Charge the game the worst that the round of an open ticket could cost at any threshold."""
+        self.passes += 1
+        worst = self._worst()
+        if self._commutes:
+            self._game.charge(worst)
+        else:
+            self._game.decided(worst)
+            self._game.charge(worst)
+            self._game.forfeit(worst)
+
+    def _worst(self) -> Decision:
+        """A round that is charged at every threshold, at the least propensity there is."""
+        least = self._terms.floor or 1.0
+        return Decision(
+            step=NO_STEP - self.passes,
+            uncertainty=0.0,
+            threshold=0.0,
+            propensity=least,
+            least_propensity=least,
+            call_expert=True,
+            serve_draft=False,
+            uncertainties=(0.0,) * self._scores,
+        )

@@ -1,0 +1,111 @@
+"""The tickets of a router: which are under way, and on what terms their queries are decided (MATH section 12)."""
+
+from collections.abc import Callable
+
+from bpac.errors import UnknownTicket
+from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
+from bpac.routing.route import Route
+from bpac.routing.tickets.ticket import Ticket
+
+
+class Tickets:
+    """Gives out tickets and takes them back. They live in memory only: what a crash ends, the next start charges.
+
+    Parameters
+    ----------
+    route: the state that tickets are about.
+    write: called with every entry before it takes effect.
+    """
+
+    __slots__ = ("_given", "_open", "_route", "_started", "_write")
+
+    def __init__(self, route: Route, write: Callable[[Entry], object]) -> None:
+        self._route = route
+        self._write = write
+        # By epoch and number; and the last number given out in an epoch.
+        self._open: dict[tuple[int, int], Ticket] = {}
+        self._given = (0, 0)
+        self._started = False
+
+    def under_way(self) -> tuple[Ticket, ...]:
+        """The tickets that are not done, oldest first."""
+        return tuple(self._open.values())
+
+    def give(self) -> Ticket:
+        """A ticket for a query that has just arrived."""
+        route = self._route
+        if not self._started or not route.running:
+            self._start()
+        route.charge()
+        epoch, number = self._given
+        number = number + 1 if epoch == route.epoch else 1
+        ticket = Ticket(number, route.epoch, route.game.threshold, route.rate, route.active_score, route.entries)
+        self._given = (route.epoch, number)
+        self._open[route.epoch, number] = ticket
+        return ticket
+
+    def terms(self, ticket: Ticket | None) -> Ticket:
+        """The terms on which a query with that ticket is decided now; a query without one arrives now."""
+        if ticket is None:
+            return self.give()
+        self.check(ticket)
+        route = self._route
+        if ticket.epoch != route.epoch:
+            # An alarm has rung since: nothing that was certified before it is used.
+            return ticket._replace(threshold=0.0, rate=1.0)
+        if not route.in_order:
+            # Only the coin matters there, and what is known by now makes the router more careful.
+            return ticket._replace(threshold=route.game.threshold, rate=route.rate)
+        return ticket
+
+    def done(self, epoch: int, number: int) -> None:
+        """A query was decided."""
+        del self._open[epoch, number]
+
+    def take_back(self, epoch: int, number: int) -> None:
+        """The latest ticket was not used after all."""
+        self.done(epoch, number)
+        self._given = (epoch, number - 1)
+
+    def withdraw(self, ticket: Ticket, reason: str) -> None:
+        """Let a ticket go without a decision."""
+        self.check(ticket)
+        if ticket.epoch == self._route.epoch:
+            self._write(Withdrawn(ticket.number, reason))
+            self._route.withdrawn(ticket.number)
+        self.done(ticket.epoch, ticket.number)
+
+    def overdue(self, ticket: Ticket) -> None:
+        """Let a ticket no longer hold up those behind it."""
+        self.check(ticket)
+        route = self._route
+        waits = route.by_arrival is None or ticket.number > route.by_arrival.arrivals.reached
+        if ticket.epoch == route.epoch and waits:
+            self._write(Overdue(ticket.number))
+            route.overdue(ticket.number)
+
+    def cut_off(self) -> None:
+        """Whatever is under way was ended at once: number afresh, which charges the earliest ticket."""
+        if self._open:
+            self._start()
+
+    def _start(self) -> None:
+        self._write(Started())
+        self._route.started()
+        self._started, self._given = True, (self._route.epoch, 0)
+        self._open.clear()
+
+    def stop(self) -> bool:
+        """Note that nothing is under way, if that is so and tickets are in use."""
+        if self._open or not self._started or not self._route.running:
+            return False
+        self._write(Stopped())
+        self._route.stopped()
+        return True
+
+    def check(self, ticket: object) -> None:
+        """Raise ``UnknownTicket`` unless this ticket is under way."""
+        if not isinstance(ticket, Ticket) or self._open.get((ticket.epoch, ticket.number)) != ticket:
+            raise UnknownTicket(
+                f"{ticket!r} is not under way here: a ticket comes from arrive, and is decided or withdrawn once"
+            )

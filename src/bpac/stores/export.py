@@ -1,0 +1,170 @@
+"""Exports: a journal for auditors, or a table for replays, out of a store that may be in use."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bpac.errors import InputError
+from bpac.routing.coins import key_digest
+from bpac.routing.decision import Decision
+from bpac.routing.journal.chain import with_head
+from bpac.routing.journal.entries import CLAIM, REVEALED, Committed, Entry, Resolved, entry_from_json
+from bpac.routing.journal.past_game import past_of
+from bpac.stores.store import Claim, Game, Store
+
+
+def chosen_game(store: Store, route: str | None, segment: str | None, number: int | None = None) -> Game:
+    """The one game that is meant, or an error that lists what there is.
+
+    Parameters
+    ----------
+    store: where the journals are.
+    route, segment: of the game; not needed where there is only one. The latest of several is meant.
+    number: of the game, to choose an earlier one.
+    """
+    games = [
+        game
+        for game in store.games()
+        if (route is None or game.route == route)
+        and (segment is None or game.segment == segment)
+        and (number is None or game.number == number)
+    ]
+    if len({(game.route, game.segment) for game in games}) == 1:
+        return games[-1]
+    there = ", ".join(f"{g.number}: {g.route} {g.segment!r}" for g in store.games()) or "none"
+    raise InputError(f"--route, --segment and --game must choose one game; there are {there}")
+
+
+def journal_lines(store: Store, game: Game) -> Iterator[str]:
+    """The journal of a game, one entry a line, each with the head of the hash chain.
+
+    Between them stand, for auditors, what its gateway claimed and the keys of the coins whose block of rounds is over.
+    """
+    claims = store.claims(game)
+    block: Committed | None = None
+    yield with_head(game.text, game.head)
+    for number, (text, head) in enumerate(store.links(game), start=1):
+        yield with_head(text, head)
+        if text.startswith('{"entry":"committed"'):
+            if block is not None:
+                yield from _revealed(store, game, block)
+            entry = entry_from_json(text)
+            block = entry if isinstance(entry, Committed) else None
+        while claims and claims[0].entries <= number:
+            yield _claim_line(claims.pop(0))
+
+
+def _claim_line(claim: Claim) -> str:
+    said = {"entry": CLAIM, "entries": claim.entries, "head": claim.head, **claim.values}
+    return json.dumps(said, separators=(",", ":"))
+
+
+def _revealed(store: Store, game: Game, block: Committed) -> Iterator[str]:
+    """The key of a block that is over, unless it is not the one that was committed to."""
+    found = store.key(game, block.first_step)
+    if found is not None and key_digest(found.key) == block.digest:
+        said = {"entry": REVEALED, "first_step": block.first_step, "key": found.key.hex()}
+        yield json.dumps(said, separators=(",", ":"))
+
+
+@dataclass(slots=True)
+class GradedRounds:
+    """The audited rounds of a game as rows of a table, and what is not known of them.
+
+    Parameters
+    ----------
+    rows: the rounds, in order of arrival.
+    graded: how many outcomes have come, of rounds that are not cut off.
+    given_up: rounds whose outcome will not come; in their rows it is a loss of 1.
+    interrupted: requests that were, or may have been, under way when a process died or when this was read; the first of
+        each time has a row with a loss of 1 at uncertainty 0.
+    refused: rounds that the expert refused to answer; they have no row.
+    cut: whether the table ends at a round whose outcome is still to come, with a loss of 1.
+    left_out: audited rounds after that one; they have no row.
+    """
+
+    rows: list[dict[str, Any]]
+    graded: int = 0
+    given_up: int = 0
+    interrupted: int = 0
+    refused: int = 0
+    cut: bool = False
+    left_out: int = 0
+
+    def unknown(self) -> str:
+        """How many outcomes are not known, and what was made of them; empty if all are."""
+        counts = {
+            "given up and counted as loss 1": self.given_up,
+            "perhaps under way when the journal ended and counted as loss 1": self.interrupted,
+            "refused by the expert and left out": self.refused,
+            "still open, where the table ends, and counted as loss 1": int(self.cut),
+            "after that one and left out": self.left_out,
+        }
+        return ", ".join(f"{count} {why}" for why, count in counts.items() if count)
+
+
+def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int = 0) -> GradedRounds:
+    """The rounds of a game in which the expert was asked, as rows of a table for replays and warm starts.
+
+    That is always the case for unsure drafts, and seldom for sure ones, so a round is kept with a probability such that
+    every round of the traffic is as likely to be in the table. Rounds that were given up count as loss 1, as they do
+    for the promise. Rounds are not chosen by how long they take: the table ends at the first, in order of arrival,
+    whose outcome is still to come, and that one counts as loss 1 (MATH section 12).
+
+    Parameters
+    ----------
+    store, game: where the journal is.
+    all_audits: keep all of them, each with its propensity. They are no sample of the traffic.
+    seed: random seed of the choice.
+    """
+    notes: dict[int, dict[str, Any]] = {}
+    least = 1.0
+
+    def noted() -> Iterator[Entry]:
+        nonlocal least
+        for entry, note in store.entries(game):
+            if isinstance(entry, Decision):
+                least = min(least, entry.least_propensity)
+                notes[entry.step] = {"draft_tokens": note.get("draft_tokens"), "expert_tokens": None}
+            elif isinstance(entry, Resolved) and "expert_tokens" in note:
+                notes[entry.step]["expert_tokens"] = note["expert_tokens"]
+            yield entry
+
+    found = GradedRounds([])
+    draws = random.Random(seed)
+    for round_ in past_of(noted()).rounds:
+        decision = round_.decision
+        if round_.kept:
+            continue
+        if found.cut:
+            found.left_out += decision is not None
+        elif round_.refused:
+            # A thinned table is then a sample of the requests that the expert answers.
+            found.refused += 1
+        elif decision is None:
+            found.interrupted += 1
+            nothing = {"step": 0, "uncertainty": 0.0, "loss": 1.0, "propensity": 1.0}
+            found.rows.append(nothing | {"draft_tokens": 0, "expert_tokens": 0})
+        else:
+            found.cut = round_.is_open
+            known = round_.outcome is not None and round_.outcome.loss is not None
+            found.graded += known
+            found.given_up += not known and not found.cut
+            if all_audits or found.cut or draws.random() < least / decision.propensity:
+                row = {"step": decision.step, "uncertainty": decision.uncertainty, "loss": round_.loss}
+                tokens = {name: count or 0 for name, count in notes[decision.step].items()}
+                found.rows.append(
+                    row | {"propensity": decision.propensity} | (tokens if found.cut else notes[decision.step])
+                )
+    if not all_audits:
+        for row in found.rows:
+            del row["propensity"]
+    return found
+
+
+def complete_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without the columns that some of them lack: a table knows a column for all rows or not at all."""
+    lacking = {name for row in rows for name, value in row.items() if value is None}
+    return [{name: value for name, value in row.items() if name not in lacking} for row in rows]

@@ -1,0 +1,78 @@
+"""What is in a SQLite store when it is opened, and what should be there and is not."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bpac.errors import StoreError
+from bpac.stores.sqlite.acknowledged import End, Notes, losses, read_notes
+from bpac.stores.sqlite.checking import Read, damaged, head_at, typed
+from bpac.stores.store import Game, LostEntries
+
+LAST = "SELECT number, head FROM entries WHERE game = ? ORDER BY number DESC LIMIT 1"
+
+
+class Contents(NamedTuple):
+    """What is in a store.
+
+    Parameters
+    ----------
+    secret: a random key that stays the same.
+    games: oldest first.
+    ends: where the journal of each game ends.
+    losses: journals that do not hold what was acknowledged.
+    new_losses: those of them that are not recorded in the store yet.
+    notes: what was noted beside it.
+    """
+
+    secret: bytes
+    games: list[Game]
+    ends: Mapping[int, End]
+    losses: list[LostEntries]
+    new_losses: list[LostEntries]
+    notes: Notes
+
+    @property
+    def identity(self) -> bytes:
+        """By which notes about this store are known."""
+        return _identity(self.secret)
+
+
+def contents(read: Read, path: str) -> Contents:
+    """Look at what is in a store, or ``StoreError`` if it is damaged where that matters at once.
+
+    Parameters
+    ----------
+    read: answers a query.
+    path: of the store.
+    """
+    secret = _secret(read, path)
+    # Before the journals: what is written in the meantime is then no loss.
+    notes = read_notes(path, _identity(secret))
+    games: list[Game] = []
+    ends: dict[int, End] = {}
+    for *row, head in read("SELECT number, route, segment, terms, head FROM games ORDER BY number", ()):
+        game = Game(*row)
+        if not typed(row, (int, str, str, str)) or game.head != head:
+            raise StoreError(f"{path} is damaged: game {game.number} is not as it was written")
+        end = next((End(*row) for row in read(LAST, (game.number,))), End(0, game.head))
+        if not typed(end, (int, bytes)):
+            raise damaged(path, game)
+        games.append(game)
+        ends[game.number] = end
+    rows = read("SELECT game, entries, acknowledged, head FROM losses ORDER BY game, acknowledged", ())
+    known = [LostEntries(*row) for row in rows if typed(row, (int, int, int, str))]
+    found = losses(notes, lambda game: ends[game].number if game in ends else 0, lambda *at: head_at(read, *at))
+    new = [loss for loss in found if loss not in known]
+    return Contents(secret, games, ends, known + new, new, notes)
+
+
+def _secret(read: Read, path: str) -> bytes:
+    for (secret,) in read("SELECT value FROM secrets WHERE name = 'decisions'", ()):
+        if isinstance(secret, bytes):
+            return secret
+    raise StoreError(f"{path} is damaged: its secret is missing. Restore the file from a copy")
+
+
+def _identity(secret: bytes) -> bytes:
+    return hashlib.sha256(secret).digest()
