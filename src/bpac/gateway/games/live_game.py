@@ -13,7 +13,7 @@ from bpac.dashboard.state import state_of
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.chat.draft_outages import DraftOutages
 from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.decision_ids import CoinKeys, decision_name
+from bpac.gateway.games.decision_ids import decision_name
 from bpac.gateway.games.restoring import folded, tokens_of
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.routing.coins import CommittedCoins
@@ -21,6 +21,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Committed, Entry
 from bpac.routing.router import Router
 from bpac.routing.tickets.ticket import Ticket
+from bpac.stores.coin_keys import CoinKeys
 from bpac.stores.store import Claim, Store
 
 log = logging.getLogger("bpac.gateway")
@@ -259,7 +260,7 @@ class LiveGame:
         if self._since_snapshot or self.savings.late:
             self._since_snapshot = 0
             router = self.router.snapshot()
-            claim = Claim(router["entries"], claimed(self.router))
+            claim = Claim.of(self.router, router["entries"])
             kept = {"router": router, "savings": asdict(self.savings), "history": self.history.state()}
             self.store.save_snapshot(self.game, kept, claim)
 
@@ -298,8 +299,3 @@ def standing_of(router: Router, history: History) -> dict[str, Any]:
     summary = router.summary()
     unscored = history.unscored.report(summary["steps"])
     return {**summary, "state": state_of(router, history, summary), "unscored": unscored}
-
-
-def claimed(router: Router) -> dict[str, Any]:
-    """What a gateway says of a router, for auditors to check."""
-    return {"step": router.step, "threshold": router.threshold, "certificate": asdict(router.certificate())}
