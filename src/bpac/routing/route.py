@@ -13,7 +13,8 @@ from bpac.betting.ledgers.ledger import Account
 from bpac.routing.bettors import ByArrival, SplitScores
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import LearnedRates
-from bpac.routing.journal.entries import Labelled
+from bpac.routing.journal.entries import Labelled, Resolved
+from bpac.routing.rule import Rule
 from bpac.routing.settings import Settings
 
 CROWDED_OUT = "crowded out"
@@ -34,9 +35,8 @@ class Route:
         self.floor = settings.exploration.floor
         # A refused audit counts as this loss at score 0: a weighted loss of ε/π at every threshold (MATH section 13).
         self.fair_loss = min(self.terms.epsilon / self.terms.kept_share, 1.0)
-        self.shadow = settings.explore == "shadow"
+        self.rule = Rule(settings.explore == "shadow", settings.policy.certain_while_closed)
         self.score_names = settings.policy.score_names
-        self.certain_while_closed = settings.policy.certain_while_closed
         self.in_order = settings.policy.in_order
         self._commutes = settings.policy.commutes
         self._max_owed = settings.max_owed
@@ -102,10 +102,6 @@ class Route:
         rate = self.floor if step > self.steady_after else self.rates.rate(step - self.epoch_start)
         return rate if drift is None or rate >= drift.careful_rate else drift.careful_rate
 
-    def least_propensity(self, threshold: float, rate: float) -> float:
-        """The least propensity that any query could have at this threshold and rate (p)."""
-        return 1.0 if threshold == 0.0 and self.certain_while_closed else rate
-
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
@@ -145,6 +141,21 @@ class Route:
         self.owed[decision.step] = decision
         for account in self._accounts if decision.epoch == self.epoch else self._lasting:
             account.charge(decision)
+
+    def settle(self, decision: Decision, entry: Resolved) -> None:
+        """Apply what the journal says about the outcome of an audit.
+
+        Parameters
+        ----------
+        decision: the audit, as ``find`` returned it.
+        entry: its outcome.
+        """
+        if entry.refused:
+            self.refused(decision, entry.draft_served)
+        elif entry.loss is not None:
+            self.resolved(decision, entry.loss)
+        else:
+            self.forfeited(decision, entry.cause, entry.draft_served)
 
     def resolved(self, decision: Decision, loss: float) -> None:
         """Apply the outcome of an audit that is owed or given up."""
@@ -283,13 +294,13 @@ class Route:
         self.labelled += 1
         self.epoch_start -= 1
         certain = row.propensity == 1.0 and row.least_propensity == 1.0
-        closed_rate = 1.0 if self.certain_while_closed else self.rates.rate(self.labelled)
+        closed = self.rule.decide(0, 0.0, 0.0, self.rates.rate(self.labelled), 0.0)
         decision = Decision(
             step=1 - self.labelled,  # steps below 1 are history's
             uncertainty=row.uncertainties[0],
             threshold=0.0,
             propensity=row.propensity,
-            least_propensity=closed_rate if certain else row.least_propensity,
+            least_propensity=closed.least_propensity if certain else row.least_propensity,
             call_expert=row.loss is not None or row.refused,
             serve_draft=False,
             uncertainties=row.uncertainties if self.score_names else (),

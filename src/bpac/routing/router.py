@@ -2,11 +2,19 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from bpac.arguments import fraction
 from bpac.betting.bounds.certificate import Certificate
-from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, SettingsError, UnknownStep
+from bpac.errors import (
+    AlreadyResolved,
+    InputError,
+    NotAudited,
+    ObservationError,
+    SettingsError,
+    StaleProposal,
+    UnknownStep,
+)
 from bpac.routing.coins import Coins, CommittedCoins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Exploration
@@ -22,8 +30,6 @@ from bpac.routing.tickets.ticket import Ticket
 from bpac.routing.tickets.tickets import Tickets
 
 Write = Callable[[Entry], object]
-# ``Decision(*values)`` without the cost of naming them: one is made for every query.
-new_tuple = tuple.__new__
 
 
 class Router:
@@ -90,6 +96,7 @@ class Router:
         self._route = route
         self._coins = coins or SeededCoins(seed)
         self._draws: list[float] = []
+        self._proposed: Decision | Resolved | None = None
         self._journal = journal
         self._worth = GradingValue()
         self._tickets = Tickets(route, self._write)
@@ -144,6 +151,7 @@ class Router:
         >>> router.decide(0.4, ticket=first).ticket                  # … and counts second
         1
         """
+        self._proposed = None
         return self._tickets.give()
 
     def withdraw(self, ticket: Ticket, reason: str = "") -> None:
@@ -156,6 +164,7 @@ class Router:
         """
         if not isinstance(reason, str):
             raise InputError(f"reason must be a string, got {reason!r}")
+        self._proposed = None
         self._tickets.withdraw(ticket, reason)
 
     def overdue(self, ticket: Ticket) -> None:
@@ -167,6 +176,7 @@ class Router:
         ----------
         ticket: what ``arrive`` returned.
         """
+        self._proposed = None
         self._tickets.overdue(ticket)
 
     def cut_off(self) -> None:
@@ -176,6 +186,7 @@ class Router:
         would spare the losses that were on their way. As after a crash, the earliest ticket under way is charged for
         good, and wins beyond it are forgotten. The tickets given out so far are void: send their queries to the expert.
         """
+        self._proposed = None
         self._tickets.cut_off()
 
     def stop(self) -> bool:
@@ -183,10 +194,11 @@ class Router:
 
         A router that is rebuilt without such a note assumes that a query was cut off, and is charged for it.
         """
+        self._proposed = None
         return self._tickets.stop()
 
     def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
-        """Decide for a query.
+        """Decide for a query: ``propose``, write to the journal, ``apply``.
 
         Parameters
         ----------
@@ -194,64 +206,10 @@ class Router:
             score is not decided: send it to the expert, and withdraw its ticket.
         ticket: what ``arrive`` returned for the query; without one, it counts as arriving now.
         """
-        route = self._route
-        # What is still unknown must be charged before the threshold is read.
-        if route.uncharged is not None:
-            route.charge()
-        uncertainties: tuple[float, ...] = ()
-        if route.score_names:
-            uncertainties = self._all_scores(uncertainty)
-        elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
-            uncertainty = fraction(uncertainty, "uncertainty")
-        number = seen = 0
-        step = route.step + 1
-        draws = self._draws
-        if not draws:
-            draws = self._draws = self._more_draws(step)
-        if ticket is None and not route.running:
-            # The threshold first, then the step: a threshold may be stale, never from the future.
-            threshold, epoch = route.game.threshold, route.epoch
-            rate = route.floor if step > route.steady_after else route.rates.rate(step - route.epoch_start)
-            drift = route.drift
-            if drift is not None and rate < drift.careful_rate:
-                rate = drift.careful_rate
-            score = route.active_score if route.score_names else 0
-        else:
-            number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
-        if uncertainties:
-            uncertainty = uncertainties[score]
-        accepted = uncertainty < threshold  # type: ignore[operator]  # a number by now
-        propensity = rate if accepted else 1.0
-        draw = draws.pop()
-        call_expert = True if draw < propensity else False  # noqa: SIM210  # numpy's coins give numpy's booleans
-        decision = new_tuple(
-            Decision,
-            (
-                step,
-                uncertainty,
-                threshold,
-                propensity,
-                1.0 if threshold == 0.0 and route.certain_while_closed else rate,
-                call_expert,
-                # In the shadow, too, nothing is served without need while every draft is being audited.
-                accepted and rate < 1.0 if route.shadow else not call_expert,
-                epoch,
-                uncertainties,
-                number,
-                seen,
-            ),
-        )
+        decision = self.propose(uncertainty, ticket=ticket)
         if self._journal is not None:
-            try:
-                self._journal(decision)
-            except BaseException:
-                draws.append(draw)  # a journal that fails leaves the step, its coin and its ticket as they were
-                if ticket is None and number:
-                    self._tickets.take_back(epoch, number)
-                raise
-        route.decided(decision)
-        if number:
-            self._tickets.done(epoch, number)
+            self._journal(decision)
+        self._decided(decision)
         return decision
 
     def observe(self, decision: Decision, loss: float) -> None:
@@ -262,13 +220,13 @@ class Router:
         decision: what ``decide`` returned.
         loss: loss of the draft against the expert's answer, in [0, 1].
         """
-        if type(loss) is not float or not 0.0 <= loss <= 1.0:
+        if self._journal is None and decision is not None and decision is self._route.uncharged:
+            # By far the most common in replays: nothing needs to be looked up or written.
             loss = fraction(loss, "loss")
-        if decision is None or decision is not self._route.uncharged:
-            decision = self._find(decision)
-        if self._journal is not None:
-            self._journal(Resolved(decision.step, loss))
-        self._route.resolved(decision, loss)
+            self._proposed = None
+            self._route.resolved(decision, loss)
+            return
+        self._record(self.propose_outcome(decision, loss))
 
     def forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> None:
         """Give up on an outcome: the loss counts as 1.
@@ -280,13 +238,7 @@ class Router:
         draft_served: the expert failed and the caller got the draft in its place. No theorem
             covers such an answer: the certificate counts it as loss 1.
         """
-        if not isinstance(cause, str) or not isinstance(draft_served, bool):
-            raise InputError(f"cause must be a string and draft_served a bool, got {cause!r} and {draft_served!r}")
-        found = self._find(decision)
-        if found.step in self._route.given_up:
-            raise AlreadyResolved(f"step {found.step} was given up already; only its loss is still accepted")
-        self._write(Resolved(found.step, None, cause, draft_served))
-        self._route.forfeited(found, cause, draft_served)
+        self._record(self.propose_forfeit(decision, cause, draft_served=draft_served))
 
     def refuse(self, decision: Decision, *, draft_served: bool = False) -> None:
         """Report that the expert refused to answer: there is nothing that the draft could lose against.
@@ -299,11 +251,131 @@ class Router:
         decision: what ``decide`` returned.
         draft_served: the draft was accepted, and the caller got it in the expert's place.
         """
+        self._record(self.propose_refusal(decision, draft_served=draft_served))
+
+    def propose(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+        """The next decision, which takes effect when it is handed to ``apply``.
+
+        For callers that write the journal themselves: propose, write the entry, apply it, with nothing in between.
+        Proposing again instead is allowed, and leads to the same decision for the same query. Only entries that must
+        stand before the decision are written through the ``journal`` callback: a commitment to coins.
+
+        Parameters
+        ----------
+        uncertainty, ticket: as for ``decide``.
+
+        >>> router = Router(epsilon=0.05, seed=1)
+        >>> decision = router.propose(0.3)
+        >>> router.step
+        0
+        >>> router.apply(decision)
+        >>> router.step
+        1
+        """
+        route = self._route
+        # An audit without an outcome must be charged before the threshold is read.
+        if route.uncharged is not None:
+            route.charge()
+        uncertainties: tuple[float, ...] = ()
+        if route.score_names:
+            uncertainties = self._all_scores(uncertainty)
+        elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
+            uncertainty = fraction(uncertainty, "uncertainty")
+        step = route.step + 1
+        draws = self._draws
+        if not draws:
+            draws = self._draws = self._more_draws(step)
+        number = seen = 0
+        if ticket is None and not route.running:
+            # The threshold first, then the step: a threshold may be stale, never from the future.
+            threshold, rate, epoch, score = route.game.threshold, route.rate, route.epoch, 0
+            if uncertainties:
+                score = route.active_score
+        else:
+            number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
+        if uncertainties:
+            uncertainty = uncertainties[score]
+        self._proposed = decision = route.rule.decide(
+            step,
+            uncertainty,  # type: ignore[arg-type]  # a number by now
+            threshold,
+            rate,
+            draws[-1],
+            epoch,
+            uncertainties,
+            number,
+            seen,
+        )
+        return decision
+
+    def propose_outcome(self, decision: Decision, loss: float) -> Resolved:
+        """The entry that reports a loss; it takes effect when it is handed to ``apply``.
+
+        Parameters
+        ----------
+        decision, loss: as for ``observe``.
+        """
+        loss = fraction(loss, "loss")
+        self._proposed = entry = Resolved(self._find(decision).step, loss)
+        return entry
+
+    def propose_forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> Resolved:
+        """The entry that gives an outcome up; it takes effect when it is handed to ``apply``.
+
+        Parameters
+        ----------
+        decision, cause, draft_served: as for ``forfeit``.
+        """
+        if not isinstance(cause, str) or not isinstance(draft_served, bool):
+            raise InputError(f"cause must be a string and draft_served a bool, got {cause!r} and {draft_served!r}")
+        step = self._find(decision).step
+        if step in self._route.given_up:
+            raise AlreadyResolved(f"step {step} was given up already; only its loss is still accepted")
+        self._proposed = entry = Resolved(step, None, cause, draft_served)
+        return entry
+
+    def propose_refusal(self, decision: Decision, *, draft_served: bool = False) -> Resolved:
+        """The entry that reports a refusal of the expert; it takes effect when it is handed to ``apply``.
+
+        Parameters
+        ----------
+        decision, draft_served: as for ``refuse``.
+        """
         if not isinstance(draft_served, bool):
             raise InputError(f"draft_served must be a bool, got {draft_served!r}")
-        found = self._find(decision)
-        self._write(Resolved(found.step, None, "", draft_served, refused=True))
-        self._route.refused(found, draft_served)
+        self._proposed = entry = Resolved(self._find(decision).step, None, "", draft_served, refused=True)
+        return entry
+
+    def apply(self, entry: Decision | Resolved) -> None:
+        """Let a proposal take effect that the caller has written to a journal; the ``journal`` callback is not called.
+
+        Parameters
+        ----------
+        entry: the latest proposal of this router. Nothing else may have happened since: it would stand earlier in the
+            journal, and could have led to another proposal.
+        """
+        if entry is None or entry is not self._proposed:
+            raise StaleProposal(f"{entry!r} is not the latest proposal of this router: propose again, then apply")
+        if isinstance(entry, Decision):
+            self._decided(entry)
+        else:
+            self._settle(entry)
+
+    def _decided(self, decision: Decision) -> None:
+        self._proposed = None
+        self._draws.pop()
+        self._route.decided(decision)
+        if decision.ticket:
+            self._tickets.done(decision.epoch, decision.ticket)
+
+    def _record(self, entry: Resolved) -> None:
+        self._write(entry)
+        self._settle(entry)
+
+    def _settle(self, entry: Resolved) -> None:
+        self._proposed = None
+        decision = self._route.find(entry.step)
+        self._route.settle(cast(Decision, decision), entry)  # found when it was proposed
 
     def warm_start(self, rows: Iterable[tuple[float | Mapping[str, float], float]]) -> None:
         """Feed labelled history: ``(uncertainty, loss)`` for every row, before the first decision.

@@ -57,15 +57,11 @@ class TermsInForce:
             last = self._terms[-1]
             if not met.run <= decision.seen <= route.entries or (met.run, met.epoch) != (last.run, route.epoch):
                 yield f"entries seen by step {decision.step}", decision.seen, None
-        computed = {
-            "threshold": met.threshold,
-            "propensity": met.rate if decision.uncertainty < met.threshold else 1.0,
-            "least_propensity": route.least_propensity(met.threshold, met.rate),
-        }
-        for name, value in computed.items():
-            recorded = getattr(decision, name)
-            if recorded != value:
-                yield f"{name} of step {decision.step}", recorded, value
+        by_rule = route.rule.again(decision, met.threshold, met.rate)
+        for name in ("threshold", "propensity", "least_propensity"):
+            recorded, computed = getattr(decision, name), getattr(by_rule, name)
+            if recorded != computed:
+                yield f"{name} of step {decision.step}", recorded, computed
 
     def _now(self, run: int) -> _Terms:
         route = self._route

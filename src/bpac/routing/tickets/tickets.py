@@ -33,21 +33,15 @@ class Tickets:
 
     def give(self) -> Ticket:
         """A ticket for a query that has just arrived."""
-        route = self._route
-        if not self._started or not route.running:
-            self._start()
-        route.charge()
-        epoch, number = self._given
-        number = number + 1 if epoch == route.epoch else 1
-        ticket = Ticket(number, route.epoch, route.game.threshold, route.rate, route.active_score, route.entries)
-        self._given = (route.epoch, number)
-        self._open[route.epoch, number] = ticket
+        ticket = self._next()
+        self._given = (ticket.epoch, ticket.number)
+        self._open[self._given] = ticket
         return ticket
 
     def terms(self, ticket: Ticket | None) -> Ticket:
         """The terms on which a query with that ticket is decided now; a query without one arrives now."""
         if ticket is None:
-            return self.give()
+            return self._next()
         self.check(ticket)
         route = self._route
         if ticket.epoch != route.epoch:
@@ -59,13 +53,9 @@ class Tickets:
         return ticket
 
     def done(self, epoch: int, number: int) -> None:
-        """A query was decided."""
-        del self._open[epoch, number]
-
-    def take_back(self, epoch: int, number: int) -> None:
-        """The latest ticket was not used after all."""
-        self.done(epoch, number)
-        self._given = (epoch, number - 1)
+        """A query was decided, or its ticket withdrawn."""
+        if self._open.pop((epoch, number), None) is None:
+            self._given = (epoch, number)  # it came without a ticket, and used the next number
 
     def withdraw(self, ticket: Ticket, reason: str) -> None:
         """Let a ticket go without a decision."""
@@ -88,6 +78,16 @@ class Tickets:
         """Whatever is under way was ended at once: number afresh, which charges the earliest ticket."""
         if self._open:
             self._start()
+
+    def _next(self) -> Ticket:
+        """The ticket that the next query to arrive would get."""
+        route = self._route
+        if not self._started or not route.running:
+            self._start()
+        route.charge()
+        epoch, number = self._given
+        number = number + 1 if epoch == route.epoch else 1
+        return Ticket(number, route.epoch, route.game.threshold, route.rate, route.active_score, route.entries)
 
     def _start(self) -> None:
         self._write(Started())
