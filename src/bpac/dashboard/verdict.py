@@ -86,8 +86,8 @@ def _trouble(router: Router, history: History, average: str) -> Verdict | None:
         return Verdict("watch", f"Watch: {share}; {average}", f"{_doubt(summary, alarm)} {promise(settings)}")
     reaction = (
         f"The drafts audited recently lost more than the limit allows, so {percent(alarm.careful_rate)} of the "
-        f"accepted drafts are audited until the alarm falls below {alarm.careful_at:,.0f}; at {alarm.reset_at:,.0f} the "
-        "threshold is reset to 0. Check whether the traffic or one of the models has changed."
+        f"accepted drafts are audited until the alarm falls below {alarm.careful_at:,.0f}; at {alarm.reset_at:,.0f} "
+        "the threshold is reset to 0. Check whether the traffic or one of the models has changed."
     )
     text = f"Watch: the drift alarm is at {summary['alarm']:,.0f}; {average}"
     return Verdict("watch", text, f"{reaction} {promise(settings)}")
@@ -178,6 +178,6 @@ def _unconfirmed(settings: Settings, certificate: Certificate) -> str:
     rounds = math.ceil(certificate.upper / settings.epsilon)
     return (
         "The audits so far are too few to confirm the limit, which does not mean that it is exceeded: the bound is "
-        "loose at first and counts requests that are not graded yet as losses. Without further losses it can confirm the "
-        f"limit after {rounds:,} requests. {promise(settings)}"
+        "loose at first and counts requests that are not graded yet as losses. Without further losses it can confirm "
+        f"the limit after {rounds:,} requests. {promise(settings)}"
     )
