@@ -28,7 +28,7 @@ def document_of(outcome: Resolved | None = None, *, owed: bool = False, **fields
     [
         (
             document_of(owed=True), "open", "expert",
-            f"{AUDITED}. It is not graded yet and counts as a loss of 1 until it is.",
+            f"{AUDITED}. The draft is not graded yet and counts as a loss of 1 until it is.",
         ),
         (
             document_of(Resolved(7, 0.25), serve_draft=True), "resolved", "draft",
@@ -48,18 +48,18 @@ def document_of(outcome: Resolved | None = None, *, owed: bool = False, **fields
         (
             document_of(Resolved(7, None, "deadline"), uncertainty=0.42, propensity=1.0), "forfeited", "expert",
             "Uncertainty 0.42 is not below the threshold 0.42, so the expert was called. "
-            "It could not be graded (deadline) and counts as a loss of 1.",
+            "The draft could not be graded (deadline) and counts as a loss of 1.",
         ),
         (
             document_of(Resolved(7, None, "expert failed", draft_served=True), propensity=1.0, uncertainty=0.5),
             "forfeited", "draft",
-            "Uncertainty 0.5 is not below the threshold 0.42, so the expert was called. It could not be graded "
+            "Uncertainty 0.5 is not below the threshold 0.42, so the expert was called. The draft could not be graded "
             "(expert failed) and counts as a loss of 1; the caller received the draft, which the certificate counts in "
             "full.",
         ),
         (
             document_of(), "forfeited", "expert",
-            f"{AUDITED}. It could not be graded (crowded out) and counts as a loss of 1.",
+            f"{AUDITED}. The draft could not be graded (crowded out) and counts as a loss of 1.",
         ),
         (
             document_of(Resolved(7, None, refused=True, draft_served=True)), "refused", "draft",

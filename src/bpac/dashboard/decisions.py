@@ -102,14 +102,14 @@ class DecisionView:
         if self.state == "kept":
             return "The draft was not graded, so its loss is unknown"
         if self.state == "open":
-            return "It is not graded yet and counts as a loss of 1 until it is"
+            return "The draft is not graded yet and counts as a loss of 1 until it is"
         if self.state == "refused":
             caller = "; the caller received the draft, which was accepted" if self._draft_instead else ""
             return f"The expert refused to answer, so the request counts neither for nor against any threshold{caller}"
         if self.outcome is None or self.outcome.loss is None:
             instead = "; the caller received the draft, which the certificate counts in full"
             return (
-                f"It could not be graded ({self.cause}) and counts as a loss of 1"
+                f"The draft could not be graded ({self.cause}) and counts as a loss of 1"
                 f"{instead if self._draft_instead else ''}"
             )
         return f"The loss of the draft compared with the expert's answer is {self.outcome.loss:.4g}"

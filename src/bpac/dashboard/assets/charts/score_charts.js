@@ -34,16 +34,17 @@ function thresholdRules({ threshold }) {
 function nextThreshold(game, curve) {
   const goal = curve.goal;
   const index = curve.threshold.findIndex((value, at) => value > game.threshold && curve.log_wealth[at] < goal);
-  if (index < 0) return { index, sentence: "Every threshold is certified: all drafts may be kept." };
+  const now = score(game.threshold);
+  const lapsed = curve.log_wealth[curve.threshold.indexOf(game.threshold)] < goal;
+  const until = game.alarm ? " unless the drift alarm resets it" : "";
+  const held = lapsed ? `${now} was certified earlier and stays in use${until}.` : `Certified up to ${now}.`;
+  if (index < 0) return { index, sentence: `${held} No larger threshold is waiting to be certified.` };
   const share = percent(Math.max(0, curve.log_wealth[index]) / goal);
   const progress = `has reached ${wealth(curve.log_wealth[index])} of the ${wealth(goal)} needed (${share} of the way).`;
   if (game.threshold === 0) {
     return { index, sentence: `No threshold is certified yet. The wealth of the smallest one ${progress}` };
   }
-  const [now, next] = [score(game.threshold), score(curve.threshold[index])];
-  const lapsed = curve.log_wealth[curve.threshold.indexOf(game.threshold)] < goal;
-  const until = game.alarm ? " unless the drift alarm resets it" : "";
-  const held = lapsed ? `${now} was certified earlier and stays in use${until}.` : `Certified up to ${now}.`;
+  const next = score(curve.threshold[index]);
   const where = next === now ? "just above it" : `of the next threshold, ${next},`;
   return { index, sentence: `${held} The wealth ${where} ${progress}` };
 }

@@ -123,7 +123,7 @@ export function ratesSpec(game) {
   /** @type {Line[]} */
   const lines = [
     { name: "expert calls", values: rates, style: "first" },
-    { name: "recent expert calls", values: recent, style: "third" },
+    { name: "recent calls", values: recent, style: "third" },
   ];
   /** @type {Column[]} */
   const columns = [REQUEST_COLUMN, { name: "expert calls", text: integer }, { name: "rate", text: percent }];

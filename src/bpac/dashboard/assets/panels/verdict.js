@@ -67,9 +67,9 @@ export class VerdictPanel {
     this.warming = element(
       "p",
       { class: "warming" },
-      "This is normal at the start: drafts are kept once enough of them have been checked, which takes at least ",
+      "Drafts are kept once enough of them have been checked, which takes at least ",
       this.needed,
-      " without a loss.",
+      " without a loss. Until then the expert answers every request.",
     );
     this.bar = new LimitBar();
     this.basis = element("p", { class: "promise" });
