@@ -129,7 +129,7 @@ def test_epochs_are_among_them() -> None:
     play(keeper, 2, 700, hard=1.0)
     assert keeper.router.epoch > 1
     kinds = [event["kind"] for event in keeper.history.events()]
-    assert kinds.count("epoch") == keeper.router.epoch - 1  # each told once, though old tickets are decided after it
+    assert kinds.count("epoch") == keeper.router.epoch - 1  # one event each, though old tickets are decided after it
 
 
 @pytest.mark.parametrize("damage", ["no history", "another step", "no points", "nonsense"])

@@ -1,4 +1,4 @@
-"""No way into the dashboard without a key, and a pass that opens nothing else."""
+"""The dashboard needs a key, and its cookie opens nothing else."""
 
 import time
 from http.cookies import SimpleCookie
@@ -26,7 +26,7 @@ def sign_in(gateway: RunningGateway, key: str, **headers: str) -> Got:
 
 
 def test_nothing_without_a_key() -> None:
-    """A person gets a form, a program an error; a key in the header opens every page."""
+    """The page shows a form, the endpoints an error; a key in the header opens every endpoint."""
     with Running(MODELS, **KEYS) as (gateway, _):
         for path, status in PAGES.items():
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": f"{COOKIE}=99999999999-0"}):
@@ -43,7 +43,7 @@ def test_nothing_without_a_key() -> None:
 
 @pytest.mark.parametrize("key", OPERATORS)
 def test_signing_in_and_out(key: str) -> None:
-    """A right key gets a pass that browsers keep to themselves; it is not the key, and signing out takes it back."""
+    """A valid key gets a cookie that scripts cannot read and that is not the key; signing out deletes it."""
     with Running(MODELS, **KEYS) as (gateway, _):
         got = sign_in(gateway, key)
         assert (got.status, got.headers["location"]) == (303, "/dashboard")
@@ -58,7 +58,7 @@ def test_signing_in_and_out(key: str) -> None:
         shown = {"Cookie": f"{COOKIE}={cookie.value}"}
         for path, status in PAGES.items():
             assert get(gateway, path, **shown).status == status
-        # The pass opens the dashboard and nothing else.
+        # The cookie opens the dashboard and nothing else.
         for path in ("/metrics", "/v1/status", "/v1/models"):
             assert post(gateway.url, b"", path, shown, "GET").status == 401
         assert post(gateway.url, ASK, headers=shown).status == 401
@@ -70,7 +70,7 @@ def test_signing_in_and_out(key: str) -> None:
 
 
 def test_a_key_that_may_only_call() -> None:
-    """It opens neither the dashboard nor the form, which says what is missing."""
+    """It opens neither the dashboard nor a session, and the form says what is missing."""
     with Running(MODELS, **KEYS) as (gateway, _):
         for path in ("", "/data"):
             assert get(gateway, path, **bearer("caller")).status == 403
@@ -83,7 +83,7 @@ def test_a_key_that_may_only_call() -> None:
 
 
 def test_a_wrong_key() -> None:
-    """It gets the form again, which says so, and no pass; what is no form is refused."""
+    """It gets the form again with an error and no cookie; a body that is not a form is refused."""
     with Running(MODELS, **KEYS) as (gateway, _):
         for key in ("", "wrong", "first ", "firs", "x" * 500):
             got = sign_in(gateway, key)
@@ -100,7 +100,7 @@ def test_a_wrong_key() -> None:
         assert post(gateway.url, b"", login, method="GET").status == 405
 
 
-def test_an_open_gateway_asks_for_nothing() -> None:
+def test_an_open_gateway_needs_no_key() -> None:
     """On loopback without keys there is nothing to sign in to."""
     with Running(MODELS) as (gateway, _):
         for path, status in PAGES.items():
@@ -110,8 +110,8 @@ def test_an_open_gateway_asks_for_nothing() -> None:
         assert "set-cookie" not in got.headers
 
 
-def test_pages_are_for_nobody_else() -> None:
-    """No cache keeps them, no other site is asked for anything, and nobody may frame them."""
+def test_pages_are_neither_cached_nor_framed() -> None:
+    """No cache keeps them, they load nothing from other sites, and no site may frame them."""
     with Running(MODELS) as (gateway, _):
         for path in ("", "/data", "/decisions?game=1"):
             got = get(gateway, path)

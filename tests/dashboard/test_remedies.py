@@ -11,7 +11,7 @@ DOCS = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="u
 
 
 def test_every_forfeit_has_a_remedy() -> None:
-    """Each cause that is given up with, and no other."""
+    """Each cause for which an audit is given up, and no other."""
     causes = {keeper.EXPERT_FAILED, keeper.DRAFT_FAILED, keeper.DRAFT_CANCELLED, keeper.GRADER_FAILED}
     assert FORFEITED.keys() == causes | {keeper.DEADLINE, keeper.RESTART, CROWDED_OUT}
 

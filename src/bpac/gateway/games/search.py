@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bpac.dashboard.decisions import Told
+from bpac.dashboard.decisions import DecisionView
 from bpac.gateway.auth.keys import ANYBODY, Identity
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.http.bad_request import BadRequest
@@ -59,7 +59,7 @@ class Wanted:
             identity=identity,
         )
 
-    def fits(self, told: Told) -> bool:
+    def fits(self, told: DecisionView) -> bool:
         """Whether a round is asked for."""
         loss = told.outcome.loss if told.outcome else None
         return (
@@ -94,9 +94,9 @@ class Search:
         owed = frozenset(decision.step for decision in keeper.router.owed)
         return cls(keeper.store, keeper.game, owed, keeper.router.step)
 
-    def find(self, wanted: Wanted) -> tuple[list[Told], int | None]:
+    def find(self, wanted: Wanted) -> tuple[list[DecisionView], int | None]:
         """Rounds that fit, newest first, and the step below which to go on; none if there is nothing more."""
-        found: list[Told] = []
+        found: list[DecisionView] = []
         step = 0
         before = min(wanted.before or self.step + 1, self.step + 1)
         for count, told in enumerate(self._open(before) if wanted.state == "open" else self._all(before), start=1):
@@ -107,17 +107,17 @@ class Search:
                 return found, step if step > 1 else None
         return found, None
 
-    def one(self, step: int) -> Told | None:
+    def one(self, step: int) -> DecisionView | None:
         """The round of that step."""
         told = next(self._rounds(step + 1, 1), None) if 1 <= step <= self.step else None
         return told if told is not None and told.decision.step == step else None
 
-    def _open(self, before: int) -> Iterator[Told]:
+    def _open(self, before: int) -> Iterator[DecisionView]:
         for step in sorted(self.owed, reverse=True):
             if step < before and (told := self.one(step)) is not None:
                 yield told
 
-    def _all(self, before: int) -> Iterator[Told]:
+    def _all(self, before: int) -> Iterator[DecisionView]:
         while before > 1:
             last = before
             for told in self._rounds(before, PORTION):
@@ -126,18 +126,18 @@ class Search:
             if before == last:
                 return
 
-    def _rounds(self, before: int, limit: int) -> Iterator[Told]:
+    def _rounds(self, before: int, limit: int) -> Iterator[DecisionView]:
         for kept in self.store.rounds(self.game, before, limit):
-            yield _told(kept, self.owed)
+            yield _view(kept, self.owed)
 
 
-def _told(kept: KeptRound, owed: frozenset[int]) -> Told:
+def _view(kept: KeptRound, owed: frozenset[int]) -> DecisionView:
     decision, note = kept.decided
     if not isinstance(decision, Decision):
         raise TypeError(f"the store gave {decision!r} for a decision")
     outcome, outcome_note = kept.outcome or (None, {})
     resolved = outcome if isinstance(outcome, Resolved) else None
-    return Told(decision, resolved, decision.step in owed, note, outcome_note)
+    return DecisionView(decision, resolved, decision.step in owed, note, outcome_note)
 
 
 def whole_of(query: Mapping[str, str], name: str, least: int, most: int = (1 << 63) - 1) -> int:
@@ -160,7 +160,7 @@ def _score(query: Mapping[str, str], name: str, otherwise: float) -> float:
     return value
 
 
-def shown(told: Told, keeper: LiveGame, *, texts: bool = False) -> dict[str, Any]:
+def shown(told: DecisionView, keeper: LiveGame, *, texts: bool = False) -> dict[str, Any]:
     """A round as JSON values.
 
     Parameters

@@ -36,8 +36,8 @@ HOME = "/dashboard"
 # Whoever shows a pass.
 SIGNED_IN = Identity("", "", frozenset({Role.OPERATOR}))
 # What is said to those who try to sign in.
-WRONG_KEY = "This key is none of the gateway's."
-NO_OPERATOR = "This key may not look at the gateway: it lacks the role operator."
+WRONG_KEY = "This is not a valid API key of this gateway."
+NO_OPERATOR = "This API key lacks the role operator, which the dashboard requires."
 # Nothing of it is for caches, other sites or frames.
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 

@@ -1,24 +1,31 @@
-// What the estimate at other limits shows.
+// The estimated expert call rate at other limits.
 
-import { percent } from "./numbers.js";
+import { percent } from "../numbers.js";
+import { LOADING } from "./time_charts.js";
 
+/** @import { Game } from "../types.js" */
+/** @import { ChartSpec } from "./specs.js" */
+
+/**
+ * @param {Game} game
+ * @returns {ChartSpec}
+ */
 export function whatIfSpec(game) {
   const rows = game.what_if;
-  if (!rows) return { empty: game.series === null ? "Being fetched …" : "Nothing is known yet." };
-  if (!rows.length) return { empty: "Too little has been graded to say anything about other limits." };
+  if (!rows) return { empty: game.series === null ? LOADING : "No estimate yet." };
+  if (!rows.length) return { empty: "Too few requests have been graded to estimate other limits." };
   const limits = rows.map((row) => row.epsilon);
-  const nearest = limits.reduce(
+  const closest = limits.reduce(
     (best, value, at) => (Math.abs(value - game.epsilon) < Math.abs(limits[best] - game.epsilon) ? at : best),
     0,
   );
-  const values = rows.map((row) => row.expert_call_rate);
-  const said = rows[nearest];
+  const now = rows[closest];
   const edge = 0.02 * (Math.max(...limits) - Math.min(...limits));
   return {
     sentence:
-      `Estimated from the rounds graded so far: with a limit of ${percent(said.epsilon)} and a threshold known from ` +
-      `the start, the expert would be called in about ${percent(said.expert_call_rate)} of all rounds ` +
-      `(95\u00a0% interval ${percent(said.low)} to ${percent(said.high)}). No promise is made here.`,
+      `Estimated from the requests graded so far: with a limit of ${percent(now.epsilon)} and the right threshold from ` +
+      `the start, the expert would be called for about ${percent(now.expert_call_rate)} of all requests ` +
+      `(95\u00a0% interval: ${percent(now.low)} to ${percent(now.high)}). This is not a guarantee.`,
     x: {
       values: limits,
       low: Math.max(0, Math.min(...limits) - edge),
@@ -26,7 +33,7 @@ export function whatIfSpec(game) {
       name: "limit ε",
       tick: percent,
       text: (at) => `limit ${percent(limits[at])}`,
-      rest: nearest,
+      rest: closest,
     },
     y: {
       low: 0,
@@ -37,13 +44,13 @@ export function whatIfSpec(game) {
     lines: [
       {
         name: "expert calls, estimated",
-        values,
+        values: rows.map((row) => row.expert_call_rate),
         style: "first",
         dots: true,
         band: { low: rows.map((row) => row.low), high: rows.map((row) => row.high) },
       },
     ],
-    rules: [{ x: game.epsilon, label: "limit now", style: "threshold" }],
+    rules: [{ x: game.epsilon, label: "current limit", style: "threshold" }],
     table: {
       columns: ["limit ε", "expert calls, estimated", "from", "to"].map((name) => ({ name, text: percent })),
       rows: rows.map((row) => [row.epsilon, row.expert_call_rate, row.low, row.high]),
