@@ -68,7 +68,7 @@ def test_the_curve_is_the_wealth(name: str, rounds: int) -> None:
 def test_a_level_that_lost_everything_does_not_overflow() -> None:
     """Many losses add up to more than 64 bits; the curve stays right."""
     router = Router(0.05, 0.1, policy=Portfolio(memory="latched"), seed=1)
-    wealth: Any = router._route.game
+    wealth: Any = router._route.bettor
     for level in range(1, 9):
         wealth._table.add(level, [-(1 << 61)] * 4)
     curve = wealth_curve(router)

@@ -85,7 +85,7 @@ def state(keeper: LiveGame) -> Any:
 def started(store: Store, settings_: RouteSettings) -> LiveGame:
     """A keeper that starts on what there is."""
     keeper = LiveGame(store, settings_, "", settings_.alpha, snapshot_every=10**9)
-    keeper.router._coins = SeededCoins(11)  # a gateway's own coins are never the same
+    keeper.router._proposals._coins = SeededCoins(11)  # a gateway's own coins are never the same
     return keeper
 
 
