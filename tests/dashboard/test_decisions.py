@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bpac.dashboard.decisions import Told
+from bpac.dashboard.decisions import DecisionView
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
 
@@ -15,7 +15,7 @@ def told(outcome: Resolved | None = None, *, owed: bool = False, **fields: Any) 
         "step": 7, "uncertainty": 0.31, "threshold": 0.42, "propensity": 0.05, "least_propensity": 0.05,
         "call_expert": True, "serve_draft": False,
     }  # fmt: skip
-    return Told(Decision(**(values | fields)), outcome, owed).document("dec-1-7-x", 1, "homework", "")
+    return DecisionView(Decision(**(values | fields)), outcome, owed).document("dec-1-7-x", 1, "homework", "")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_notes() -> None:
     """Time and tokens come from the notes of the two entries, and are none where nobody noted them."""
     decision = Decision(7, 0.5, 0.4, 1.0, 0.05, call_expert=True, serve_draft=False)
     notes = {"at": 12.5, "draft_tokens": 3}, {"at": 13.0, "expert_tokens": 40, "judge_tokens": 5}
-    document = Told(decision, Resolved(7, 1.0), False, *notes).document("dec-1-7-x", 1, "homework", "de")
+    document = DecisionView(decision, Resolved(7, 1.0), False, *notes).document("dec-1-7-x", 1, "homework", "de")
     assert [document[name] for name in ("at", "draft_tokens", "expert_tokens", "judge_tokens")] == [12.5, 3, 40, 5]
-    bare = Told(decision).document("dec-1-7-x", 1, "homework", "de")
+    bare = DecisionView(decision).document("dec-1-7-x", 1, "homework", "de")
     assert [bare[name] for name in ("at", "draft_tokens", "expert_tokens", "judge_tokens")] == [0.0, None, None, None]

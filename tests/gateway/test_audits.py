@@ -13,7 +13,7 @@ import pytest
 from bpac.cli.main import main
 from bpac.errors import InputError, JournalError
 from bpac.gateway.games.decision_ids import CoinKeys
-from bpac.gateway.games.live_game import claimed
+from bpac.gateway.games.journal import claimed
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.coins import COMMITTED_BLOCK, CommittedCoins
 from bpac.routing.journal.chain import GAME, next_head, split_head, with_head

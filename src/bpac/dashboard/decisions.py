@@ -11,8 +11,8 @@ from bpac.routing.route import CROWDED_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A round as it is told.
+class DecisionView:
+    """A decision with its outcome, as the dashboard shows it.
 
     Parameters
     ----------
