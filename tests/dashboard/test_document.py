@@ -1,6 +1,7 @@
 """The document: complete, equal to the router, and small enough."""
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
 from bpac.dashboard.history import MOST_EVENTS, MOST_POINTS, History
 from bpac.dashboard.wealth import wealth_curve
+from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.http.dashboard import MOST_FULL, MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
@@ -97,8 +99,7 @@ def test_with_the_most_games_it_stays_below_two_megabytes() -> None:
         # Numbers and texts as long as they can be.
         odd = decision._replace(uncertainty=(step * 0.618034) % 1.0, threshold=0.123456789 * (step // 3 % 2))
         history.decided(odd, 1.7e9 + step / 7, router, lambda step=step: (step * 12345, step * 67890.1234))  # type: ignore[misc]
-    names = {f"a rather long cause number {number}": 10**6 + number for number in range(8)}
-    savings = {f"{kind}_tokens": 123456789.12345 for kind in ("draft", "expert", "judge", "always")} | names
+    savings = SavingsReport(*[123456789.12345] * len(fields(SavingsReport)))
     stage = dict.fromkeys(("count", "mean", "p50", "p90", "p99"), 0.12345678901234567)
     latency = [{"stage": name, **stage} for name in ("draft", "journal", "expert", "grading")]
     subject = Subject("r" * 60, "s" * 200, savings=savings, latency=latency)

@@ -8,6 +8,7 @@ import pytest
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.history import COLUMNS, MOST_EVENTS, MOST_POINTS, History
+from bpac.dashboard.savings import TokenSavings
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry
@@ -95,7 +96,7 @@ def test_tokens_are_computed_for_points_only() -> None:
             return 10 * step, 30 * step
 
         history.decided(decision, 0.0, router, tokens)
-    savings = {"draft_tokens": 1, "expert_tokens": 20, "judge_tokens": 300, "always_tokens": 4000.5}
+    savings = TokenSavings(1, 20, 300, always_tokens=4000.5, tokens_saved=3679.5)
     series = history.series(router, savings)
     assert len(calls) < 1500
     assert series["spent_tokens"][:-1] == [10 * step for step in series["step"][:-1]]

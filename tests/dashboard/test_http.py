@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.dashboard.document import Subject, game_document
 from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.savings import SavingsReport
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved, read_journal
 from bpac.routing.router import Router
@@ -81,8 +82,9 @@ def test_the_numbers_are_those_of_the_exported_journal(
     # Everything else that is drawn, from the first entry of the journal on, snapshot or not.
     (game,) = store.games()
     again = folded(store, game, lambda entry: None)
+    savings = SavingsReport(**shown["savings"])
     subject = Subject(
-        "homework", score="mean_token_probability", loss="answer", savings=shown["savings"], latency=shown["latency"]
+        "homework", score="mean_token_probability", loss="answer", savings=savings, latency=shown["latency"]
     )
     assert json.loads(json.dumps(game_document(subject, again.router, again.history))) == shown
     store.close()

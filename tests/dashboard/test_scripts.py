@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bpac.replay.simulation.laws import PowerLaw
 
 from bpac.dashboard import page
 from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.lost_journals import lost_journals
+from bpac.replay.simulation.laws import PowerLaw
 from bpac.stores.store import Game, LostEntries
 from bpac.testing import Reply
 from tests.dashboard.played import audit, played

@@ -45,9 +45,9 @@ def gateway() -> Iterator[RunningGateway]:
         yield running
 
 
-def keeper_of(gateway: RunningGateway, segment: str) -> LiveGame:
-    """The keeper of a segment's game."""
-    return next(keeper for keeper in gateway.service.keepers() if keeper.segment == segment)
+def game_of(gateway: RunningGateway, segment: str) -> LiveGame:
+    """The live game of a segment."""
+    return next(game for game in gateway.service.live_games() if game.segment == segment)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -56,11 +56,11 @@ def test_every_view_is_accessible(
     browser: Browser, gateway: RunningGateway, tmp_path: Path, view: str, size: str
 ) -> None:
     """Axe finds nothing serious, controls have names, and no view is wider than the window."""
-    keeper = keeper_of(gateway, SEGMENTS[0])
+    game = game_of(gateway, SEGMENTS[0])
     addresses = {
         "overview": f"{gateway.url}/dashboard",
-        "game": f"{gateway.url}/dashboard#game={keeper.game.number}",
-        "decision": f"{gateway.url}/dashboard#decision={keeper.id_of(3)}",
+        "game": f"{gateway.url}/dashboard#game={game.number}",
+        "decision": f"{gateway.url}/dashboard#decision={game.decision_id(3)}",
         "replay": (tmp_path / "replay.html").as_uri(),
     }
     (tmp_path / "replay.html").write_text(replay_page(hostile_document()), encoding="utf-8")
@@ -141,17 +141,17 @@ def test_a_theme_is_kept(browser: Browser, gateway: RunningGateway) -> None:
 
 def test_updates_keep_the_focus_and_what_is_open(browser: Browser, gateway: RunningGateway) -> None:
     """New figures neither move the focus nor close an open table."""
-    keeper = keeper_of(gateway, SEGMENTS[1])
+    game = game_of(gateway, SEGMENTS[1])
     with Visit(browser) as visit:
-        visit.page.goto(f"{gateway.url}/dashboard#game={keeper.game.number}")
+        visit.page.goto(f"{gateway.url}/dashboard#game={game.number}")
         visit.page.locator('[data-chart="rates"] summary').click()
         link = visit.page.locator("tr[data-decision] a").last
         link.focus()
         before = link.text_content()
-        ask(gateway, range(100, 103), [keeper.segment] * 3)
-        expect(visit.page.locator("tr[data-decision] a").first).to_have_text(str(keeper.router.step))
+        ask(gateway, range(100, 103), [game.segment] * 3)
+        expect(visit.page.locator("tr[data-decision] a").first).to_have_text(str(game.router.step))
         assert visit.page.evaluate("document.activeElement.textContent") == before
-        expect(visit.page.locator('[data-chart="rates"] tbody tr')).to_have_count(keeper.router.step)
+        expect(visit.page.locator('[data-chart="rates"] tbody tr')).to_have_count(game.router.step)
         expect(visit.page.locator('[data-chart="rates"] table')).to_be_visible()
 
 

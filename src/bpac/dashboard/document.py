@@ -7,6 +7,7 @@ from typing import Any
 from bpac.dashboard.clean_rounds import clean_rounds_needed
 from bpac.dashboard.history import History
 from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
+from bpac.dashboard.savings import TokenSavings
 from bpac.dashboard.state import state_of
 from bpac.dashboard.verdict import verdict
 from bpac.dashboard.wealth import wealth_curve
@@ -38,7 +39,7 @@ class Subject:
     game: int = 1
     score: str | None = None
     loss: str | None = None
-    savings: Mapping[str, Any] | None = None
+    savings: TokenSavings | None = None
     latency: Sequence[Mapping[str, Any]] = ()
 
 
@@ -74,9 +75,9 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
             "level": summary["alarm"], "limit": alarm.reset_at, "careful": alarm.careful_at
         } if alarm else None,
         "state": state_of(router, history, summary),
-        "unscored": history.unscored.report(router.step),
+        "unscored": history.unscored.report(router.step).to_json(),
         "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary["forfeits"], FORFEITED),
-        "savings": None if subject.savings is None else dict(subject.savings),
+        "savings": None if subject.savings is None else subject.savings.to_json(),
         "verdict": verdict(router, history, needed)._asdict(),
         "clean_rounds_needed": needed,
         "events": history.events()[-FEW_EVENTS if short else 0 :],

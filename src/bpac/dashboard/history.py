@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.bins import Bins
+from bpac.dashboard.savings import TokenSavings
 from bpac.dashboard.unscored import Unscored
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
@@ -153,7 +154,7 @@ class History:
         """The step of the latest event of a kind; None if there is none among the latest events."""
         return next((step for step, _, found, _ in reversed(self._events) if found == kind), None)
 
-    def series(self, router: Router, savings: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
+    def series(self, router: Router, savings: TokenSavings | None = None) -> dict[str, list[float]]:
         """The points by column; the last one is the present.
 
         Parameters
@@ -163,8 +164,8 @@ class History:
         """
         points = self._points
         if self.step:
-            spent = sum(savings[f"{kind}_tokens"] for kind in ("draft", "expert", "judge")) if savings else 0
-            always = savings["always_tokens"] if savings else 0
+            spent = savings.spent_tokens if savings else 0
+            always = savings.always_tokens if savings else 0
             average = router.certificate().average_upper
             now = [self.step, self.at, router.threshold, self.expert_calls, average, spent, always, router.epoch]
             points = [*(point for point in points if point[0] < self.step), now]

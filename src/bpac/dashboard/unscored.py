@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bpac.routing.journal.entries import Entry, Started, Withdrawn
@@ -13,6 +13,26 @@ CALLER_LEFT = "caller-left"
 OUTAGE = "outage"
 # After this many requests in a row without a score, a route counts as not routing.
 MANY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class UnscoredReport:
+    """The requests without a score.
+
+    Parameters
+    ----------
+    requests: how many there were.
+    share: their share of all requests.
+    reasons: how many there were by reason.
+    """
+
+    requests: int
+    share: float
+    reasons: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self)
 
 
 @dataclass(slots=True)
@@ -27,7 +47,7 @@ class Unscored:
     >>> unscored = Unscored()
     >>> unscored.withdrawn("no-score")
     >>> unscored.report(rounds=3)
-    {'requests': 1, 'share': 0.25, 'reasons': {'no-score': 1}}
+    UnscoredReport(requests=1, share=0.25, reasons={'no-score': 1})
     """
 
     reasons: Counter[str] = field(default_factory=Counter)
@@ -52,8 +72,8 @@ class Unscored:
             self.reasons[reason] += requests
             self.in_a_row += requests
 
-    def report(self, rounds: int) -> dict[str, Any]:
-        """The number of requests without a score, their share of all requests, and the reasons, as JSON values.
+    def report(self, rounds: int) -> UnscoredReport:
+        """The number of requests without a score, their share of all, and the reasons.
 
         Parameters
         ----------
@@ -61,7 +81,7 @@ class Unscored:
         """
         requests = self.reasons.total()
         share = requests / (requests + rounds) if requests else 0.0
-        return {"requests": requests, "share": share, "reasons": dict(sorted(self.reasons.items()))}
+        return UnscoredReport(requests, share, dict(sorted(self.reasons.items())))
 
     def only(self, rounds: int) -> bool:
         """Whether requests have no score at present: none had one so far, or many in a row had none."""

@@ -12,6 +12,7 @@ from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.history import History
 from bpac.dashboard.page import replay_page
+from bpac.dashboard.savings import TokenSavings
 from bpac.output_files import whole_file
 from bpac.replay.replay import Path as ReplayPath
 from bpac.replay.replay import Replay
@@ -132,17 +133,17 @@ def _tokens(table: Table, path: ReplayPath) -> dict[str, np.ndarray[Any, np.dtyp
     }
 
 
-def _savings(tokens: Mapping[str, Any]) -> dict[str, float] | None:
+def _savings(tokens: Mapping[str, Any]) -> TokenSavings | None:
     if not tokens:
         return None
     draft, expert, always = (float(tokens[kind][-1]) for kind in ("draft", "expert", "always"))
-    return {
-        "draft_tokens": draft,
-        "expert_tokens": expert,
-        "judge_tokens": 0.0,
-        "always_tokens": always,
-        "tokens_saved": always - draft - expert,
-    }
+    return TokenSavings(
+        draft_tokens=draft,
+        expert_tokens=expert,
+        judge_tokens=0.0,
+        always_tokens=always,
+        tokens_saved=always - draft - expert,
+    )
 
 
 def _view(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> DecisionView:
