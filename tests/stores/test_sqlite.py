@@ -146,7 +146,7 @@ def test_a_write_that_fails_stops_the_store(tmp_path: Path, wait_for_disk: bool)
 
     async def run() -> None:
         store.append(game, written[-1], {})
-        with pytest.raises(StoreError, match=r"failed .* until the gateway is short_again"):
+        with pytest.raises(StoreError, match=r"failed .* until the gateway is restarted"):
             await store.durable()
         with pytest.raises(StoreError, match="failed"):
             store.append(game, written[-1], {})
