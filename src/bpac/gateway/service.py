@@ -21,7 +21,8 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision, no_such_route, stopping
 from bpac.gateway.http.disconnects import DisconnectWatch
-from bpac.gateway.telemetry.metrics import Metrics, exposition
+from bpac.gateway.telemetry.exposition import exposition
+from bpac.gateway.telemetry.metrics import Metrics
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -47,7 +48,7 @@ class Service:
         self.config = config
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
-        self.refusals = Rejections(self.metrics)
+        self.rejections = Rejections(self.metrics)
         # Open connections of callers, where something counts them.
         self.connections: Sized = ()
         # Before anything is opened: what a grader lacks, its operator hears of at once.
