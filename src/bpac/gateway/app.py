@@ -63,7 +63,7 @@ class Gateway:
             await _fail(send, failure._replace(headers=failure.headers | {"allow": "POST"}))
 
     async def _refuse(self, scope: Message, send: Send, error: Exception) -> None:
-        self.service.refusals.count_error(error, address_of(scope))
+        self.service.rejections.count_error(error, address_of(scope))
         await _fail(send, failure_of(error))
 
     async def _chat(self, scope: Message, receive: Receive, send: Send) -> None:

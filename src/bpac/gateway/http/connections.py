@@ -64,12 +64,12 @@ class Connections:
     Parameters
     ----------
     limits: what callers may do.
-    refusals: counts those who do more.
+    rejections: counts those who do more.
     """
 
-    def __init__(self, limits: Limits, refusals: Rejections) -> None:
+    def __init__(self, limits: Limits, rejections: Rejections) -> None:
         self.limits = limits
-        self.refusals = refusals
+        self.rejections = rejections
         self._open: set[Connection] = set()
         self._of_network: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None

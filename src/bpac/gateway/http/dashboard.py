@@ -21,7 +21,6 @@ from bpac.gateway.http.bad_request import BadRequest, no_such_decision
 from bpac.gateway.http.body import short_body
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
-from bpac.gateway.telemetry.rejected_callers import refused_callers
 
 try:
     from starlette.requests import Request
@@ -55,7 +54,7 @@ class Dashboard:
         self._service = service
         self._authentication = authentication
         operators = [key.key for key in service.config.keys if Role.OPERATOR in key.roles]
-        self._passes = DashboardCookies(operators, service.store.secret)
+        self._cookies = DashboardCookies(operators, service.store.secret)
 
     def routes(self) -> list[Route]:
         """The addresses."""
@@ -70,7 +69,7 @@ class Dashboard:
 
     async def _identity(self, request: Request) -> Identity:
         """Who shows a key, or a pass, which makes an operator."""
-        if self._passes.accepts(request.cookies.get(COOKIE, ""), time.time()):
+        if self._cookies.accepts(request.cookies.get(COOKIE, "")):
             return SIGNED_IN
         return await self._authentication.identity(request.scope)
 
@@ -95,9 +94,9 @@ class Dashboard:
                     raise BadRequest("no valid API key", 401, code="invalid_api_key")
                 found.require(Role.OPERATOR)
             except BadRequest as error:
-                self._service.refusals.count_error(error, address_of(request.scope))
+                self._service.rejections.count_error(error, address_of(request.scope))
                 return _page(login(WRONG_KEY if error.status == 401 else NO_OPERATOR), error.status)
-            given = self._passes.give(key, time.time()) or ""
+            given = self._cookies.issue(key) or ""
         response = RedirectResponse(HOME, 303, HEADERS)
         if given:
             # Behind a proxy that ends the encryption only the proxy knows of it.
@@ -128,7 +127,10 @@ class Dashboard:
             | {
                 "games_left_out": len(keepers) - len(games),
                 "lost_journals": lost_journals(store.losses(), store.games(), played),
-                "callers": refused_callers(self._service),
+                "callers": {
+                    "connections": len(self._service.connections),
+                    "refused": self._service.rejections.with_remedies(),
+                },
             }
         )
 
@@ -164,12 +166,11 @@ class Dashboard:
 def _game(service: Service, keeper: LiveGame, *, short: bool) -> dict[str, Any]:
     """What is shown of a game; all numbers come from where /metrics has them."""
     route = keeper.route
-    score = route.score_settings
     subject = Subject(
         route=route.name,
         segment=keeper.segment,
         game=keeper.game.number,
-        score=score if isinstance(score, str) else score["name"],
+        score=route.score_name,
         loss=route.loss["name"],
         savings=keeper.savings.report(Prices.of(route)),
         latency=latency(service.metrics, route.name),

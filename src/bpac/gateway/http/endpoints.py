@@ -74,7 +74,7 @@ def pages(service: Service, authentication: Authentication) -> Starlette:
         return _json(service.answers(request.path_params["decision"], identity))
 
     async def status(_: Request, __: Identity) -> Response:
-        callers = {"connections": len(service.connections), "refused": service.refusals.counts}
+        callers = {"connections": len(service.connections), "refused": service.rejections.counts}
         return _json({"routes": service.status(), "losses": service.losses(), "callers": callers})
 
     async def metrics(_: Request, __: Identity) -> Response:
@@ -90,7 +90,7 @@ def pages(service: Service, authentication: Authentication) -> Starlette:
         return _json({"status": "ready" if service.ready else "not ready"}, 200 if service.ready else 503)
 
     async def failed(request: Request, error: Exception) -> Response:
-        service.refusals.count_error(error, address_of(request.scope))
+        service.rejections.count_error(error, address_of(request.scope))
         failure = failure_of(error)
         return Response(failure.body, failure.status, failure.headers)
 
