@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import SettingsError, Unavailable
-from bpac.gateway.config.models import ModelSettings
-from bpac.gateway.config.tables import Section
+from bpac.gateway.config.models import read_models
 from bpac.gateway.telemetry.logs import JsonFormatter
 from bpac.models.client import ModelClient
 from bpac.models.fields import address, below, redacted
@@ -69,7 +68,7 @@ def test_errors_and_values_do_not_show_them() -> None:
 
     asyncio.run(ask())
     table = {"base_url": "http://me:s3cret@x/v1", "model": "m", "api_key": "t0ken"}
-    said += [str(client), repr(client), repr(ModelSettings.read("a", Section(table, "models.a")))]
+    said += [str(client), repr(client), repr(read_models({"a": table}))]
     assert not [text for text in said if any(secret in text for secret in SECRETS)]
 
 

@@ -60,12 +60,12 @@ class Connections:
     Parameters
     ----------
     limits: the largest number of connections, in total and per address.
-    refusals: counts connections that are refused.
+    rejections: counts connections that are refused.
     """
 
-    def __init__(self, limits: Limits, refusals: Rejections) -> None:
+    def __init__(self, limits: Limits, rejections: Rejections) -> None:
         self.limits = limits
-        self.refusals = refusals
+        self.rejections = rejections
         self._open: set[Connection] = set()
         self._of_network: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None

@@ -21,7 +21,6 @@ from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
-from bpac.gateway.telemetry.rejected_callers import refused_callers
 
 # Games shown in full, and in all: further games are counted, and can be requested by their number.
 MOST_FULL, MOST_GAMES = 24, 200
@@ -63,7 +62,7 @@ class Dashboard:
 
     async def _identity(self, request: Request) -> Identity:
         """Who sends a request: an operator with a cookie, or the owner of an API key."""
-        if self._cookies.accepts(request.cookies.get(COOKIE, ""), time.time()):
+        if self._cookies.accepts(request.cookies.get(COOKIE, "")):
             return SIGNED_IN
         return await self._authentication.identity(request.scope)
 
@@ -87,9 +86,9 @@ class Dashboard:
                     raise BadRequest("no valid API key", 401, code="invalid_api_key")
                 found.require(Role.OPERATOR)
             except BadRequest as error:
-                self._service.refusals.count_error(error, address_of(request.scope))
+                self._service.rejections.count_error(error, address_of(request.scope))
                 return _page(login(WRONG_KEY if error.status == 401 else NO_OPERATOR), error.status)
-            cookie = self._cookies.give(key, time.time()) or ""
+            cookie = self._cookies.issue(key) or ""
         response = RedirectResponse(HOME, 303, HEADERS)
         if cookie:
             # Behind a proxy that terminates TLS only the proxy knows about it.
@@ -120,7 +119,10 @@ class Dashboard:
             | {
                 "games_left_out": len(chosen) - len(documents),
                 "lost_journals": lost_journals(store.losses(), store.games(), [game.journal.game for game in games]),
-                "callers": refused_callers(self._service),
+                "callers": {
+                    "connections": len(self._service.connections),
+                    "refused": self._service.rejections.with_remedies(),
+                },
             }
         )
 
@@ -154,12 +156,11 @@ class Dashboard:
 def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str, Any]:
     """The document of a game, from the same values as ``/metrics``."""
     route = game.route
-    score = route.score_settings
     subject = Subject(
         route=route.name,
         segment=game.segment,
         game=game.number,
-        score=score if isinstance(score, str) else score["name"],
+        score=route.score_name,
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
         latency=latency(service.metrics, route.name),

@@ -81,7 +81,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json({"status": "ready" if service.ready else "not ready"}, 200 if service.ready else 503)
 
     async def failed(request: Request, error: Exception) -> Response:
-        service.refusals.count_error(error, address_of(request.scope))
+        service.rejections.count_error(error, address_of(request.scope))
         response = error_response(error)
         return Response(response.body, response.status, response.headers)
 
