@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bpac.benchmarks.registry import named_benchmark
-from bpac.collecting.answers_file import Asked, RecordedAnswer, Role, read_answers
-from bpac.collecting.asking import Recipe, Server
-from bpac.collecting.collect import Collected, Collection
+from bpac.collecting.answers_file import RecordedAnswer, RecordedQuestion, Role, read_answers
+from bpac.collecting.collect import CollectionRun, CollectionSummary
+from bpac.collecting.requests import ModelServer, RequestTemplate
 from bpac.testing import Reply as Said
 from bpac.testing import Request, ScriptedServer
 
@@ -51,27 +51,30 @@ def asked_of(server: ScriptedServer) -> Counter[tuple[int, Role]]:
     return Counter((number(request), role(request)) for request in server.requests)
 
 
-def collection(folder: Path, count: int, **settings: Any) -> Collection:
+def collection(folder: Path, count: int, **settings: Any) -> CollectionRun:
     """The questions of a file, to be asked of a draft and an expert."""
-    recipes: dict[Role, Recipe] = {"draft": Recipe("draft", BODY), "expert": Recipe("expert")}
+    recipes: dict[Role, RequestTemplate] = {
+        "draft": RequestTemplate("draft", BODY),
+        "expert": RequestTemplate("expert"),
+    }
     questions = GSM8K.load(sums(folder, count))
     chosen: dict[str, Any] = {"recipes": recipes, "path": folder / "answers.jsonl"} | settings
-    return Collection(GSM8K, questions, **chosen)
+    return CollectionRun(GSM8K, questions, **chosen)
 
 
-def servers(server: ScriptedServer, retries: int = 0) -> dict[Role, Server]:
+def servers(server: ScriptedServer, retries: int = 0) -> dict[Role, ModelServer]:
     """Both models on one server."""
-    return {name: Server(server.base_url, name, timeout=20.0, retries=retries) for name in ("draft", "expert")}
+    return {name: ModelServer(server.base_url, name, timeout=20.0, retries=retries) for name in ("draft", "expert")}
 
 
-def collect(server: ScriptedServer, folder: Path, count: int, **settings: Any) -> Collected:
+def collect(server: ScriptedServer, folder: Path, count: int, **settings: Any) -> CollectionSummary:
     """Ask everything."""
     return collection(folder, count, **settings).run(servers(server))
 
 
 def replies(path: Path) -> list[RecordedAnswer]:
     """What a file of answers holds, questions left out."""
-    return [line for line in read_answers(path) if not isinstance(line, Asked)]
+    return [line for line in read_answers(path) if not isinstance(line, RecordedQuestion)]
 
 
 def arguments(server: ScriptedServer, folder: Path, count: int) -> list[str]:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from bpac.answer import Answer
-from bpac.benchmarks.methods import METHODS
+from bpac.benchmarks.prompting import METHODS
 from bpac.collecting.answers_file import FailedRequest
-from bpac.collecting.asking import Recipe
 from bpac.collecting.collect import GIVE_UP
+from bpac.collecting.requests import RequestTemplate
 from bpac.errors import BpacError, SettingsError
 from bpac.testing import Reply, Request, ScriptedServer, in_turn
 from tests.collecting.pairs import BODY, adds, asked_of, collect, collection, number, replies, role, servers
@@ -36,7 +36,10 @@ def test_both_models_answer_everything(tmp_path: Path) -> None:
 
 def test_what_is_sent(tmp_path: Path) -> None:
     """The draft is asked for log-probabilities and by its method; the expert directly and without them."""
-    recipes = {"draft": Recipe("draft", BODY, METHODS["chain-of-draft"]), "expert": Recipe("expert", {"top_k": 20})}
+    recipes = {
+        "draft": RequestTemplate("draft", BODY, METHODS["chain-of-draft"]),
+        "expert": RequestTemplate("expert", {"top_k": 20}),
+    }
     with ScriptedServer(adds) as server:
         collect(server, tmp_path, 1, recipes=recipes)
     bodies = {role(request): request.body for request in server.requests}
@@ -127,18 +130,18 @@ def test_more_questions_later(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("recipe", "named"),
     [
-        (Recipe("draft-2", BODY), 'draft.model was "draft", now "draft-2"'),
-        (Recipe("draft", {**BODY, "temperature": 1.0}), "draft.body.temperature was null, now 1.0"),
-        (Recipe("draft", BODY, METHODS["nothinking"]), 'draft.method was "direct", now "nothinking"'),
+        (RequestTemplate("draft-2", BODY), 'draft.model was "draft", now "draft-2"'),
+        (RequestTemplate("draft", {**BODY, "temperature": 1.0}), "draft.body.temperature was null, now 1.0"),
+        (RequestTemplate("draft", BODY, METHODS["nothinking"]), 'draft.method was "direct", now "nothinking"'),
     ],
 )
-def test_other_settings_are_refused(tmp_path: Path, recipe: Recipe, named: str) -> None:
+def test_other_settings_are_refused(tmp_path: Path, recipe: RequestTemplate, named: str) -> None:
     """Another model, sampling or method may not go on with a file: the error names it, and nobody is asked."""
     with ScriptedServer(adds) as server:
         collect(server, tmp_path, 2)
         before = (tmp_path / "answers.jsonl").read_bytes()
         with pytest.raises(SettingsError, match="begun with other settings") as refused:
-            collect(server, tmp_path, 3, recipes={"draft": recipe, "expert": Recipe("expert")})
+            collect(server, tmp_path, 3, recipes={"draft": recipe, "expert": RequestTemplate("expert")})
         assert named in str(refused.value)
         assert len(server.requests) == 4
     assert (tmp_path / "answers.jsonl").read_bytes() == before

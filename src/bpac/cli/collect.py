@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpac.benchmarks.benchmark import Benchmark, Question
-from bpac.benchmarks.methods import METHODS, named_method
+from bpac.benchmarks.prompting import METHODS, named_method
 from bpac.benchmarks.registry import BENCHMARKS
 from bpac.benchmarks.sampling import SAMPLINGS
 from bpac.collecting.answers_file import KIND as ANSWERS
 from bpac.collecting.answers_file import Role
-from bpac.collecting.asking import Recipe, Server
-from bpac.collecting.collect import Collection
-from bpac.collecting.grading import Grade, Grading
-from bpac.collecting.kept_lines import read_settings
-from bpac.collecting.scoring import DEFAULT, NAMES
-from bpac.collecting.table import read_graded, table_of
+from bpac.collecting.append_only_file import read_settings
+from bpac.collecting.collect import CollectionRun
+from bpac.collecting.draft_scores import DEFAULT, NAMES
+from bpac.collecting.grade import Grade, GradingRun
+from bpac.collecting.requests import ModelServer, RequestTemplate
+from bpac.collecting.table import build_table, read_latest_grades
 from bpac.errors import InputError
 from bpac.local.benchmark import COUNT, LOCAL
-from bpac.local.chain import Chain
+from bpac.local.chain import ChainRun
 from bpac.local.server import MODEL
 from bpac.models.judging import Judge
 from bpac.output_files import refuse_overwriting
@@ -103,11 +103,11 @@ def _json_option(parser: argparse.ArgumentParser, run: Any) -> None:
 def _collect(options: argparse.Namespace) -> int:
     draft, expert = _server(options, "draft"), _server(options, "expert")
     benchmark = KNOWN[options.benchmark]
-    recipes: dict[Role, Recipe] = {
-        "draft": Recipe(options.draft_model, _body(options, "draft"), named_method(options.method)),
-        "expert": Recipe(options.expert_model, _body(options, "expert")),
+    recipes: dict[Role, RequestTemplate] = {
+        "draft": RequestTemplate(options.draft_model, _body(options, "draft"), named_method(options.method)),
+        "expert": RequestTemplate(options.expert_model, _body(options, "expert")),
     }
-    collection = Collection(
+    collection = CollectionRun(
         benchmark,
         _limited(benchmark.load(options.file), options.limit),
         recipes,
@@ -153,9 +153,9 @@ def _body(options: argparse.Namespace, role: str) -> dict[str, Any]:
     return {**(DRAFT_BODY if role == "draft" else {}), **sampling, **given}
 
 
-def _server(options: argparse.Namespace, role: str) -> Server:
+def _server(options: argparse.Namespace, role: str) -> ModelServer:
     url, model, key = (getattr(options, f"{role}_{name}") for name in ("url", "model", "key"))
-    server = Server(url, model, key, options.timeout, options.retries)
+    server = ModelServer(url, model, key, options.timeout, options.retries)
     try:
         server.client()  # it connects to nothing yet, but knows what it cannot use
     except InputError as error:
@@ -185,20 +185,20 @@ async def _graded(options: argparse.Namespace) -> list[Grade]:
         raise InputError(f"{options.answers} answers a benchmark that is not known: {name!r}")
     what = (KNOWN[name], options.answers, options.out)
     if not options.judge_url and not options.judge_model:
-        return await Grading(*what, retry_failed=options.retry_failed).run()
+        return await GradingRun(*what, retry_failed=options.retry_failed).run()
     if not (options.judge_url and options.judge_model):
         raise InputError("a judge needs both --judge-url and --judge-model")
     body = _body(options, "judge")
     async with _server(options, "judge").client(body) as client:
         judge = Judge(client, votes=options.votes, timeout=options.timeout)
         judged_by = {"model": options.judge_model, "body": body, "votes": options.votes}
-        return await Grading(*what, judge, judged_by, options.concurrency, options.retry_failed).run()
+        return await GradingRun(*what, judge, judged_by, options.concurrency, options.retry_failed).run()
 
 
 def _table(options: argparse.Namespace) -> int:
     refuse_overwriting({"--out": options.out}, [options.grades])
     check_ending(options.out)
-    rows = table_of(read_graded(options.grades), options.score)
+    rows = build_table(read_latest_grades(options.grades), options.score)
     rows.write(options.out)
     summary = rows.summary()
     _warn(f"{count} left out: {why} ({rows.examples[why]})" for why, count in rows.left_out.items())
@@ -222,7 +222,9 @@ def _described(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _chain(options: argparse.Namespace) -> int:
-    figures = Chain(options.out, options.questions, options.prompted, options.seed, options.runs, options.model).run()
+    figures = ChainRun(
+        options.out, options.questions, options.prompted, options.seed, options.runs, options.model
+    ).run()
     _warn(f"{count} left out: {why} ({figures['examples'][why]})" for why, count in figures["reasons"].items())
     lines = [f"{figures['rows']} of {figures['questions']} fresh questions in {figures['table']}", *_described(figures)]
     lines.append("   ε    router      expert calls   tokens   loss served   replays above ε")

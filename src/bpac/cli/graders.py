@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from bpac.benchmarks.benchmark import Question
 from bpac.errors import InputError, MissingExtra
-from bpac.grader_accuracy.from_benchmarks import load_questions
-from bpac.grader_accuracy.rates import Measured, measured_graders
-from bpac.grading.mathematics.mathematics import check_algebra
+from bpac.grader_accuracy.benchmark_pairs import load_questions
+from bpac.grader_accuracy.rates import MeasuredGrader, measured_graders
+from bpac.grading.mathematics.equivalence import check_algebra
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -57,8 +57,8 @@ def _graders(options: argparse.Namespace) -> int:
     return 1 if any(one["different"]["false"] for one in found.values()) else 0
 
 
-def _usable(graders: Sequence[Measured]) -> list[Measured]:
-    """The graders that can be measured with what is installed; which cannot is said on standard error."""
+def _usable(graders: Sequence[MeasuredGrader]) -> list[MeasuredGrader]:
+    """The graders that can be measured with what is installed; which cannot is phrase_answer on standard error."""
     try:
         check_algebra()
     except MissingExtra as error:
@@ -67,7 +67,7 @@ def _usable(graders: Sequence[Measured]) -> list[Measured]:
     return list(graders)
 
 
-def _measured(grader: Measured, pairs: int) -> dict[str, Any]:
+def _measured(grader: MeasuredGrader, pairs: int) -> dict[str, Any]:
     return {
         "different": grader.count(pairs, same=False).to_json(),
         "same": grader.count(pairs, same=True).to_json(),

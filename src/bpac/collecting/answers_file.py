@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bpac.answer import Answer, Token
 from bpac.benchmarks.benchmark import Question
-from bpac.collecting.kept_lines import read_lines
+from bpac.collecting.append_only_file import read_lines
 from bpac.errors import TableError
 
 KIND = "answers"
@@ -19,7 +19,7 @@ IMPOSSIBLE = -9999.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedQuestion:
     """A question that is to be answered.
 
     Parameters
@@ -81,7 +81,7 @@ class RecordedAnswer:
         return {"id": self.id, "role": self.role, **_answer_line(self.outcome)}
 
 
-def read_answers(path: Path) -> Iterator[Asked | RecordedAnswer]:
+def read_answers(path: Path) -> Iterator[RecordedQuestion | RecordedAnswer]:
     """All that a file of answers holds, in order; a question comes before its answers.
 
     Of two replies to one question in one role, the later counts.
@@ -92,19 +92,19 @@ def read_answers(path: Path) -> Iterator[Asked | RecordedAnswer]:
             read = _read(line)
         except (KeyError, TypeError, ValueError) as error:
             raise TableError(f"{path}: a line is not an answer ({error!r}): {str(line)[:80]}") from error
-        if isinstance(read, Asked):
+        if isinstance(read, RecordedQuestion):
             asked.add(read.question.id)
         elif read.id not in asked:
             raise TableError(f"{path}: there is an answer to question {read.id!r}, but not the question before it")
         yield read
 
 
-def _read(line: Mapping[str, Any]) -> Asked | RecordedAnswer:
+def _read(line: Mapping[str, Any]) -> RecordedQuestion | RecordedAnswer:
     if "question" in line:
         question = Question(
             line["question"], line["prompt"], line["reference"], line["category"], tuple(line["options"])
         )
-        return Asked(question, line["prompts"])
+        return RecordedQuestion(question, line["prompts"])
     role: Role = line["role"]
     if role not in ROLES:
         raise ValueError(f"role {role!r}")

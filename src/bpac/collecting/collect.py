@@ -9,11 +9,20 @@ from typing import Any
 
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Benchmark, Question
-from bpac.collecting.answers_file import KIND, ROLES, Asked, FailedRequest, Outcome, RecordedAnswer, Role, read_answers
-from bpac.collecting.asking import Asks, Recipe, Server, prompts_of
-from bpac.collecting.kept_lines import KeptLines
+from bpac.collecting.answers_file import (
+    KIND,
+    ROLES,
+    FailedRequest,
+    Outcome,
+    RecordedAnswer,
+    RecordedQuestion,
+    Role,
+    read_answers,
+)
+from bpac.collecting.append_only_file import AppendOnlyFile
 from bpac.collecting.progress import Progress
-from bpac.collecting.workers import in_parallel
+from bpac.collecting.requests import ChatModel, ModelServer, RequestTemplate, prompt_fingerprint
+from bpac.collecting.workers import run_workers
 from bpac.errors import AnswerError, BpacError, ModelError, SettingsError
 
 # A model that failed so often in a row is down, or its key is wrong: to go on would only fill the file with failures.
@@ -23,7 +32,7 @@ Failures = dict[Role, FailedRequest | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectionSummary:
     """What a file of answers holds after a run.
 
     Parameters
@@ -46,7 +55,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class CollectionRun:
     """Questions, and two models to ask.
 
     Parameters
@@ -62,7 +71,7 @@ class Collection:
 
     benchmark: Benchmark
     questions: Sequence[Question]
-    recipes: Mapping[Role, Recipe]
+    recipes: Mapping[Role, RequestTemplate]
     path: Path
     concurrency: int = 8
     retry_failed: bool = False
@@ -76,19 +85,21 @@ class Collection:
         roles: dict[str, Any] = {role: self.recipes[role].settings() for role in ROLES}
         return {"benchmark": self.benchmark.name, **self.more, **roles}
 
-    def run(self, servers: Mapping[Role, Server]) -> Collected:
+    def run(self, servers: Mapping[Role, ModelServer]) -> CollectionSummary:
         """Ask, with a progress bar on standard error, until every question has its answers or failed."""
         return asyncio.run(self._with_clients(servers))
 
-    async def _with_clients(self, servers: Mapping[Role, Server]) -> Collected:
+    async def _with_clients(self, servers: Mapping[Role, ModelServer]) -> CollectionSummary:
         async with servers["draft"].client() as draft, servers["expert"].client() as expert:
             return await self.ask({"draft": draft, "expert": expert})
 
-    async def ask(self, models: Mapping[Role, Asks]) -> Collected:
+    async def ask(self, models: Mapping[Role, ChatModel]) -> CollectionSummary:
         """As ``run``, of models that are there already."""
         recipes = [self.recipes[role] for role in ROLES]
-        asked = {one.id: Asked(one, prompts_of(self.benchmark, one, recipes)) for one in self.questions}
-        with KeptLines(self.path, KIND, self.settings()) as file:
+        asked = {
+            one.id: RecordedQuestion(one, prompt_fingerprint(self.benchmark, one, recipes)) for one in self.questions
+        }
+        with AppendOnlyFile(self.path, KIND, self.settings()) as file:
             kept = self._kept(asked)
             for id_, one in asked.items():
                 # A question stands before its answers, so that a file explains itself wherever it ends.
@@ -99,10 +110,10 @@ class Collection:
             before = len(ROLES) * len(asked) - len(todo)
             with Progress("collect", before + len(todo), before) as progress:
                 work = _Work(self, models, file, progress, iter(todo), kept)
-                await in_parallel(min(self.concurrency, len(todo)), work.run)
+                await run_workers(min(self.concurrency, len(todo)), work.run)
                 return _collected([kept[id_] for id_ in asked], len(todo), progress)
 
-    def _kept(self, asked: Mapping[str, Asked]) -> dict[str, Failures]:
+    def _kept(self, asked: Mapping[str, RecordedQuestion]) -> dict[str, Failures]:
         kept: dict[str, Failures] = {}
         for line in read_answers(self.path):
             if isinstance(line, RecordedAnswer):
@@ -126,9 +137,9 @@ class Collection:
 class _Work:
     """What is still to be asked, shared by the workers that ask it."""
 
-    collection: Collection
-    models: Mapping[Role, Asks]
-    file: KeptLines
+    collection: CollectionRun
+    models: Mapping[Role, ChatModel]
+    file: AppendOnlyFile
     progress: Progress
     todo: Iterator[tuple[Question, Role]]
     kept: Mapping[str, Failures]
@@ -165,7 +176,7 @@ class _Work:
             )
 
 
-def _collected(kept: Sequence[Failures], asked: int, progress: Progress) -> Collected:
+def _collected(kept: Sequence[Failures], asked: int, progress: Progress) -> CollectionSummary:
     reasons: Counter[str] = Counter()
     answered: dict[Role, int] = dict.fromkeys(ROLES, 0)
     failed: dict[Role, int] = dict.fromkeys(ROLES, 0)
@@ -177,4 +188,4 @@ def _collected(kept: Sequence[Failures], asked: int, progress: Progress) -> Coll
                 failed[role] += 1
                 reasons[f"{role}: {failure.reason}"] += 1
     seconds = round(progress.seconds, 3)
-    return Collected(len(kept), answered, failed, dict(reasons.most_common()), asked, progress.tokens, seconds)
+    return CollectionSummary(len(kept), answered, failed, dict(reasons.most_common()), asked, progress.tokens, seconds)

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bpac.arguments import one_of
-from bpac.collecting.grading import Grade, read_grades
-from bpac.collecting.scoring import DEFAULT, NAMES
+from bpac.collecting.draft_scores import DEFAULT, NAMES
+from bpac.collecting.grade import Grade, read_grades
 from bpac.errors import BpacError
 from bpac.replay.tables.table import write_columns
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class GradedTable:
     """The rows of a table, and what did not become one.
 
     Parameters
@@ -63,7 +63,7 @@ class Rows:
         write_columns(self.columns, path)
 
 
-def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:
+def build_table(grades: Sequence[Grade], score: str = DEFAULT) -> GradedTable:
     """The rows that are known, in order.
 
     Parameters
@@ -73,7 +73,7 @@ def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:
 
     >>> right = Grade("1", "", "", loss=0.0, scores={"perplexity": 0.25}, draft_correct=True, expert_correct=True)
     >>> failed = Grade("2", "", "", unknown="the draft failed", reason="status 500")
-    >>> rows = table_of([right, failed], "perplexity")
+    >>> rows = build_table([right, failed], "perplexity")
     >>> rows.columns["uncertainty"], rows.left_out
     ([0.25], {'the draft failed': 1})
     """
@@ -94,7 +94,7 @@ def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:
     if not known:
         raise BpacError(_nothing(score, left_out, examples))
     columns, scores_left_out = _columns(known, score)
-    return Rows(score, columns, dict(left_out.most_common()), examples, scores_left_out)
+    return GradedTable(score, columns, dict(left_out.most_common()), examples, scores_left_out)
 
 
 def _nothing(score: str, left_out: Counter[str], examples: Mapping[str, str]) -> str:
@@ -139,7 +139,7 @@ def _columns(known: Sequence[Grade], score: str) -> tuple[dict[str, list[Any]], 
     return columns, scores_left_out
 
 
-def read_graded(path: Path) -> list[Grade]:
+def read_latest_grades(path: Path) -> list[Grade]:
     """The grade of every question in a file, in the order in which they were first graded."""
     return list({grade.id: grade for grade in read_grades(path)}.values())
 

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 
-async def in_parallel(workers: int, work: Callable[[], Awaitable[None]]) -> None:
+async def run_workers(workers: int, work: Callable[[], Awaitable[None]]) -> None:
     """Run so many of them to the end; the first error calls off the others and is raised as it is.
 
     >>> found = []
     >>> async def work():
     ...     found.append("done")
-    >>> asyncio.run(in_parallel(2, work))
+    >>> asyncio.run(run_workers(2, work))
     >>> found
     ['done', 'done']
     """

@@ -21,7 +21,7 @@ DEFAULT = "mean_token_probability"
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class DraftScores:
     """The uncertainty of a draft.
 
     Parameters
@@ -34,11 +34,11 @@ class Scores:
     unknown: dict[str, str] = field(default_factory=dict)
 
 
-def scored(question: Question, draft: Answer) -> Scores:
+def score_draft(question: Question, draft: Answer) -> DraftScores:
     """Every score of a draft.
 
     >>> from bpac.answer import Token
-    >>> scores = scored(Question("1", "6 · 7?"), Answer("42", tokens=(Token("42", -0.5),)))
+    >>> scores = score_draft(Question("1", "6 · 7?"), Answer("42", tokens=(Token("42", -0.5),)))
     >>> {name: round(value, 3) for name, value in scores.known.items()}
     {'mean_token_probability': 0.393, 'perplexity': 0.393}
     >>> scores.unknown
@@ -47,7 +47,7 @@ def scored(question: Question, draft: Answer) -> Scores:
     scores = dict(SCORES)
     if question.options:
         scores[OPTION] = OptionProbability(options=string.ascii_uppercase[: len(question.options)])
-    found = Scores()
+    found = DraftScores()
     for name, score in scores.items():
         try:
             found.known[name] = score(draft)

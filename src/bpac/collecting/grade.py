@@ -12,13 +12,13 @@ from bpac.answer import Answer
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Benchmark, Question, never_graded
 from bpac.collecting.answers_file import KIND as ANSWERS
-from bpac.collecting.answers_file import ROLES, Asked, FailedRequest, Outcome, Role, read_answers
-from bpac.collecting.kept_lines import KeptLines, read_lines, read_settings
+from bpac.collecting.answers_file import ROLES, FailedRequest, Outcome, RecordedQuestion, Role, read_answers
+from bpac.collecting.append_only_file import AppendOnlyFile, read_lines, read_settings
+from bpac.collecting.draft_scores import DraftScores, score_draft
 from bpac.collecting.progress import Progress
-from bpac.collecting.scoring import Scores, scored
-from bpac.collecting.workers import in_parallel
+from bpac.collecting.workers import run_workers
 from bpac.errors import AnswerError, InputError, ModelError, TableError
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
 from bpac.losses import correctness_loss, mark_loss
 from bpac.models.judging import Judge
 
@@ -65,7 +65,7 @@ class _Pair:
 
     question: Question
     outcomes: dict[Role, Outcome] = field(default_factory=dict)
-    scores: Scores = field(default_factory=Scores)
+    scores: DraftScores = field(default_factory=DraftScores)
 
     def of(self) -> str:
         seen = []
@@ -94,7 +94,7 @@ class _Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Grading:
+class GradingRun:
     """A file of answers, and who grades them.
 
     Parameters
@@ -128,7 +128,7 @@ class Grading:
 
     async def run(self) -> list[Grade]:
         """The grade of every question, in the order of the answers, with a progress bar on standard error."""
-        with KeptLines(self.path, KIND, self.settings()) as file:
+        with AppendOnlyFile(self.path, KIND, self.settings()) as file:
             kept = {grade.id: grade for grade in read_grades(self.path)}
             pairs = _pairs(self.answers)
             todo = [pair for pair in pairs if self._open(kept.get(pair.question.id), pair)]
@@ -142,7 +142,7 @@ class Grading:
                         kept[grade.id] = grade
                         progress.done(failed=bool(grade.unknown))
 
-                await in_parallel(min(self.concurrency, len(todo)), worker)
+                await run_workers(min(self.concurrency, len(todo)), worker)
         return [kept[pair.question.id] for pair in pairs]
 
     def _open(self, grade: Grade | None, pair: _Pair) -> bool:
@@ -209,12 +209,12 @@ def read_grades(path: Path) -> Iterator[Grade]:
 def _pairs(path: Path) -> Sequence[_Pair]:
     pairs: dict[str, _Pair] = {}
     for line in read_answers(path):
-        if isinstance(line, Asked):
+        if isinstance(line, RecordedQuestion):
             pairs[line.question.id] = _Pair(line.question)
             continue
         pair, outcome = pairs[line.id], line.outcome
         if line.role == "draft" and isinstance(outcome, Answer):
-            pair.scores = scored(pair.question, outcome)
+            pair.scores = score_draft(pair.question, outcome)
         pair.outcomes[line.role] = replace(outcome, tokens=None) if isinstance(outcome, Answer) else outcome
     return list(pairs.values())
 

@@ -7,11 +7,11 @@ import pytest
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Benchmark
 from bpac.benchmarks.registry import named_benchmark
-from bpac.collecting.answers_file import KIND, Asked, FailedRequest, Outcome, read_answers
+from bpac.collecting.answers_file import KIND, FailedRequest, Outcome, RecordedQuestion, read_answers
 from bpac.collecting.answers_file import RecordedAnswer as Kept
-from bpac.collecting.collect import Collection
-from bpac.collecting.grading import Grade, Grading, read_grades
-from bpac.collecting.kept_lines import KeptLines, read_settings
+from bpac.collecting.append_only_file import AppendOnlyFile, read_settings
+from bpac.collecting.collect import CollectionRun
+from bpac.collecting.grade import Grade, GradingRun, read_grades
 from bpac.errors import InputError, SettingsError
 from bpac.losses import mark_loss
 from bpac.models.client import ModelClient
@@ -25,7 +25,7 @@ RIGHT = Answer(r"\boxed{2}", completion_tokens=3)
 
 def graded(folder: Path, benchmark: Benchmark = GSM8K, **settings: object) -> list[Grade]:
     """The grades of a folder's answers."""
-    grading = Grading(benchmark, folder / "answers.jsonl", folder / "grades.jsonl")
+    grading = GradingRun(benchmark, folder / "answers.jsonl", folder / "grades.jsonl")
     return asyncio.run(replace(grading, **settings).run())  # type: ignore[arg-type]
 
 
@@ -34,7 +34,7 @@ def only(folder: Path, draft: Outcome, expert: Outcome = RIGHT) -> Grade:
     with ScriptedServer(Reply("no", status=400)) as server:
         collect(server, folder, 2)
     path = folder / "answers.jsonl"
-    with KeptLines(path, KIND, read_settings(path, KIND)) as file:
+    with AppendOnlyFile(path, KIND, read_settings(path, KIND)) as file:
         file.append(Kept("gsm8k-1", "draft", draft).line())
         file.append(Kept("gsm8k-1", "expert", expert).line())
     return graded(folder)[1]
@@ -123,7 +123,7 @@ def opened(folder: Path, count: int) -> None:
 
     with ScriptedServer(script) as server:
         recipes = collection(folder, 1).recipes
-        Collection(MAGPIE, MAGPIE.load(path), recipes, folder / "answers.jsonl").run(servers(server))
+        CollectionRun(MAGPIE, MAGPIE.load(path), recipes, folder / "answers.jsonl").run(servers(server))
 
 
 def judged(folder: Path, server: ScriptedServer, model: str = "judge", **settings: object) -> list[Grade]:
@@ -131,7 +131,7 @@ def judged(folder: Path, server: ScriptedServer, model: str = "judge", **setting
 
     async def run() -> list[Grade]:
         async with ModelClient(server.base_url, model, retries=0) as client:
-            grading = Grading(
+            grading = GradingRun(
                 MAGPIE,
                 folder / "answers.jsonl",
                 folder / "grades.jsonl",
@@ -183,6 +183,6 @@ def test_the_questions_are_in_the_file(tmp_path: Path) -> None:
     with ScriptedServer(adds) as server:
         collect(server, tmp_path, 2)
     (tmp_path / "sums.jsonl").unlink()
-    found = [line.question for line in read_answers(tmp_path / "answers.jsonl") if isinstance(line, Asked)]
+    found = [line.question for line in read_answers(tmp_path / "answers.jsonl") if isinstance(line, RecordedQuestion)]
     assert [question.reference for question in found] == ["0", "2"]
     assert [grade.loss for grade in graded(tmp_path)] == [0.0, 1.0]

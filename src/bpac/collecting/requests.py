@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Benchmark, Message, Question
-from bpac.benchmarks.methods import METHODS, PromptingMethod
+from bpac.benchmarks.prompting import METHODS, PromptingMethod
 
 
-class Asks(Protocol):
+class ChatModel(Protocol):
     """A model that can be asked, such as ``ModelClient``."""
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], **body: Any) -> Answer:
@@ -20,7 +20,7 @@ class Asks(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class RequestTemplate:
     """What is sent to a model.
 
     Parameters
@@ -29,7 +29,7 @@ class Recipe:
     body: fields of every request besides the messages: sampling, log-probabilities, a switch for thinking.
     method: the way of prompting.
 
-    >>> recipe = Recipe("m", {"temperature": 0.0})
+    >>> recipe = RequestTemplate("m", {"temperature": 0.0})
     >>> recipe.settings()
     {'model': 'm', 'method': 'direct', 'body': {'temperature': 0.0}}
     """
@@ -51,14 +51,14 @@ class Recipe:
         return {**self.method.request, **self.body}
 
 
-def prompts_of(benchmark: Benchmark, question: Question, recipes: Sequence[Recipe]) -> str:
+def prompt_fingerprint(benchmark: Benchmark, question: Question, recipes: Sequence[RequestTemplate]) -> str:
     """A name for the words in which a question is asked; other words have another name."""
     words = [recipe.messages(benchmark, question) for recipe in recipes]
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ModelServer:
     """Where a model is, and how patient to be with it.
 
     Parameters
@@ -76,7 +76,7 @@ class Server:
     timeout: float = 600.0
     retries: int = 4
 
-    def client(self, body: Mapping[str, Any] | None = None) -> "Client":
+    def client(self, body: Mapping[str, Any] | None = None) -> "ChatClient":
         """A client of it, to be used as an asynchronous context manager."""
         from bpac.models.client import ModelClient  # noqa: PLC0415  # it needs an extra, and grading does not
 
@@ -90,5 +90,5 @@ class Server:
         )
 
 
-class Client(Asks, AbstractAsyncContextManager[Asks], Protocol):
+class ChatClient(ChatModel, AbstractAsyncContextManager[ChatModel], Protocol):
     """A model that can be asked until it is closed."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bpac.collecting.kept_lines import KeptLines, read_lines, read_settings
+from bpac.collecting.append_only_file import AppendOnlyFile, read_lines, read_settings
 from bpac.errors import BpacError, SettingsError, TableError
 
 SETTINGS = {"draft": {"model": "a", "body": {"temperature": 0.5}}, "method": "direct"}
@@ -13,7 +13,7 @@ SETTINGS = {"draft": {"model": "a", "body": {"temperature": 0.5}}, "method": "di
 
 def begun(path: Path, lines: int) -> None:
     """A file with some lines."""
-    with KeptLines(path, "answers", SETTINGS) as file:
+    with AppendOnlyFile(path, "answers", SETTINGS) as file:
         for number in range(lines):
             file.append({"id": number, "text": "é\n" * number})
 
@@ -43,7 +43,7 @@ def test_cut_anywhere(tmp_path: Path) -> None:
         complete = max(0, data[:end].count(b"\n") - 1)
         if b"\n" in data[:end]:
             assert ids(path) == list(range(complete))
-        with KeptLines(path, "answers", SETTINGS) as file:
+        with AppendOnlyFile(path, "answers", SETTINGS) as file:
             file.append({"id": 9})
         assert ids(path) == [*range(complete), 9]
 
@@ -86,7 +86,7 @@ def test_other_settings(tmp_path: Path) -> None:
     begun(path, 1)
     before = path.read_bytes()
     other: dict[str, Any] = {"draft": {"model": "b", "body": {"temperature": 0.5, "top_k": 20}}, "method": "direct"}
-    with pytest.raises(SettingsError) as refused, KeptLines(path, "answers", other):
+    with pytest.raises(SettingsError) as refused, AppendOnlyFile(path, "answers", other):
         pass
     assert 'draft.model was "a", now "b"' in str(refused.value)
     assert "draft.body.top_k was null, now 20" in str(refused.value)
@@ -101,7 +101,7 @@ def test_a_file_of_somebody_else(tmp_path: Path, text: str) -> None:
     """A file that is not ours, or of another kind, is refused and left as it is."""
     path = tmp_path / "table.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(TableError, match="not a file of answers"), KeptLines(path, "answers", SETTINGS):
+    with pytest.raises(TableError, match="not a file of answers"), AppendOnlyFile(path, "answers", SETTINGS):
         pass
     assert path.read_text(encoding="utf-8") == text
 
@@ -117,7 +117,7 @@ def test_another_format(tmp_path: Path) -> None:
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     """While one has it open, nobody else can; afterwards anybody can."""
     path = tmp_path / "a.jsonl"
-    with KeptLines(path, "answers", SETTINGS) as file:
+    with AppendOnlyFile(path, "answers", SETTINGS) as file:
         with pytest.raises(BpacError, match="being written by another process"):
             begun(path, 1)
         file.append({"id": 7})
@@ -130,7 +130,7 @@ def test_a_lock_dies_with_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     child = os.fork()
     if child == 0:
-        with KeptLines(path, "answers", SETTINGS) as file:
+        with AppendOnlyFile(path, "answers", SETTINGS) as file:
             file.append({"id": 1})
             os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
@@ -141,4 +141,4 @@ def test_a_lock_dies_with_its_owner(tmp_path: Path) -> None:
 def test_not_open(tmp_path: Path) -> None:
     """Nothing can be appended to a file that is not open."""
     with pytest.raises(BpacError, match="not open"):
-        KeptLines(tmp_path / "a.jsonl", "answers", SETTINGS).append({})
+        AppendOnlyFile(tmp_path / "a.jsonl", "answers", SETTINGS).append({})

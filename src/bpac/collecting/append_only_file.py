@@ -21,7 +21,7 @@ _BLOCK = 1 << 16
 
 
 @dataclass(eq=False, slots=True)
-class KeptLines:
+class AppendOnlyFile:
     """The file, open to be added to, for as long as the ``with`` block lasts.
 
     To open it locks it, begins it if need be, and drops a last line that was cut off while it was being written. The
@@ -35,7 +35,7 @@ class KeptLines:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with KeptLines(Path(folder, "a.jsonl"), "answers", {"model": "m"}) as file:
+    ...     with AppendOnlyFile(Path(folder, "a.jsonl"), "answers", {"model": "m"}) as file:
     ...         file.append({"id": "1"})
     ...     list(read_lines(Path(folder, "a.jsonl"), "answers"))
     [{'id': '1'}]
@@ -71,7 +71,7 @@ class KeptLines:
     def append(self, line: Mapping[str, Any]) -> None:
         """Add a line; it is kept even if this process is killed right after."""
         if self._file is None:
-            raise BpacError(f"{self.path} is not open: use it as  with KeptLines(…) as file: …")
+            raise BpacError(f"{self.path} is not open: use it as  with AppendOnlyFile(…) as file: …")
         _write(self._file, line)
         if time.monotonic() - self._synced > SYNC_SECONDS:
             os.fsync(self._file.fileno())
