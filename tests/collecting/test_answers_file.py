@@ -11,7 +11,7 @@ from bpac.collecting.answers_file import KIND, FailedRequest, RecordedAnswer, Re
 from bpac.collecting.append_only_file import AppendOnlyFile
 from bpac.errors import TableError
 
-# Seven digits are kept.
+# The file keeps seven digits.
 logprobs = st.integers(-100_000, 0).map(lambda number: number / 1000) | st.just(-math.inf)
 tops = st.lists(st.tuples(logprobs, st.text()), max_size=3)
 tokens = st.builds(
@@ -44,8 +44,8 @@ entries = questions | st.builds(RecordedAnswer, st.just("1"), st.sampled_from(["
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(entries, max_size=3))
-def test_what_is_kept_comes_back(tmp_path: Path, kept: list[RecordedQuestion | RecordedAnswer]) -> None:
-    """Questions, answers with every token, and failures are read as they were written."""
+def test_lines_are_read_as_they_were_written(tmp_path: Path, kept: list[RecordedQuestion | RecordedAnswer]) -> None:
+    """Questions, answers with every token, and failures survive writing and reading."""
     path = tmp_path / "a.jsonl"
     path.unlink(missing_ok=True)
     with AppendOnlyFile(path, KIND, {}) as file:
@@ -54,8 +54,8 @@ def test_what_is_kept_comes_back(tmp_path: Path, kept: list[RecordedQuestion | R
     assert list(read_answers(path)) == [FIRST, *kept]
 
 
-def test_a_token_without_a_logprob(tmp_path: Path) -> None:
-    """What the server did not say stays unknown."""
+def test_a_missing_log_probability_stays_missing(tmp_path: Path) -> None:
+    """A token without a log-probability is read as NaN."""
     path = tmp_path / "a.jsonl"
     with AppendOnlyFile(path, KIND, {}) as file:
         file.append(FIRST.line())
@@ -67,8 +67,8 @@ def test_a_token_without_a_logprob(tmp_path: Path) -> None:
     assert math.isnan(found.outcome.tokens[0].logprob)
 
 
-def test_a_line_that_is_no_answer(tmp_path: Path) -> None:
-    """It is an error that shows the line."""
+def test_a_line_that_is_not_an_answer_is_an_error(tmp_path: Path) -> None:
+    """The error shows the line."""
     path = tmp_path / "a.jsonl"
     with AppendOnlyFile(path, KIND, {}) as file:
         file.append({"id": "1", "role": "referee", "text": "2"})
@@ -76,8 +76,8 @@ def test_a_line_that_is_no_answer(tmp_path: Path) -> None:
         list(read_answers(path))
 
 
-def test_an_answer_to_no_question(tmp_path: Path) -> None:
-    """An answer whose question is not in the file is an error that names it."""
+def test_an_answer_without_its_question_is_an_error(tmp_path: Path) -> None:
+    """The error names the question that is missing in the file."""
     path = tmp_path / "a.jsonl"
     with AppendOnlyFile(path, KIND, {}) as file:
         file.append(RecordedAnswer("7", "draft", FailedRequest("no")).line())

@@ -1,4 +1,4 @@
-"""Every score that the log-probabilities of one draft allow."""
+"""The uncertainty of a draft by every score that can be computed from its log-probabilities."""
 
 import string
 from dataclasses import dataclass, field
@@ -13,21 +13,21 @@ SCORES: dict[str, Score] = {
     "perplexity": Perplexity(),
     "entropy": Entropy(),
 }
-# Of multiple choice only.
+# For multiple-choice questions only.
 OPTION = "option_probability"
 NAMES = (*SCORES, OPTION)
-# The paper's.
+# The score of the paper.
 DEFAULT = "mean_token_probability"
 
 
 @dataclass(frozen=True, slots=True)
 class DraftScores:
-    """The uncertainty of a draft.
+    """The uncertainty of a draft by several scores.
 
     Parameters
     ----------
-    known: by the name of the score.
-    unknown: why a score cannot be computed, by its name.
+    known: the uncertainty, by the name of the score.
+    unknown: the reason why a score cannot be computed, by the name of the score.
     """
 
     known: dict[str, float] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class DraftScores:
 
 
 def score_draft(question: Question, draft: Answer) -> DraftScores:
-    """Every score of a draft.
+    """Compute every score of a draft.
 
     >>> from bpac.answer import Token
     >>> scores = score_draft(Question("1", "6 · 7?"), Answer("42", tokens=(Token("42", -0.5),)))

@@ -1,4 +1,4 @@
-"""How a model is asked: which one, in what words, with what settings, and where it is."""
+"""The requests to a model: its name, the messages, the other request fields, and the address of its server."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from bpac.benchmarks.prompting import METHODS, PromptingMethod
 
 
 class ChatModel(Protocol):
-    """A model that can be asked, such as ``ModelClient``."""
+    """A model that answers chat messages, such as ``ModelClient``."""
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], **body: Any) -> Answer:
         """The model's answer to the messages."""
@@ -21,16 +21,16 @@ class ChatModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestTemplate:
-    """What is sent to a model.
+    """What every request to a model contains, except for the question.
 
     Parameters
     ----------
-    model: its name on the server.
-    body: fields of every request besides the messages: sampling, log-probabilities, a switch for thinking.
-    method: the way of prompting.
+    model: the model's name on the server.
+    body: request fields besides the messages: sampling, log-probabilities, a switch for thinking (default: none).
+    method: prompting method (default: ``direct``).
 
-    >>> recipe = RequestTemplate("m", {"temperature": 0.0})
-    >>> recipe.settings()
+    >>> template = RequestTemplate("m", {"temperature": 0.0})
+    >>> template.settings()
     {'model': 'm', 'method': 'direct', 'body': {'temperature': 0.0}}
     """
 
@@ -39,7 +39,7 @@ class RequestTemplate:
     method: PromptingMethod = METHODS["direct"]
 
     def settings(self) -> dict[str, Any]:
-        """All that answers depend on. Not where the server is: it may move while a run is stopped."""
+        """Everything that the answers depend on. The server's address is left out: it may change between runs."""
         return {"model": self.model, "method": self.method.name, "body": dict(self.body)}
 
     def messages(self, benchmark: Benchmark, question: Question) -> list[Message]:
@@ -51,23 +51,23 @@ class RequestTemplate:
         return {**self.method.request, **self.body}
 
 
-def prompt_fingerprint(benchmark: Benchmark, question: Question, recipes: Sequence[RequestTemplate]) -> str:
-    """A name for the words in which a question is asked; other words have another name."""
-    words = [recipe.messages(benchmark, question) for recipe in recipes]
-    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
+def prompt_fingerprint(benchmark: Benchmark, question: Question, templates: Sequence[RequestTemplate]) -> str:
+    """A hash of the messages that ask a question; it changes if the wording changes."""
+    messages = [template.messages(benchmark, question) for template in templates]
+    return hashlib.sha256(json.dumps(messages).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """Where a model is, and how patient to be with it.
+    """The address of a model, with the time limit and the retries of its requests.
 
     Parameters
     ----------
-    base_url: where the server is, ``/v1`` included.
-    model: the model's name there.
-    api_key: the key, or ``env:NAME`` for the environment variable that holds it.
-    timeout: seconds one attempt may take.
-    retries: how often a failed attempt is repeated, each time after a longer wait.
+    base_url: the server's address, including ``/v1``.
+    model: the model's name on the server.
+    api_key: the API key, or ``env:NAME`` for the environment variable that contains it (default: none).
+    timeout: time limit of one attempt in seconds (default: 600).
+    retries: how many times a failed attempt is repeated, each time after a longer wait (default: 4).
     """
 
     base_url: str
@@ -77,8 +77,8 @@ class ModelServer:
     retries: int = 4
 
     def client(self, body: Mapping[str, Any] | None = None) -> "ChatClient":
-        """A client of it, to be used as an asynchronous context manager."""
-        from bpac.models.client import ModelClient  # noqa: PLC0415  # it needs an extra, and grading does not
+        """A client of the server, to be used as an asynchronous context manager."""
+        from bpac.models.client import ModelClient  # noqa: PLC0415  # it needs an extra that grading does not need
 
         return ModelClient(
             self.base_url,

@@ -104,7 +104,7 @@ class ChainRun:
     def _collect(self, server: LocalServer, questions: Sequence[Question], method: str) -> CollectionSummary:
         # Prompting methods are for models that think: they shorten what the expert would think.
         direct = method == "direct"
-        recipes: dict[Role, RequestTemplate] = {
+        templates: dict[Role, RequestTemplate] = {
             "draft": RequestTemplate(server.name, {**_thinking(not direct), **LOGPROBS}, METHODS[method]),
             "expert": RequestTemplate(server.name, _thinking(True)),
         }
@@ -114,7 +114,7 @@ class ChainRun:
         collection = CollectionRun(
             LOCAL,
             questions,
-            recipes,
+            templates,
             self._answers(method),
             concurrency=SLOTS,
             more={"seed": self.seed, "model_file": model},
