@@ -13,8 +13,8 @@ from bpac.answer import Answer
 from bpac.errors import InputError, SettingsError
 from bpac.grading.equality import same_final
 from bpac.grading.judge import HIGHEST, LOWEST
-from bpac.grading.text.json_values import json_value, value_of
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
+from bpac.grading.text.json_equality import comparable, parse_comparable
 
 # More calls in one answer are not compared.
 MOST_CALLS = 128
@@ -187,9 +187,9 @@ def _call(call: Mapping[str, Any]) -> tuple[str, Hashable]:
         raise TypeError("a tool's name is a text")
     if isinstance(arguments, str):
         # Servers write the arguments of a function without parameters as an empty text, too.
-        value = json_value(arguments if arguments.strip() else "{}")
+        value = parse_comparable(arguments if arguments.strip() else "{}")
     elif isinstance(arguments, Mapping | None):
-        value = value_of(arguments or {})
+        value = comparable(arguments or {})
     else:
         raise TypeError("arguments are an object")
     if not isinstance(value, tuple) or value[0] != "object":

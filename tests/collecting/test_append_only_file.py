@@ -5,37 +5,37 @@ from typing import Any
 
 import pytest
 
-from bpac.collecting.kept_lines import KeptLines, read_lines, read_settings
+from bpac.collecting.append_only_file import AppendOnlyFile, read_lines, read_settings
 from bpac.errors import BpacError, SettingsError, TableError
 
 SETTINGS = {"draft": {"model": "a", "body": {"temperature": 0.5}}, "method": "direct"}
 
 
-def begun(path: Path, lines: int) -> None:
-    """A file with some lines."""
-    with KeptLines(path, "answers", SETTINGS) as file:
+def append_lines(path: Path, lines: int) -> None:
+    """Append lines to a file, which is created if it does not exist."""
+    with AppendOnlyFile(path, "answers", SETTINGS) as file:
         for number in range(lines):
             file.append({"id": number, "text": "é\n" * number})
 
 
 def ids(path: Path) -> list[int]:
-    """The lines that can be read."""
+    """The ids of the lines that are read."""
     return [line["id"] for line in read_lines(path, "answers")]
 
 
-def test_lines_come_back(tmp_path: Path) -> None:
-    """What was appended is read again, in order, by whoever comes later; so are the settings."""
+def test_lines_are_read_in_order(tmp_path: Path) -> None:
+    """Lines of several writers are read in the order in which they were appended, and so are the settings."""
     path = tmp_path / "deep" / "a.jsonl"
-    begun(path, 3)
-    begun(path, 2)
+    append_lines(path, 3)
+    append_lines(path, 2)
     assert ids(path) == [0, 1, 2, 0, 1]
     assert read_settings(path, "answers") == SETTINGS
 
 
-def test_cut_anywhere(tmp_path: Path) -> None:
-    """Wherever a file is cut off, whole lines are kept, the torn one is dropped, and the next is appended cleanly."""
+def test_a_file_can_be_cut_off_anywhere(tmp_path: Path) -> None:
+    """Wherever a file is cut off, complete lines are kept, and the incomplete one is removed before appending."""
     whole = tmp_path / "whole.jsonl"
-    begun(whole, 4)
+    append_lines(whole, 4)
     data = whole.read_bytes()
     for end in range(len(data)):
         path = tmp_path / "cut.jsonl"
@@ -43,36 +43,36 @@ def test_cut_anywhere(tmp_path: Path) -> None:
         complete = max(0, data[:end].count(b"\n") - 1)
         if b"\n" in data[:end]:
             assert ids(path) == list(range(complete))
-        with KeptLines(path, "answers", SETTINGS) as file:
+        with AppendOnlyFile(path, "answers", SETTINGS) as file:
             file.append({"id": 9})
         assert ids(path) == [*range(complete), 9]
 
 
-def test_a_power_cut(tmp_path: Path) -> None:
-    """A last line of zeros, which is what a power cut leaves, is dropped too."""
+def test_a_last_line_of_zeros_is_removed(tmp_path: Path) -> None:
+    """A power cut can leave a last line of zeros, which is removed."""
     path = tmp_path / "a.jsonl"
-    begun(path, 2)
+    append_lines(path, 2)
     with path.open("ab") as file:
         file.write(b"\0" * 100 + b"\n")
     assert ids(path) == [0, 1]
-    begun(path, 1)
+    append_lines(path, 1)
     assert ids(path) == [0, 1, 0]
 
 
-def test_a_long_last_line(tmp_path: Path) -> None:
-    """A torn line of many blocks is dropped as a whole."""
+def test_a_long_incomplete_line_is_removed(tmp_path: Path) -> None:
+    """An incomplete line that is longer than a block is removed completely."""
     path = tmp_path / "a.jsonl"
-    begun(path, 1)
+    append_lines(path, 1)
     with path.open("ab") as file:
         file.write(b'{"id":1,"text":"' + b"x" * 300_000)
-    begun(path, 0)
+    append_lines(path, 0)
     assert ids(path) == [0]
 
 
-def test_damage_in_the_middle(tmp_path: Path) -> None:
-    """A line that was damaged later is an error that names it: what it held is not silently lost."""
+def test_a_damaged_line_in_the_middle_is_an_error(tmp_path: Path) -> None:
+    """The error names the damaged line, so that nothing is lost silently."""
     path = tmp_path / "a.jsonl"
-    begun(path, 2)
+    append_lines(path, 2)
     lines = path.read_bytes().split(b"\n")
     lines[1] = lines[1][:5]
     path.write_bytes(b"\n".join(lines))
@@ -80,13 +80,13 @@ def test_damage_in_the_middle(tmp_path: Path) -> None:
         ids(path)
 
 
-def test_other_settings(tmp_path: Path) -> None:
-    """A file that was begun with other settings is refused, all that differs is named, and nothing is changed."""
+def test_a_file_with_other_settings_is_refused(tmp_path: Path) -> None:
+    """The error names every setting that differs, and the file is not changed."""
     path = tmp_path / "a.jsonl"
-    begun(path, 1)
+    append_lines(path, 1)
     before = path.read_bytes()
     other: dict[str, Any] = {"draft": {"model": "b", "body": {"temperature": 0.5, "top_k": 20}}, "method": "direct"}
-    with pytest.raises(SettingsError) as refused, KeptLines(path, "answers", other):
+    with pytest.raises(SettingsError) as refused, AppendOnlyFile(path, "answers", other):
         pass
     assert 'draft.model was "a", now "b"' in str(refused.value)
     assert "draft.body.top_k was null, now 20" in str(refused.value)
@@ -97,48 +97,48 @@ def test_other_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["uncertainty,loss\n0.5,1", "{}\n", "x", '{"bpac":"grades","format":1,"settings":{}}\n']
 )
-def test_a_file_of_somebody_else(tmp_path: Path, text: str) -> None:
-    """A file that is not ours, or of another kind, is refused and left as it is."""
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
+    """A file that bpac did not write, or of another kind, is refused and not changed."""
     path = tmp_path / "table.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(TableError, match="not a file of answers"), KeptLines(path, "answers", SETTINGS):
+    with pytest.raises(TableError, match="not a file of answers"), AppendOnlyFile(path, "answers", SETTINGS):
         pass
     assert path.read_text(encoding="utf-8") == text
 
 
-def test_another_format(tmp_path: Path) -> None:
-    """A file of a later version is refused."""
+def test_a_file_of_a_later_format_is_refused(tmp_path: Path) -> None:
+    """The error names the format of the file."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"bpac": "answers", "format": 2, "settings": SETTINGS}) + "\n", encoding="utf-8")
     with pytest.raises(TableError, match="has format 2"):
         ids(path)
 
 
-def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    """While one has it open, nobody else can; afterwards anybody can."""
+def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
+    """While one writer has the file open, another is refused; afterwards the file can be opened again."""
     path = tmp_path / "a.jsonl"
-    with KeptLines(path, "answers", SETTINGS) as file:
+    with AppendOnlyFile(path, "answers", SETTINGS) as file:
         with pytest.raises(BpacError, match="being written by another process"):
-            begun(path, 1)
+            append_lines(path, 1)
         file.append({"id": 7})
-    begun(path, 1)
+    append_lines(path, 1)
     assert ids(path) == [7, 0]
 
 
-def test_a_lock_dies_with_its_owner(tmp_path: Path) -> None:
-    """A writer that is killed leaves no lock behind, and what it appended is there."""
+def test_a_killed_writer_leaves_no_lock(tmp_path: Path) -> None:
+    """After a writer was killed, the file can be opened again, and its lines are there."""
     path = tmp_path / "a.jsonl"
     child = os.fork()
     if child == 0:
-        with KeptLines(path, "answers", SETTINGS) as file:
+        with AppendOnlyFile(path, "answers", SETTINGS) as file:
             file.append({"id": 1})
             os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
-    begun(path, 1)
+    append_lines(path, 1)
     assert ids(path) == [1, 0]
 
 
-def test_not_open(tmp_path: Path) -> None:
-    """Nothing can be appended to a file that is not open."""
+def test_appending_to_a_file_that_is_not_open_is_an_error(tmp_path: Path) -> None:
+    """The error says how to open the file."""
     with pytest.raises(BpacError, match="not open"):
-        KeptLines(tmp_path / "a.jsonl", "answers", SETTINGS).append({})
+        AppendOnlyFile(tmp_path / "a.jsonl", "answers", SETTINGS).append({})

@@ -1,4 +1,4 @@
-"""A file of JSON lines that is only ever added to, by one process at a time, and survives being killed."""
+"""An append-only file of JSON lines, written by one process at a time, that loses nothing if the process is killed."""
 
 import fcntl
 import json
@@ -14,28 +14,29 @@ from typing import Any, BinaryIO, Self
 from bpac.errors import BpacError, SettingsError, TableError
 
 FORMAT = 1
-# A line is with the operating system as soon as it is written, so a killed process loses none. So many seconds' worth
-# may be lost when the machine itself goes down.
+# The operating system has each line as soon as it is written, so a killed process loses none. If the machine itself
+# goes down, the lines of this many seconds may be lost.
 SYNC_SECONDS = 2.0
 _BLOCK = 1 << 16
 
 
 @dataclass(eq=False, slots=True)
-class KeptLines:
-    """The file, open to be added to, for as long as the ``with`` block lasts.
+class AppendOnlyFile:
+    """An append-only file that is open inside the ``with`` block.
 
-    To open it locks it, begins it if need be, and drops a last line that was cut off while it was being written. The
-    first line says what the others were made with: a file that was made with other settings is refused, unchanged.
+    Opening locks the file, creates it if it does not exist, and removes an incomplete last line. The first line of the
+    file contains the settings that the other lines were made with. A file with other settings is refused and stays
+    unchanged.
 
     Parameters
     ----------
     path: the file.
-    kind: what its lines are: ``answers``, say.
-    settings: all that its lines depend on, as JSON values.
+    kind: what the lines are, for example ``answers``.
+    settings: everything that the lines depend on, as JSON values.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with KeptLines(Path(folder, "a.jsonl"), "answers", {"model": "m"}) as file:
+    ...     with AppendOnlyFile(Path(folder, "a.jsonl"), "answers", {"model": "m"}) as file:
     ...         file.append({"id": "1"})
     ...     list(read_lines(Path(folder, "a.jsonl"), "answers"))
     [{'id': '1'}]
@@ -49,7 +50,7 @@ class KeptLines:
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered: what was appended must not wait in this process, which may be killed.
+        # Unbuffered, because this process may be killed at any time.
         file = FileIO(self.path, "a+")
         try:
             self._lock(file)
@@ -69,9 +70,9 @@ class KeptLines:
                 os.fsync(file.fileno())
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Add a line; it is kept even if this process is killed right after."""
+        """Append a line; it is not lost even if this process is killed immediately afterwards."""
         if self._file is None:
-            raise BpacError(f"{self.path} is not open: use it as  with KeptLines(…) as file: …")
+            raise BpacError(f"{self.path} is not open: use  with AppendOnlyFile(…) as file: …")
         _write(self._file, line)
         if time.monotonic() - self._synced > SYNC_SECONDS:
             os.fsync(self._file.fileno())
@@ -79,17 +80,19 @@ class KeptLines:
 
     def _lock(self, file: FileIO) -> None:
         try:
-            # The kernel gives a lock back when its process dies, however it dies: none is ever left behind.
+            # The kernel releases the lock when the process ends, even if it is killed.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BpacError(f"{self.path} is being written by another process: wait for it, or stop it") from error
+            raise BpacError(
+                f"{self.path} is being written by another process: wait until it ends, or stop it"
+            ) from error
 
     def _begin(self, file: FileIO) -> None:
         head = {"bpac": self.kind, "format": FORMAT, "settings": self.settings}
-        # As JSON would give them back: tuples become lists.
+        # As JSON returns them: tuples become lists.
         settings = json.loads(json.dumps(self.settings))
         start = _first_line(file)
-        # Also a beginning that was cut off: nothing else can stand in such a file.
+        # An incomplete first line is replaced, too: such a file contains nothing else.
         if not start.endswith(b"\n") and json.dumps(head, separators=(",", ":")).encode().startswith(start):
             file.truncate(0)
             _write(file, head)
@@ -97,29 +100,29 @@ class KeptLines:
         differing = _differences(_settings(self.path, start, self.kind), settings)
         if differing:
             raise SettingsError(
-                f"{self.path} was begun with other settings: {'; '.join(differing)}. "
-                "Go on with the old ones, or begin another file"
+                f"{self.path} was started with other settings: {'; '.join(differing)}. "
+                "Use the old settings, or choose another file for --out"
             )
-        _drop_torn_line(file)
+        _drop_incomplete_line(file)
 
 
 def read_settings(path: Path, kind: str) -> dict[str, Any]:
-    """What the lines of a file were made with."""
+    """The settings that the lines of a file were made with."""
     with _opened(path) as file:
         return _settings(path, file.readline(), kind)
 
 
 def read_lines(path: Path, kind: str) -> Iterator[dict[str, Any]]:
-    """The lines of a file, in order; a last one that is torn, or still being written, is left out."""
+    """The lines of a file, in order, without a last line that is incomplete."""
     with _opened(path) as file:
         _settings(path, file.readline(), kind)
-        torn = ""
+        damage = ""
         for number, data in enumerate(file, start=2):
-            if torn:
-                raise TableError(torn)
+            if damage:
+                raise TableError(damage)
             line = _parsed(data)
             if line is None:
-                torn = f"{path}: line {number} is damaged: {data[:40]!r}. Remove it, and what it held is asked again"
+                damage = f"{path}: line {number} is damaged: {data[:40]!r}. Delete the line and run the command again"
             else:
                 yield line
 
@@ -134,7 +137,7 @@ def _opened(path: Path) -> BinaryIO:
 def _settings(path: Path, first: bytes, kind: str) -> dict[str, Any]:
     head = _parsed(first) or {}
     if head.get("bpac") != kind or not isinstance(head.get("settings"), dict):
-        raise TableError(f"{path} is not a file of {kind} that bpac wrote: its first line is {first[:60]!r}")
+        raise TableError(f"{path} is not a file of {kind} written by bpac: its first line is {first[:60]!r}")
     if head.get("format") != FORMAT:
         raise TableError(f"{path} has format {head.get('format')}; this version of bpac reads format {FORMAT}")
     settings: dict[str, Any] = head["settings"]
@@ -174,15 +177,15 @@ def _first_line(file: FileIO) -> bytes:
     return found[: found.find(b"\n") + 1] or found
 
 
-def _drop_torn_line(file: FileIO) -> None:
+def _drop_incomplete_line(file: FileIO) -> None:
     end = file.seek(0, os.SEEK_END)
     tail, start = b"", end
-    # Back to the line feed before the last line; the first line is whole, so there is one.
+    # Read backwards to the line feed before the last line; the first line is complete, so there is one.
     while b"\n" not in tail[:-1] and start > 0:
         step = min(_BLOCK, start)
         start = file.seek(start - step)
         tail = file.read(step) + tail
     last = tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
-    # A line that is whole but unreadable is what a power cut leaves of one.
+    # A power cut can leave a line that ends with a line feed but is not JSON.
     if _parsed(last) is None:
         file.truncate(end - len(last))

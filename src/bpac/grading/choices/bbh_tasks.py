@@ -1,4 +1,4 @@
-"""BIG-Bench Hard: what kind of answer each of its 27 tasks wants, and the grader for it."""
+"""BIG-Bench Hard: the kind of answer that each of its 27 tasks expects, and the grader for it."""
 
 import re
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from enum import StrEnum
 from bpac.errors import InputError
 from bpac.grading.choices.options import grade_option, listed_options, named_options
 from bpac.grading.choices.words import PLAUSIBLE, TRUE_FALSE, VALID, YES_NO, grade_brackets, grade_word, grade_word_list
-from bpac.grading.mathematics.mathematics import grade_mathematics
-from bpac.grading.text.reply import AnswerText, Verdict, plain, too_long
+from bpac.grading.mathematics.equivalence import grade_mathematics
+from bpac.grading.text.answer_text import AnswerText, Verdict, normalized_words, too_long
 
 
 class AnswerKind(StrEnum):
-    """What an answer looks like."""
+    """The form of an answer; the prompt names it to the model."""
 
     OPTION = "the letter of an option"
     YES_NO = "yes or no"
@@ -64,7 +64,7 @@ _LETTER = re.compile(r"\(?([A-Z])\)?")
 
 
 def kind_of(task: str) -> AnswerKind:
-    """What kind of answer a task wants.
+    """The kind of answer that a task expects.
 
     >>> kind_of("word_sorting")
     <AnswerKind.WORDS: 'words in order'>
@@ -80,10 +80,10 @@ def grade_bbh(task: str, reference: str, text: str, prompt: str, finished: bool 
     Parameters
     ----------
     task: the name of the task.
-    reference: the right answer, as the data set gives it.
-    text: what the model said, with or without its reasoning.
-    prompt: the question, options included.
-    finished: whether it came to an end by itself.
+    reference: the correct answer, as in the data set.
+    text: the model's answer, with or without its reasoning.
+    prompt: the question, with its options.
+    finished: whether the model stopped by itself; false if it was cut off.
 
     >>> grade_bbh("snarks", "(B)", "The answer is B.", "Which?\nOptions:\n(A) this\n(B) that")
     True
@@ -92,7 +92,11 @@ def grade_bbh(task: str, reference: str, text: str, prompt: str, finished: bool 
     if kind is AnswerKind.OPTION:
         letter = _LETTER.fullmatch(reference.strip())
         options = listed_options(prompt)
-        return grade_option(letter[1], text, options, finished) if letter else _torn(reference, text, options, finished)
+        return (
+            grade_option(letter[1], text, options, finished)
+            if letter
+            else _grade_split_options(reference, text, options, finished)
+        )
     if kind is AnswerKind.NUMBER:
         return grade_mathematics(reference, text, finished)
     if kind is AnswerKind.WORDS:
@@ -102,13 +106,13 @@ def grade_bbh(task: str, reference: str, text: str, prompt: str, finished: bool 
     return grade_word(reference, text, _CLOSED[kind], finished)
 
 
-def _torn(reference: str, text: str, options: tuple[str, ...], finished: bool) -> Verdict:
-    """Three questions have options torn apart at their commas: none is right, and a letter says nothing."""
+def _grade_split_options(reference: str, text: str, options: tuple[str, ...], finished: bool) -> Verdict:
+    """Grade by text: in three questions the options were split at commas, so no letter stands for the right answer."""
     if too_long(text):
         return None
-    reply = AnswerText.read(text, finished)
-    for said in (*reply.marked(), *reply.lines()[-1:]):
-        if plain(said) == plain(reference):
+    answer = AnswerText.read(text, finished)
+    for candidate in (*answer.marked(), *answer.lines()[-1:]):
+        if normalized_words(candidate) == normalized_words(reference):
             return True
-        return None if named_options(said, options) else False
-    return reply.without_answer()
+        return None if named_options(candidate, options) else False
+    return answer.without_answer()

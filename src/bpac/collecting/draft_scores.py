@@ -1,4 +1,4 @@
-"""Every score that the log-probabilities of one draft allow."""
+"""The uncertainty of a draft by every score that can be computed from its log-probabilities."""
 
 import string
 from dataclasses import dataclass, field
@@ -13,32 +13,32 @@ SCORES: dict[str, Score] = {
     "perplexity": Perplexity(),
     "entropy": Entropy(),
 }
-# Of multiple choice only.
+# For multiple-choice questions only.
 OPTION = "option_probability"
 NAMES = (*SCORES, OPTION)
-# The paper's.
+# The score of the paper.
 DEFAULT = "mean_token_probability"
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """The uncertainty of a draft.
+class DraftScores:
+    """The uncertainty of a draft by several scores.
 
     Parameters
     ----------
-    known: by the name of the score.
-    unknown: why a score cannot be computed, by its name.
+    known: the uncertainty, by the name of the score.
+    unknown: the reason why a score cannot be computed, by the name of the score.
     """
 
     known: dict[str, float] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
 
 
-def scored(question: Question, draft: Answer) -> Scores:
-    """Every score of a draft.
+def score_draft(question: Question, draft: Answer) -> DraftScores:
+    """Compute every score of a draft.
 
     >>> from bpac.answer import Token
-    >>> scores = scored(Question("1", "6 · 7?"), Answer("42", tokens=(Token("42", -0.5),)))
+    >>> scores = score_draft(Question("1", "6 · 7?"), Answer("42", tokens=(Token("42", -0.5),)))
     >>> {name: round(value, 3) for name, value in scores.known.items()}
     {'mean_token_probability': 0.393, 'perplexity': 0.393}
     >>> scores.unknown
@@ -47,7 +47,7 @@ def scored(question: Question, draft: Answer) -> Scores:
     scores = dict(SCORES)
     if question.options:
         scores[OPTION] = OptionProbability(options=string.ascii_uppercase[: len(question.options)])
-    found = Scores()
+    found = DraftScores()
     for name, score in scores.items():
         try:
             found.known[name] = score(draft)

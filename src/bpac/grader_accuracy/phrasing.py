@@ -1,8 +1,8 @@
-r"""Ways in which models say an answer: alone, after a derivation, marked, in a box, in several languages."""
+r"""Ways in which models phrase an answer: alone, after a derivation, marked, in a box, in several languages."""
 
 import random
 
-from bpac.grader_accuracy.pair import Meant
+from bpac.grader_accuracy.labelled_pair import AnswerVariants
 
 _DERIVATIONS = (
     "Let us look at it step by step. First 3 + 4 = 7, which is too small.",
@@ -37,26 +37,26 @@ _BOXED_TEXT = ("So $\\boxed{{\\text{{{}}}}}$.", "\\boxed{{{}}}")
 _BLOCKS = ("The answer is:\n{}", "Here is the answer:\n\n{}", "Sure! Here is what you asked for:\n\n{}", "{}\n", "\n{}")
 
 
-def said(meant: Meant, answer: str, draw: random.Random) -> str:
-    """A text that gives the answer.
+def phrase_answer(variants: AnswerVariants, answer: str, rng: random.Random) -> str:
+    """A text that gives the answer, as a model might phrase it.
 
     Parameters
     ----------
-    meant: what kind of answer it is.
-    answer: what is said.
-    draw: chooses the words around it.
+    variants: says whether the answer is a formula or a complete text.
+    answer: the answer, in one of its variants.
+    rng: random source that chooses the words around the answer.
     """
-    if meant.whole:
+    if variants.whole:
         return answer
     if "\n" in answer:
-        return draw.choice(_BLOCKS).format(answer)
-    if draw.random() < 0.2:
+        return rng.choice(_BLOCKS).format(answer)
+    if rng.random() < 0.2:
         return answer
-    # A long answer is seldom put in a box, and braces within it may not balance.
+    # Models seldom put a long answer into a box, and its braces may not be balanced.
     boxable = len(answer) < 60 and answer.count("{") == answer.count("}") and "\\{" not in answer
-    if boxable and draw.random() < 0.4:
-        words = draw.choice(_BOXED if meant.mathematics else _BOXED_TEXT).format(answer)
+    if boxable and rng.random() < 0.4:
+        words = rng.choice(_BOXED if variants.mathematics else _BOXED_TEXT).format(answer)
     else:
-        set_as = f"${answer}$" if meant.mathematics and draw.random() < 0.5 else answer
-        words = draw.choice(_MARKED).format(set_as)
-    return f"{draw.choice(_DERIVATIONS)}\n\n{words}" if draw.random() < 0.4 and "<think>" not in words else words
+        set_as = f"${answer}$" if variants.mathematics and rng.random() < 0.5 else answer
+        words = rng.choice(_MARKED).format(set_as)
+    return f"{rng.choice(_DERIVATIONS)}\n\n{words}" if rng.random() < 0.4 and "<think>" not in words else words

@@ -1,4 +1,4 @@
-"""Processes that can be killed: what they answer, what ends them, and that nothing is left behind."""
+"""Worker processes: they answer, they are killed at their limits, and none is left behind."""
 
 import os
 import subprocess
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bpac.grading.mathematics.processes import Processes, TookTooLong
+from bpac.grading.mathematics.worker_processes import TookTooLong, WorkerProcesses
 
 WORKER = """
 import os, sys, time
-from bpac.grading.mathematics.processes import serve_lines
+from bpac.grading.mathematics.worker_processes import serve_lines
 
 def answer(question):
     what, number = question
@@ -40,31 +40,31 @@ serve_lines(answer, 2**29)
 
 
 @pytest.fixture
-def processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
-    """Two processes with work that is done, takes too long, takes too much memory or ends."""
+def processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerProcesses]:
+    """Two workers whose work succeeds, takes too long, needs too much memory or ends the process."""
     (tmp_path / "a_worker.py").write_text(WORKER, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    processes = Processes("a_worker", 2)
+    processes = WorkerProcesses("a_worker", 2)
     yield processes
     processes.close()
     assert not processes.pids
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended and was waited for, so that it is no zombie."""
+    """Whether a process has ended and is not a zombie."""
     return not Path(f"/proc/{pid}").exists()
 
 
 def ended(pid: int) -> bool:
-    """Whether a process has ended, also if nobody has waited for it."""
+    """Whether a process has ended, even if it is still a zombie."""
     try:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return True
 
 
-def test_answers_come_back(processes: Processes) -> None:
-    """A process answers one question after the other, and what it prints is no answer."""
+def test_a_worker_answers_questions_in_order(processes: WorkerProcesses) -> None:
+    """A worker answers one question after the other, and what it prints is not an answer."""
     assert [processes.ask(["double", number], 30.0) for number in range(5)] == [0, 2, 4, 6, 8]
     assert processes.ask(["print", 3], 30.0) == 3
     assert processes.ask(["double", 3], 30.0) == 6
@@ -72,8 +72,8 @@ def test_answers_come_back(processes: Processes) -> None:
 
 
 @pytest.mark.parametrize("question", [["sleep", 60], ["power", 9], ["exit", 0]])
-def test_what_does_not_end_is_killed(processes: Processes, question: list[object]) -> None:
-    """Also one operation that no exception can interrupt; the next question gets a process of its own."""
+def test_work_over_the_time_limit_is_killed(processes: WorkerProcesses, question: list[object]) -> None:
+    """Even an operation that no exception can interrupt is killed; the next question gets a new process."""
     pid = processes.ask(["pid", 0], 30.0)
     with pytest.raises(TookTooLong):
         processes.ask(question, 0.3)
@@ -82,15 +82,15 @@ def test_what_does_not_end_is_killed(processes: Processes, question: list[object
     assert processes.ask(["pid", 0], 30.0) != pid
 
 
-def test_memory_is_limited(processes: Processes) -> None:
-    """Work that wants more memory than there is for it ends its process, not this one."""
+def test_memory_is_limited(processes: WorkerProcesses) -> None:
+    """Work that needs more memory than allowed ends its own process, not this one."""
     with pytest.raises(TookTooLong, match="ended"):
         processes.ask(["memory", 2**30], 30.0)
     assert processes.ask(["memory", 2**20], 30.0) == 2**20
 
 
-def test_many_threads_share_few_processes(processes: Processes) -> None:
-    """Eight threads get their own answers from two processes, also while some of those are killed."""
+def test_many_threads_share_few_processes(processes: WorkerProcesses) -> None:
+    """Sixteen threads get their own answers from two processes, even while some of those are killed."""
     found: dict[int, object] = {}
 
     def ask(number: int) -> None:
@@ -108,8 +108,8 @@ def test_many_threads_share_few_processes(processes: Processes) -> None:
     assert len(processes.pids) <= 2
 
 
-def test_closing_ends_what_is_under_way(processes: Processes) -> None:
-    """Whoever waits for an answer gets none, nothing is left running, and nothing is started afterwards."""
+def test_closing_ends_running_work(processes: WorkerProcesses) -> None:
+    """A waiting caller gets an error, no process is left running, and none is started afterwards."""
     pid = processes.ask(["pid", 0], 30.0)
     outcome: list[str] = []
 
@@ -130,8 +130,8 @@ def test_closing_ends_what_is_under_way(processes: Processes) -> None:
         processes.ask(["double", 1], 30.0)
 
 
-def test_nobody_waits_for_processes_that_are_closed(processes: Processes) -> None:
-    """Neither those who ask afterwards nor those whose turn had not come."""
+def test_closing_releases_all_waiting_callers(processes: WorkerProcesses) -> None:
+    """Callers that wait for a free worker, and later callers, get an error instead of waiting."""
     outcomes: list[str] = []
 
     def ask() -> None:
@@ -147,18 +147,18 @@ def test_nobody_waits_for_processes_that_are_closed(processes: Processes) -> Non
     for thread in threads:
         thread.join(timeout=60)
     assert outcomes == ["ended"] * 6
-    with pytest.raises(TookTooLong, match="stopped"):
+    with pytest.raises(TookTooLong, match="closed"):
         processes.ask(["double", 1], 30.0)
 
 
 def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
-    """A program that is killed leaves no process behind, even one that works on an endless question."""
+    """A killed program leaves no worker behind, even one that works on an endless question."""
     (tmp_path / "a_worker.py").write_text(WORKER, encoding="utf-8")
     program = (
         "import sys, threading, time\n"
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from bpac.grading.mathematics.processes import Processes\n"
-        "processes = Processes('a_worker', 1)\n"
+        "from bpac.grading.mathematics.worker_processes import WorkerProcesses\n"
+        "processes = WorkerProcesses('a_worker', 1)\n"
         "print(processes.ask(['pid', 0], 60.0), flush=True)\n"
         "threading.Thread(target=processes.ask, args=(['power', 9], 0.1)).start()\n"
         "time.sleep(0.2)\n"
@@ -167,14 +167,14 @@ def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     pid = int(ran.stdout)
     end = time.monotonic() + 30
-    # Whoever takes over orphans may not wait for them at once.
+    # The process that adopts orphans may not reap them immediately.
     while not ended(pid):
         assert time.monotonic() < end, "the worker is still running"
         time.sleep(0.05)
 
 
-def test_a_fork_gets_processes_of_its_own(processes: Processes) -> None:
-    """A child of this program does not read the answers that are meant for its parent."""
+def test_a_forked_child_gets_its_own_workers(processes: WorkerProcesses) -> None:
+    """A forked child does not read answers for its parent."""
     mine = processes.ask(["pid", 0], 30.0)
     reads, writes = os.pipe()
     child = os.fork()

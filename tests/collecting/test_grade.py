@@ -7,11 +7,10 @@ import pytest
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Benchmark
 from bpac.benchmarks.registry import named_benchmark
-from bpac.collecting.answers_file import KIND, Asked, FailedRequest, Outcome, read_answers
-from bpac.collecting.answers_file import RecordedAnswer as Kept
-from bpac.collecting.collect import Collection
-from bpac.collecting.grading import Grade, Grading, read_grades
-from bpac.collecting.kept_lines import KeptLines, read_settings
+from bpac.collecting.answers_file import KIND, FailedRequest, Outcome, RecordedAnswer, RecordedQuestion, read_answers
+from bpac.collecting.append_only_file import AppendOnlyFile, read_settings
+from bpac.collecting.collect import CollectionRun
+from bpac.collecting.grade import Grade, GradingRun, read_grades
 from bpac.errors import InputError, SettingsError
 from bpac.losses import mark_loss
 from bpac.models.client import ModelClient
@@ -25,23 +24,23 @@ RIGHT = Answer(r"\boxed{2}", completion_tokens=3)
 
 def graded(folder: Path, benchmark: Benchmark = GSM8K, **settings: object) -> list[Grade]:
     """The grades of a folder's answers."""
-    grading = Grading(benchmark, folder / "answers.jsonl", folder / "grades.jsonl")
+    grading = GradingRun(benchmark, folder / "answers.jsonl", folder / "grades.jsonl")
     return asyncio.run(replace(grading, **settings).run())  # type: ignore[arg-type]
 
 
 def only(folder: Path, draft: Outcome, expert: Outcome = RIGHT) -> Grade:
-    """The grade of one question, 1 + 1, so answered."""
+    """The grade of the question 1 + 1 with these two outcomes."""
     with ScriptedServer(Reply("no", status=400)) as server:
         collect(server, folder, 2)
     path = folder / "answers.jsonl"
-    with KeptLines(path, KIND, read_settings(path, KIND)) as file:
-        file.append(Kept("gsm8k-1", "draft", draft).line())
-        file.append(Kept("gsm8k-1", "expert", expert).line())
+    with AppendOnlyFile(path, KIND, read_settings(path, KIND)) as file:
+        file.append(RecordedAnswer("gsm8k-1", "draft", draft).line())
+        file.append(RecordedAnswer("gsm8k-1", "expert", expert).line())
     return graded(folder)[1]
 
 
-def test_right_and_wrong(tmp_path: Path) -> None:
-    """Verdicts, losses, token counts and scores of answers that came in."""
+def test_answers_get_verdicts_losses_and_scores(tmp_path: Path) -> None:
+    """A grade has both verdicts, the loss, the token counts and the scores of the draft."""
     with ScriptedServer(adds) as server:
         collect(server, tmp_path, 6)
     grades = graded(tmp_path)
@@ -54,7 +53,7 @@ def test_right_and_wrong(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_never_a_wrong_answer(tmp_path: Path) -> None:
-    """Where either model failed, there is no loss, no verdict on that model, and the reason in full."""
+    """If either model failed, there is no loss and no verdict on that model, and the reason is recorded."""
 
     def script(request: Request) -> Reply:
         broken = {1: "draft", 2: "expert"}.get(number(request)) == role(request)
@@ -77,31 +76,31 @@ def test_a_failure_is_never_a_wrong_answer(tmp_path: Path) -> None:
         (Answer("It is", finish_reason="length"), "the draft was cut off"),
         (Answer("I cannot", finish_reason="content_filter"), "the draft was cut off"),
         (Answer("", reasoning="Let me see", finish_reason="length"), "the draft was cut off"),
-        (Answer("", finish_reason="stop"), "the draft said nothing"),
-        (Answer("", reasoning=r"\boxed{2}", finish_reason="stop"), "the draft said nothing"),
+        (Answer("", finish_reason="stop"), "the draft's answer is empty"),
+        (Answer("", reasoning=r"\boxed{2}", finish_reason="stop"), "the draft's answer is empty"),
     ],
 )
-def test_what_is_not_an_answer_is_unknown(tmp_path: Path, draft: Outcome, unknown: str) -> None:
-    """An answer that was cut off, filtered, or swallowed whole by a parser is unknown, not wrong."""
+def test_an_incomplete_answer_is_unknown(tmp_path: Path, draft: Outcome, unknown: str) -> None:
+    """An answer that is cut off, filtered or empty is unknown, not wrong."""
     grade = only(tmp_path, draft)
     assert (grade.loss, grade.draft_correct, grade.unknown) == (None, None, unknown)
     assert grade.reason
 
 
 def test_a_finished_answer_without_a_number_is_wrong(tmp_path: Path) -> None:
-    """Who came to the end and did not answer lost."""
+    """A model that finished without an answer is wrong."""
     grade = only(tmp_path, Answer("I would rather not say.", completion_tokens=6))
     assert (grade.loss, grade.draft_correct, grade.unknown) == (1.0, False, "")
 
 
-def test_a_whole_answer_counts_however_it_ended(tmp_path: Path) -> None:
+def test_an_answer_before_the_cut_counts(tmp_path: Path) -> None:
     """A box that was closed before the model was cut off is graded."""
     grade = only(tmp_path, Answer(r"It is \boxed{2}, because", finish_reason="length"))
     assert (grade.loss, grade.draft_correct) == (0.0, True)
 
 
-def test_questions_that_were_not_asked_yet(tmp_path: Path) -> None:
-    """An unfinished collection can be graded; what is missing is unknown, and graded once it is there."""
+def test_an_unfinished_collection_can_be_graded(tmp_path: Path) -> None:
+    """Missing answers are unknown at first, and graded once they are there."""
     with ScriptedServer(adds) as server:
         collect(server, tmp_path, 3)
         path = tmp_path / "answers.jsonl"
@@ -112,8 +111,8 @@ def test_questions_that_were_not_asked_yet(tmp_path: Path) -> None:
     assert len(list(read_grades(tmp_path / "grades.jsonl"))) == 4
 
 
-def opened(folder: Path, count: int) -> None:
-    """Answers to open requests: the draft's are poor where their number is odd."""
+def collect_open_answers(folder: Path, count: int) -> None:
+    """Collect answers to open questions; the draft's answers are bad for odd numbers."""
     path = folder / "open.jsonl"
     path.write_text("".join(f'{{"instruction": "Write {n} poems"}}\n' for n in range(count)), encoding="utf-8")
 
@@ -122,16 +121,16 @@ def opened(folder: Path, count: int) -> None:
         return Reply(f"poem {n}" if request.body["model"] == "expert" or n % 2 == 0 else f"bad poem {n}")
 
     with ScriptedServer(script) as server:
-        recipes = collection(folder, 1).recipes
-        Collection(MAGPIE, MAGPIE.load(path), recipes, folder / "answers.jsonl").run(servers(server))
+        templates = collection(folder, 1).templates
+        CollectionRun(MAGPIE, MAGPIE.load(path), templates, folder / "answers.jsonl").run(servers(server))
 
 
 def judged(folder: Path, server: ScriptedServer, model: str = "judge", **settings: object) -> list[Grade]:
-    """The grades a judge gives."""
+    """The grades by a judge."""
 
     async def run() -> list[Grade]:
         async with ModelClient(server.base_url, model, retries=0) as client:
-            grading = Grading(
+            grading = GradingRun(
                 MAGPIE,
                 folder / "answers.jsonl",
                 folder / "grades.jsonl",
@@ -144,8 +143,8 @@ def judged(folder: Path, server: ScriptedServer, model: str = "judge", **setting
 
 
 def test_a_judge_marks_open_answers(tmp_path: Path) -> None:
-    """Marks make the loss; where the judge says no mark or fails, the loss is unknown and the reason is kept."""
-    opened(tmp_path, 6)
+    """The loss follows from the marks; if the judge gives no mark or fails, it is unknown with a reason."""
+    collect_open_answers(tmp_path, 6)
 
     def judge(request: Request) -> Reply:
         if "poem 4" in request.question:
@@ -172,17 +171,17 @@ def test_a_judge_marks_open_answers(tmp_path: Path) -> None:
 
 
 def test_open_questions_need_a_judge(tmp_path: Path) -> None:
-    """Without one, nothing is graded rather than everything wrongly."""
-    opened(tmp_path, 1)
-    with pytest.raises(InputError, match="magpie are open: give a judge"):
+    """Without a judge, grading open questions is an error."""
+    collect_open_answers(tmp_path, 1)
+    with pytest.raises(InputError, match="magpie are open-ended: a judge must mark"):
         graded(tmp_path, MAGPIE)
 
 
-def test_the_questions_are_in_the_file(tmp_path: Path) -> None:
-    """A file of answers explains itself: the questions it was made of are not needed to grade it."""
+def test_grading_needs_only_the_answers_file(tmp_path: Path) -> None:
+    """The answers file contains the questions, so their file is not needed to grade it."""
     with ScriptedServer(adds) as server:
         collect(server, tmp_path, 2)
     (tmp_path / "sums.jsonl").unlink()
-    found = [line.question for line in read_answers(tmp_path / "answers.jsonl") if isinstance(line, Asked)]
+    found = [line.question for line in read_answers(tmp_path / "answers.jsonl") if isinstance(line, RecordedQuestion)]
     assert [question.reference for question in found] == ["0", "2"]
     assert [grade.loss for grade in graded(tmp_path)] == [0.0, 1.0]

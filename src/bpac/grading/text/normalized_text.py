@@ -1,7 +1,7 @@
-r"""One form for texts that differ in nothing but their setting: spacing, bold type, typographic quotes.
+r"""Normalized text: texts that differ only in formatting (spacing, bold, typographic quotes) become equal.
 
-Nothing that can carry meaning is changed: case, digits, signs, brackets, indentation and the order of lines stay, and
-letters are composed (NFC) but never replaced by compatible ones, because x² is not x2.
+Nothing that can carry meaning changes: case, digits, signs, brackets, indentation and the order of lines stay.
+Characters are composed (Unicode NFC) but never replaced by compatible ones (NFKC), because x² is not x2.
 """
 
 import re
@@ -22,12 +22,12 @@ _LANGUAGES = {"py": "python", "python3": "python", "javascript": "js", "sh": "ba
 _ENDS = ".。．"
 
 
-def normal_lines(text: str) -> tuple[str, ...]:
-    r"""The lines of a text that have something on them; code in fences stays as it is, to the last character.
+def normalized_lines(text: str) -> tuple[str, ...]:
+    r"""The lines of a text that are not empty; code in fences is not changed.
 
-    >>> normal_lines("*  **a**  b\n\n1) c\n") == normal_lines("- a b\n1. c")
+    >>> normalized_lines("*  **a**  b\n\n1) c\n") == normalized_lines("- a b\n1. c")
     True
-    >>> normal_lines("```make\nall:\n\tcc a.c\n```") == normal_lines("```make\nall:\n    cc a.c\n```")
+    >>> normalized_lines("```make\nall:\n\tcc a.c\n```") == normalized_lines("```make\nall:\n    cc a.c\n```")
     False
     """
     lines: list[str] = []
@@ -49,35 +49,35 @@ def normal_lines(text: str) -> tuple[str, ...]:
 def _normal_line(line: str) -> str:
     line = _NUMBERED.sub(r"\1. ", _BULLET.sub(r"\1- ", line))
     if _LIKE_CODE.search(line):
-        return line.rstrip()  # spaces and quotes may be part of a string
+        return line.rstrip()  # this may be code, where spaces and quotes can be part of a string
     line = _BOLD.sub(r"\1", unicodedata.normalize("NFC", line).translate(_TYPOGRAPHY).expandtabs(4))
     indented = line.lstrip()
     return " " * (len(line) - len(indented)) + " ".join(indented.split())
 
 
-def unwrapped(said: str) -> str:
-    r"""A short answer without the marks around all of it: bold, quotes, dollar signs, a full stop.
+def without_markup(text: str) -> str:
+    r"""A short answer without the markup around all of it: bold, code, dollar signs, a full stop at the end.
 
-    >>> [unwrapped(said) for said in ("**Paris**.", r"$\text{St. Louis}$", "__init__", "(1, 2)", "**a** or **b**")]
+    >>> [without_markup(text) for text in ("**Paris**.", r"$\text{St. Louis}$", "__init__", "(1, 2)", "**a** or **b**")]
     ['Paris', 'St. Louis', '__init__', '(1, 2)', '**a** or **b**']
     """
-    said = said.strip()
-    if "\n" not in said:
-        said = _SET_AS_TEXT.sub(r"\1", said).strip()
-    # Marks can stand within marks; more than a few are no typography.
+    text = text.strip()
+    if "\n" not in text:
+        text = _SET_AS_TEXT.sub(r"\1", text).strip()
+    # Markup can be nested; more than six levels are not formatting.
     for _ in range(6):
-        before = said
-        if len(said) > 1 and said[-1] in _ENDS and said[-2] not in "." + _ENDS:
-            said = said[:-1].rstrip()
+        before = text
+        if len(text) > 1 and text[-1] in _ENDS and text[-2] not in "." + _ENDS:
+            text = text[:-1].rstrip()
         for opens, closes in _WRAPPED:
-            inside = said[len(opens) : -len(closes)]
-            is_wrapped = said.startswith(opens) and said.endswith(closes) and len(said) > len(opens) + len(closes)
-            # Spaces in code count, "$a$ or $b$" is no formula, and "*args*" within "**" would leave half a mark.
+            inside = text[len(opens) : -len(closes)]
+            is_wrapped = text.startswith(opens) and text.endswith(closes) and len(text) > len(opens) + len(closes)
+            # Spaces in code matter, "$a$ or $b$" is not one formula, and "*args*" in "**" would leave half a mark.
             if opens == "`" and inside.split() != [inside]:
                 continue
             if is_wrapped and opens[0] not in (inside[0], inside[-1]) and opens not in inside and closes not in inside:
-                said = inside.strip()
+                text = inside.strip()
                 break
-        if said == before:
-            return said
-    return said
+        if text == before:
+            return text
+    return text

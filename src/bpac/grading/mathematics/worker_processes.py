@@ -1,9 +1,10 @@
-"""Processes that can be killed: for work on foreign text that no exception can stop and that may take all memory.
+"""Worker processes that can be killed, for work on untrusted text that may never end or may use all memory.
 
-1. A worker is a Python process that reads one question a line and writes one answer a line, both as JSON.
-2. It limits its memory and, for each question, its processor time, so it ends even if nobody is left to kill it.
-3. Whoever asks waits for so many seconds; then the worker is killed and another one starts with the next question.
-4. It is started by ``exec``, never by a bare ``fork``, so threads and event loops do no harm; it ends with its input.
+1. A worker is a Python process that reads one question per line and writes one answer per line, both as JSON.
+2. It limits its own memory and, for each question, its processor time, so it ends even if its parent has died.
+3. The caller waits up to a time limit. Then the worker is killed, and the next question starts a new one.
+4. It is started by ``exec``, never by a bare ``fork``, which would break with threads and event loops. It ends when its
+   standard input is closed.
 """
 
 import atexit
@@ -20,22 +21,22 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Starting means importing a computer algebra system, which is slow on a busy machine.
+# A worker imports a computer algebra system when it starts, which is slow on a busy machine.
 START_SECONDS = 120.0
 _READY = b'"ready"\n'
 
 
 class TookTooLong(Exception):
-    """The work was not done within its limits of time and memory, or its process died."""
+    """The work exceeded its limit of time or memory, or its process died."""
 
 
-class Processes:
-    """A few worker processes, started when they are first needed and again after one was killed.
+class WorkerProcesses:
+    """A pool of worker processes, started when first needed and replaced after one was killed.
 
     Parameters
     ----------
-    module: the module that a worker runs, which calls ``serve_lines``.
-    count: how many there are at most; further callers wait for their turn.
+    module: the module that a worker runs; it must call ``serve_lines``.
+    count: the largest number of workers (default: 2); callers wait while all of them are busy.
     """
 
     def __init__(self, module: str, count: int = 2) -> None:
@@ -53,15 +54,15 @@ class Processes:
             self._idle.put(None)
 
     def ask(self, question: Any, seconds: float) -> Any:
-        """A worker's answer, or ``TookTooLong``. It blocks: in an event loop, call it in a thread.
+        """A worker's answer, or ``TookTooLong``. This blocks: in an event loop, call it in a thread.
 
         Parameters
         ----------
-        question: what the worker is asked, as JSON values.
-        seconds: how long the answer may take, once the worker works on it.
+        question: the question for the worker, as JSON values.
+        seconds: time limit of the answer, counted from when the worker receives the question.
         """
         with self._lock:
-            if self._owner != os.getpid():  # after a fork, the workers are the parent's
+            if self._owner != os.getpid():  # after a fork, the existing workers belong to the parent
                 self._open()
             idle = self._idle
         worker = idle.get()
@@ -77,13 +78,13 @@ class Processes:
             idle.put(worker)
 
     def close(self) -> None:
-        """End every worker, for good; what is asked now or later raises ``TookTooLong``."""
+        """End every worker permanently; current and later calls of ``ask`` raise ``TookTooLong``."""
         with self._lock:
             self._closed = True
             alive = list(self._alive) if self._owner == os.getpid() else []
         for worker in alive:
             worker.stop()
-        # Whoever waits for a worker sees its end and clears it away; the others are cleared away here.
+        # A busy worker is cleaned up by the thread that waits for it; idle workers are cleaned up here.
         places = 0
         with contextlib.suppress(queue.Empty):
             while True:
@@ -94,7 +95,7 @@ class Processes:
 
     @property
     def pids(self) -> frozenset[int]:
-        """The process ids of the workers that run."""
+        """The process ids of the running workers."""
         with self._lock:
             return frozenset(worker.pid for worker in self._alive)
 
@@ -102,7 +103,7 @@ class Processes:
         self._end(dead)
         with self._lock:
             if self._closed:
-                raise TookTooLong("grading has stopped")
+                raise TookTooLong("the worker processes were closed")
             worker = _Worker(self._module)
             self._alive.add(worker)
         try:
@@ -124,7 +125,7 @@ class _Worker:
     """One process and the pipes to it."""
 
     def __init__(self, module: str) -> None:
-        # The packages that are found here, and never those of the current folder.
+        # The same packages as in this process, but never modules from the current folder.
         path = os.pathsep.join(entry for entry in sys.path if entry)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-B", "-m", module],
@@ -151,19 +152,19 @@ class _Worker:
     def ask(self, question: Any, seconds: float) -> Any:
         assert self._process.stdin is not None
         try:
-            # Shorter than a pipe's buffer by far, because questions have a length limit: this does not block.
+            # This does not block: questions have a length limit far below the size of a pipe's buffer.
             self._process.stdin.write(json.dumps([seconds, question]).encode() + b"\n")
         except BrokenPipeError:
             raise TookTooLong("a grading process ended") from None
         return json.loads(self._line(seconds))
 
     def stop(self) -> None:
-        """Kill the process and wait for its end, so that none is left behind; again does nothing."""
+        """Kill the process and wait for its end; does nothing if it has already ended."""
         self._process.kill()
         self._process.wait()
 
     def clear(self) -> None:
-        """Close the pipes; only for whoever has the worker, since another thread may still read from them."""
+        """Close the pipes; only for the thread that holds the worker, since another one may still read from them."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -179,7 +180,7 @@ class _Worker:
                 raise TookTooLong(f"a grading process did not answer within {seconds:g} s")
             part = os.read(descriptor, 65_536)
             if not part:
-                raise TookTooLong("a grading process ended: it reached its limit of memory or processor time")
+                raise TookTooLong("a grading process ended: it exceeded its limit of memory or processor time")
             self._received += part
         line, _, self._received = self._received.partition(b"\n")
         return line + b"\n"
@@ -190,28 +191,28 @@ def serve_lines(answer: Callable[[Any], Any], memory: int) -> None:
 
     Parameters
     ----------
-    answer: answers one question.
-    memory: how many bytes of memory may be used.
+    answer: the function that answers one question.
+    memory: limit of the process's memory in bytes.
     """
-    import resource  # noqa: PLC0415  # not on every system, and only the worker needs it
+    import resource  # noqa: PLC0415  # not available on every system, and only the worker needs it
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which may still want answers
-    os.nice(5)  # callers who wait for an answer go first
-    with contextlib.suppress(ValueError, OSError):  # macOS knows no such limit
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent, which may still need answers
+    os.nice(5)  # serving requests is more urgent than grading
+    with contextlib.suppress(ValueError, OSError):  # macOS has no such limit
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_CPU)
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    # What a library prints must not be taken for an answer.
+    # Output printed by a library must not be read as an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     replies.write(_READY)
     for line in sys.stdin.buffer:
         seconds, question = json.loads(line)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard_limit))
         replies.write(json.dumps(answer(question)).encode() + b"\n")
 
 
-def closed_at_exit(processes: Processes) -> Processes:
-    """The same processes, which end with this program."""
+def closed_at_exit(processes: WorkerProcesses) -> WorkerProcesses:
+    """The same processes; they are closed when this program exits."""
     atexit.register(processes.close)
     return processes

@@ -1,4 +1,4 @@
-"""Grading: from the two answers to a question to the loss of its draft, or to the reason why that is not known."""
+"""``bpac grade``: the loss of each draft from the two answers to a question, or the reason why it is unknown."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from bpac.answer import Answer
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Benchmark, Question, never_graded
 from bpac.collecting.answers_file import KIND as ANSWERS
-from bpac.collecting.answers_file import ROLES, Asked, FailedRequest, Outcome, Role, read_answers
-from bpac.collecting.kept_lines import KeptLines, read_lines, read_settings
+from bpac.collecting.answers_file import ROLES, FailedRequest, Outcome, RecordedQuestion, Role, read_answers
+from bpac.collecting.append_only_file import AppendOnlyFile, read_lines, read_settings
+from bpac.collecting.draft_scores import DraftScores, score_draft
 from bpac.collecting.progress import Progress
-from bpac.collecting.scoring import Scores, scored
-from bpac.collecting.workers import in_parallel
+from bpac.collecting.workers import run_workers
 from bpac.errors import AnswerError, InputError, ModelError, TableError
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
 from bpac.losses import correctness_loss, mark_loss
 from bpac.models.judging import Judge
 
@@ -27,20 +27,20 @@ KIND = "grades"
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What is known of a question after grading.
+    """The result of grading a question.
 
     Parameters
     ----------
-    id, category: the question's.
-    of: tells apart the answers that were graded.
-    unknown: why the loss is not known, in a few words; empty if it is known.
-    reason: the same in full.
-    loss: the loss of the draft; none if it is not known.
-    draft_correct, expert_correct: the verdicts, where there is a right answer.
-    draft_mark, expert_mark: a judge's marks, where it was asked.
-    draft_tokens, expert_tokens: how many tokens each answer took, where known.
+    id, category: the id and category of the question.
+    of: a hash of the graded answers; a question is graded again if its answers change.
+    unknown: why the loss is unknown, in a few words; empty if the loss is known.
+    reason: the same with details.
+    loss: the loss of the draft; none if it is unknown.
+    draft_correct, expert_correct: the verdicts, if the question has a correct answer.
+    draft_mark, expert_mark: the marks of a judge, if one was used.
+    draft_tokens, expert_tokens: the number of tokens of each answer, if known.
     scores: the uncertainty of the draft by every score that can be computed.
-    unscored: why the others cannot.
+    unscored: the reasons why the other scores cannot be computed.
     """
 
     id: str
@@ -61,13 +61,13 @@ class Grade:
 
 @dataclass(slots=True)
 class _Pair:
-    """A question and what came of asking it, tokens left out: their scores are enough."""
+    """A question with both outcomes; tokens are dropped once the scores are computed."""
 
     question: Question
     outcomes: dict[Role, Outcome] = field(default_factory=dict)
-    scores: Scores = field(default_factory=Scores)
+    scores: DraftScores = field(default_factory=DraftScores)
 
-    def of(self) -> str:
+    def answers_hash(self) -> str:
         seen = []
         for role in ROLES:
             outcome = self.outcomes.get(role)
@@ -79,33 +79,33 @@ class _Pair:
         return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
 
     def problem(self) -> tuple[str, str] | None:
-        """Why there is nothing to grade."""
+        """Why there is nothing to grade, in a few words and with details."""
         for role in ROLES:
             outcome = self.outcomes.get(role)
             if outcome is None:
-                return f"the {role} was not asked yet", "run bpac collect to the end"
+                return f"the {role} was not asked yet", "bpac collect has not finished"
             if isinstance(outcome, FailedRequest):
                 return f"the {role} failed", outcome.reason
             if not outcome.text.strip():
-                # Often a server that takes the whole answer for a thought; never to be mistaken for a wrong answer.
-                words = "said nothing" if outcome.finished else "was cut off"
-                return f"the {role} {words}", f"an empty answer; it stopped because of {outcome.finish_reason}"
+                # Often a server that returns the whole answer as reasoning; this must not count as a wrong answer.
+                words = "'s answer is empty" if outcome.finished else " was cut off"
+                return f"the {role}{words}", f"empty answer with finish reason {outcome.finish_reason}"
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class Grading:
-    """A file of answers, and who grades them.
+class GradingRun:
+    """One run of ``bpac grade``; a run that was stopped can be continued.
 
     Parameters
     ----------
-    benchmark: grades the answers to its questions.
-    answers: the file.
-    path: the file of grades. What it holds is not graded again, unless its answers have changed.
-    judge: marks the answers in the benchmark's place; open questions need one.
-    judged_by: what tells this judge from others, as JSON values.
-    concurrency: how many judgements may be under way at the same time.
-    retry_failed: whether to grade again what could not be graded before.
+    benchmark: the benchmark of the questions, which grades the answers.
+    answers: the answers file.
+    path: the grades file. Questions that it contains are not graded again, unless their answers have changed.
+    judge: an LLM judge that marks the answers instead of the benchmark; open questions need one (default: none).
+    judged_by: the settings of the judge, as JSON values.
+    concurrency: largest number of concurrent judgements (default: 8).
+    retry_failed: grade again what could not be graded in an earlier run (default: false).
     """
 
     benchmark: Benchmark
@@ -119,19 +119,22 @@ class Grading:
     def __post_init__(self) -> None:
         whole(self.concurrency, "concurrency", 1)
         if self.judge is None and self.benchmark.verdict is never_graded:
-            raise InputError(f"the questions of {self.benchmark.name} are open: give a judge to mark the answers")
+            raise InputError(
+                f"the questions of {self.benchmark.name} are open-ended: a judge must mark the answers "
+                "(--judge-url and --judge-model)"
+            )
 
     def settings(self) -> dict[str, Any]:
-        """All that the grades depend on but the answers themselves."""
+        """Everything that the grades depend on, except for the answers."""
         judge = dict(self.judged_by) if self.judge else None
         return {"answers": read_settings(self.answers, ANSWERS), "judge": judge, "bpac": __version__}
 
     async def run(self) -> list[Grade]:
         """The grade of every question, in the order of the answers, with a progress bar on standard error."""
-        with KeptLines(self.path, KIND, self.settings()) as file:
-            kept = {grade.id: grade for grade in read_grades(self.path)}
+        with AppendOnlyFile(self.path, KIND, self.settings()) as file:
+            grades = {grade.id: grade for grade in read_grades(self.path)}
             pairs = _pairs(self.answers)
-            todo = [pair for pair in pairs if self._open(kept.get(pair.question.id), pair)]
+            todo = [pair for pair in pairs if self._is_due(grades.get(pair.question.id), pair)]
             with Progress("grade", len(pairs), len(pairs) - len(todo), "question") as progress:
                 work = iter(todo)
 
@@ -139,21 +142,21 @@ class Grading:
                     for pair in work:
                         grade = await self._grade(pair)
                         file.append(asdict(grade))
-                        kept[grade.id] = grade
+                        grades[grade.id] = grade
                         progress.done(failed=bool(grade.unknown))
 
-                await in_parallel(min(self.concurrency, len(todo)), worker)
-        return [kept[pair.question.id] for pair in pairs]
+                await run_workers(min(self.concurrency, len(todo)), worker)
+        return [grades[pair.question.id] for pair in pairs]
 
-    def _open(self, grade: Grade | None, pair: _Pair) -> bool:
-        return grade is None or grade.of != pair.of() or (self.retry_failed and bool(grade.unknown))
+    def _is_due(self, grade: Grade | None, pair: _Pair) -> bool:
+        return grade is None or grade.of != pair.answers_hash() or (self.retry_failed and bool(grade.unknown))
 
     async def _grade(self, pair: _Pair) -> Grade:
         tokens = [_tokens(pair.outcomes.get(role)) for role in ROLES]
         grade = Grade(
             id=pair.question.id,
             category=pair.question.category,
-            of=pair.of(),
+            of=pair.answers_hash(),
             draft_tokens=tokens[0],
             expert_tokens=tokens[1],
             scores=pair.scores.known,
@@ -167,7 +170,7 @@ class Grading:
             return replace(grade, unknown=problem[0], reason=problem[1])
         draft, expert = (outcome for role in ROLES if isinstance(outcome := pair.outcomes[role], Answer))
         if self.judge is None:
-            return _by_truth(grade, draft, expert)
+            return _by_verdicts(grade, draft, expert)
         return await self._by_marks(self.judge, grade, pair.question, draft, expert)
 
     def _verdict(self, pair: _Pair, role: Role) -> Verdict:
@@ -187,7 +190,7 @@ class Grading:
         return replace(grade, draft_mark=marks[0], expert_mark=marks[1], loss=mark_loss(*marks))
 
 
-def _by_truth(grade: Grade, draft: Answer, expert: Answer) -> Grade:
+def _by_verdicts(grade: Grade, draft: Answer, expert: Answer) -> Grade:
     verdicts = (grade.draft_correct, grade.expert_correct)
     for role, verdict, answer in zip(ROLES, verdicts, (draft, expert), strict=True):
         if verdict is None:
@@ -198,7 +201,7 @@ def _by_truth(grade: Grade, draft: Answer, expert: Answer) -> Grade:
 
 
 def read_grades(path: Path) -> Iterator[Grade]:
-    """The grades in a file, in order. Of two grades of one question, the later counts."""
+    """The grades in a file, in order. If a question was graded more than once, the last grade counts."""
     for line in read_lines(path, KIND):
         try:
             yield Grade(**line)
@@ -209,16 +212,16 @@ def read_grades(path: Path) -> Iterator[Grade]:
 def _pairs(path: Path) -> Sequence[_Pair]:
     pairs: dict[str, _Pair] = {}
     for line in read_answers(path):
-        if isinstance(line, Asked):
+        if isinstance(line, RecordedQuestion):
             pairs[line.question.id] = _Pair(line.question)
             continue
         pair, outcome = pairs[line.id], line.outcome
         if line.role == "draft" and isinstance(outcome, Answer):
-            pair.scores = scored(pair.question, outcome)
+            pair.scores = score_draft(pair.question, outcome)
         pair.outcomes[line.role] = replace(outcome, tokens=None) if isinstance(outcome, Answer) else outcome
     return list(pairs.values())
 
 
 def _tokens(outcome: Outcome | None) -> int | None:
-    # A server that counts nothing says 0; an answer of no tokens there is not.
+    # 0 means that the server does not count tokens: every answer has at least one.
     return (outcome.completion_tokens or None) if isinstance(outcome, Answer) else None
