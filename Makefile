@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
+NODE_MODULES := node_modules/.package-lock.json
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
 WORKERS = $(shell expr $$(nproc) + 1)
@@ -21,11 +22,12 @@ test: lint $(BROWSER)  ## run every test: those of the mathematical core, with c
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
-lint: $(READY)  ## check style, types and the direction of imports
+lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of imports, of Python and of the dashboard's JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run --silent check
 
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.cost
@@ -42,10 +44,18 @@ $(READY): pyproject.toml
 	ldconfig -p | grep -q libgomp.so.1 || { apt-get update && apt-get install -y libgomp1; }
 	touch $(READY)
 
+# Node.js comes from PyPI, and like pip it should trust the certificates that the system trusts.
+NPM := NODE_USE_SYSTEM_CA=1 PATH="$(abspath $(BIN)):$$PATH" npm
+
+# Only tools that check the dashboard's scripts; nothing of them is shipped.
+$(NODE_MODULES): package-lock.json $(READY)
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+	touch $(NODE_MODULES)
+
 # Debian's own: the tests of the dashboard look at it in a real browser.
 $(BROWSER): $(READY)
 	command -v chromium || { apt-get update && apt-get install -y chromium; }
 	touch $(BROWSER)
 
 clean:
-	rm -rf $(VENV) .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

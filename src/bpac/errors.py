@@ -9,6 +9,7 @@
         - ``NotAudited``: the draft was kept, so there is nothing to observe
         - ``AlreadyResolved``: the round has its outcome already
         - ``UnknownTicket``: the ticket was not given out here, or is done already
+        - ``StaleProposal``: the entry is not the latest proposal of the router
     - ``JournalError``: entries that no router can have written
         - ``TornLine``: the last line was cut off while it was being written
     - ``CheckFailed``: a policy does not do what every policy must (``bpac.routing.checks``)
@@ -65,6 +66,10 @@ class AlreadyResolved(ObservationError):
 
 class UnknownTicket(ObservationError):
     """The ticket was not given out by this router since it started, or is done already."""
+
+
+class StaleProposal(ObservationError):
+    """The entry is not the latest proposal of the router: it was never proposed, or something else happened since."""
 
 
 class JournalError(BpacError):

@@ -27,7 +27,7 @@ def strict(request: Request) -> Reply:
 
 def opened(gateway: RunningGateway, seed: int) -> None:
     """Ask until every draft is accepted and few are audited, with coins that are the same in every run."""
-    router_of(gateway)._coins = SeededCoins(seed)
+    router_of(gateway)._proposals._coins = SeededCoins(seed)
     while gateway.status()["steps"] < 60:
         post(gateway.url, ASK)
     gateway.idle()

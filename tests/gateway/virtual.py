@@ -12,9 +12,10 @@ import pytest
 
 from bpac.errors import Unavailable
 from bpac.gateway import service
-from bpac.gateway.app import CHAT, Gateway
+from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.http.chat import PATH
 from bpac.gateway.service import Service
 from bpac.stores import Store
 from bpac.testing import Request, Script
@@ -106,5 +107,5 @@ async def ask(gateway: Gateway, body: Mapping[str, Any], headers: Mapping[str, s
 
     usual = {"host": "127.0.0.1", "content-type": "application/json"}
     raw = [(name.encode(), value.encode()) for name, value in (usual | dict(headers)).items()]
-    await gateway({"type": "http", "path": CHAT, "method": "POST", "headers": raw}, receive, send)
+    await gateway({"type": "http", "path": PATH, "method": "POST", "headers": raw}, receive, send)
     return got

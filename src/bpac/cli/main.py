@@ -12,7 +12,10 @@ FAILED, WRONG_USAGE = 1, 2
 # The commands, by the module that adds them. A module is imported for its own commands only, and for the list of all.
 FAMILIES = {
     "bpac.cli.replay": ("replay", "validate", "reproduce"),
-    "bpac.cli.collect": ("collect", "grade", "table", "chain"),
+    "bpac.cli.collect": ("collect",),
+    "bpac.cli.grade": ("grade",),
+    "bpac.cli.table": ("table",),
+    "bpac.cli.chain": ("chain",),
     "bpac.cli.graders": ("graders",),
     "bpac.cli.gateway": ("serve", "status", "export", "audit"),
     "bpac.cli.demo": ("demo",),

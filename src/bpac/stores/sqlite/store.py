@@ -33,7 +33,7 @@ from bpac.stores.sqlite.statements import (
     note_and_check,
     step_of,
 )
-from bpac.stores.sqlite.writing import ThreadWriter, TurnWriter, Writer
+from bpac.stores.sqlite.writing import CallWriter, ThreadWriter, TurnWriter, Writer
 from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, LostEntries
 
 log = logging.getLogger("bpac.stores")
@@ -55,11 +55,12 @@ class SqliteStore:
     Parameters
     ----------
     path: the file.
+    commit_each: commit within each call, for programs without an event loop.
     wait_for_disk: wait in each commit until the disk has it. Without, a power failure may lose the last moments (a
         crash of the process or its death by a signal loses nothing either way).
     """
 
-    def __init__(self, path: str, *, wait_for_disk: bool = False) -> None:
+    def __init__(self, path: str, *, wait_for_disk: bool = False, commit_each: bool = False) -> None:
         self.path = place_of(path)
         self._closed: StoreError | None = None
         self._owned = Ownership(self.path)
@@ -73,12 +74,12 @@ class SqliteStore:
             for ending in LOGS:
                 make_private(self.path + ending, create=False)
             try:
-                self._open(opened, wait_for_disk)
+                self._open(opened, wait_for_disk, commit_each)
             except UNREADABLE as error:
                 raise StoreError(f"{self.path} cannot be used as a store ({said(error)}): give another file") from error
             opened.pop_all()  # it is open, and stays so
 
-    def _open(self, opened: ExitStack, wait_for_disk: bool) -> None:
+    def _open(self, opened: ExitStack, wait_for_disk: bool, commit_each: bool) -> None:
         address = f"file:{_quoted(self.path)}"
         self._writing = opened.enter_context(closing(_connect(self.path, address)))
         self._writing.execute("PRAGMA journal_mode = WAL")
@@ -98,7 +99,7 @@ class SqliteStore:
         self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
         self._noting = Noting(self.path, found.identity, self._ends)
         opened.callback(self._noting.close)
-        writer = ThreadWriter if wait_for_disk else TurnWriter
+        writer = CallWriter if commit_each else ThreadWriter if wait_for_disk else TurnWriter
         self._writer = writer(self._writing, self.path, self._noting)
         self._checkpoints = Checkpoints(_connect(self.path, address), self._writer)
 

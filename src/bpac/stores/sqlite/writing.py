@@ -66,6 +66,25 @@ class Writer(ABC):
             self._noting.note(values[0], End(values[1], values[5]))
 
 
+class CallWriter(Writer):
+    """Commits within the call that hands in the work, for programs without an event loop."""
+
+    def put(self, work: Work) -> None:
+        """Commit this work, or raise ``StoreError``."""
+        if self.failure is None:
+            self._commit([work])
+        if self.failure is not None:
+            raise self.failure
+
+    async def durable(self) -> None:
+        """Nothing to wait for; ``StoreError`` if a commit failed."""
+        if self.failure is not None:
+            raise self.failure
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
 class TurnWriter(Writer):
     """Writes by itself, within the turn of the event loop.
 
