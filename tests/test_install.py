@@ -152,7 +152,7 @@ def test_the_base_install(base: Environment) -> None:
     # Every other module can be imported without any extra; computer algebra is a program of its own.
     modules = set(base.python(IMPORT_ALL).split()) - {"bpac.grading.mathematics.algebra"}
     packages = {".".join(module.split(".")[:2]) for module in modules}
-    assert packages == {"bpac.demo", "bpac.gateway", "bpac.models"}
+    assert packages == {"bpac.demo", "bpac.gateway", "bpac.models", "bpac.wire"}
 
 
 def _run_all(base: Environment) -> Mapping[str, Any]:

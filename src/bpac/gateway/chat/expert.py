@@ -17,7 +17,8 @@ from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.models.retrying import LATER
 from bpac.routing.decision import Decision
-from bpac.wire.events import Transcript, sent, without_counts
+from bpac.wire.rendering import event_stream
+from bpac.wire.stream import Transcript, without_usage
 
 log = logging.getLogger("bpac.gateway")
 
@@ -153,8 +154,8 @@ class Auditor:
         try:
             async for events in self.expert.stream(request.expert_body(stream=True), within=self.deadline):
                 transcript.add(events)
-                if shown := events if request.include_usage else without_counts(events):
-                    channel.put(sent(shown))
+                if shown := events if request.include_usage else without_usage(events):
+                    channel.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
             raise Unavailable(f"{self.expert} sent what is no answer") from error

@@ -31,8 +31,9 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.telemetry.stages import Stages
 from bpac.routing.decision import Decision
 from bpac.routing.tickets.ticket import Ticket
-from bpac.wire.completions import Completion, from_json, to_json
-from bpac.wire.rendering import DONE, chunks, shown
+from bpac.wire.completions import Completion
+from bpac.wire.json import from_json, to_json
+from bpac.wire.rendering import DONE, chunks, visible, without_logprobs
 
 log = logging.getLogger("bpac.gateway")
 
@@ -119,10 +120,10 @@ class ServedRoute:
         """The draft, and the further answers its score needs; of those some may fail."""
         needs = self.settings.score.needs
         asked = request.draft_body(needs, stream=False)
-        numbers_only = not needs.top_logprobs
+        logprobs_only = not needs.top_logprobs
         if not needs.samples:
-            return await self.draft.whole(asked, numbers_only=numbers_only), []
-        calls = [self.draft.whole(asked, numbers_only=numbers_only) for _ in range(1 + needs.samples)]
+            return await self.draft.whole(asked, logprobs_only=logprobs_only), []
+        calls = [self.draft.whole(asked, logprobs_only=logprobs_only) for _ in range(1 + needs.samples)]
         draft, *others = await asyncio.gather(*calls, return_exceptions=True)
         if isinstance(draft, BaseException):
             raise draft
@@ -158,9 +159,9 @@ class ServedRoute:
         headers = self._headers(keeper, decision, "draft")
         confidence_asked = bool(self.settings.score.needs.suffix)
         if request.logprobs or confidence_asked:
-            sent = to_json(shown(draft.body(), request, confidence_asked))
+            sent = to_json(visible(draft.body(), request, confidence_asked))
         else:
-            sent = draft.without_logprobs()
+            sent = without_logprobs(draft.raw, draft.logprobs)
         if not request.stream:
             return ChatResponse(headers, sent)
 

@@ -13,9 +13,8 @@ from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
-from bpac.wire.completions import without_logprobs
-from bpac.wire.events import Event, Transcript, sent
-from bpac.wire.rendering import DONE, event, shown
+from bpac.wire.rendering import DONE, event, event_stream, visible, without_logprobs
+from bpac.wire.stream import StreamEvent, Transcript
 
 log = logging.getLogger("bpac.gateway")
 
@@ -42,7 +41,7 @@ class StreamedDraft:
         self._upstream = upstream
         self._request = request
         self._channel = Channel()
-        self._seen: list[Event] = []
+        self._seen: list[StreamEvent] = []
         self._ended = False
         self._task = spawn(self._fetch(request.draft_body(settings.score.needs, stream=True)))
 
@@ -76,20 +75,20 @@ class StreamedDraft:
         """Stop writing it."""
         self._task.cancel()
 
-    async def _next(self) -> list[Event] | None:
+    async def _next(self) -> list[StreamEvent] | None:
         # A short draft ends while its beginning is looked for: the end comes once, and is asked for twice.
-        events: list[Event] | None = None if self._ended else await self._channel.get()
+        events: list[StreamEvent] | None = None if self._ended else await self._channel.get()
         self._ended = events is None
         return events
 
-    def _shown(self, events: list[Event]) -> bytes:
+    def _shown(self, events: list[StreamEvent]) -> bytes:
         counts = self._request.include_usage
-        return b"".join(self._sent(part) for part in events if counts or not part.only_counts)
+        return b"".join(self._sent(part) for part in events if counts or not part.only_usage)
 
-    def _sent(self, part: Event) -> bytes:
+    def _sent(self, part: StreamEvent) -> bytes:
         if self._request.logprobs:
-            return event(shown(part.body(), self._request))
-        return sent([part._replace(data=without_logprobs(part.data))])
+            return event(visible(part.body(), self._request))
+        return event_stream([part._replace(data=without_logprobs(part.data))])
 
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()

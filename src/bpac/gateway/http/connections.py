@@ -4,12 +4,11 @@ import asyncio
 from collections import Counter
 from typing import NamedTuple, Protocol
 
-import orjson
-
 from bpac.errors import MissingExtra
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.http.errors import error_body
 from bpac.gateway.telemetry.rejections import Rejections
+from bpac.wire.json import to_json
 
 try:
     from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -37,7 +36,7 @@ class Refusal(NamedTuple):
     def reply(self) -> bytes:
         """What the caller gets: OpenAI's error body, and the end of the connection."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
-        body = orjson.dumps(error_body(self.message, kind, code=self.reason))
+        body = to_json(error_body(self.message, kind, code=self.reason))
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         return STATUS_LINE[self.status] + head + body
 

@@ -5,8 +5,6 @@ import time
 from typing import Any
 from urllib.parse import parse_qs
 
-import orjson
-
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.lost_journals import lost_journals
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
@@ -22,6 +20,7 @@ from bpac.gateway.http.body import short_body
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
 from bpac.gateway.telemetry.rejected_callers import refused_callers
+from bpac.wire.json import to_json
 
 try:
     from starlette.requests import Request
@@ -191,4 +190,4 @@ def _page(text: str, status: int = 200) -> Response:
 
 
 def _json(value: object) -> Response:
-    return Response(orjson.dumps(value), 200, HEADERS, media_type="application/json")
+    return Response(to_json(value), 200, HEADERS, media_type="application/json")

@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-import orjson
-
 from bpac.errors import MissingExtra
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
@@ -15,6 +13,7 @@ from bpac.gateway.http.dashboard import Dashboard
 from bpac.gateway.http.errors import error_body, failure_of
 from bpac.gateway.http.openapi import document
 from bpac.gateway.service import Service
+from bpac.wire.json import to_json
 
 try:
     from starlette.applications import Starlette
@@ -132,4 +131,4 @@ async def _wrong_page(_: Request, error: Exception) -> Response:
 
 
 def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(value), status, headers, media_type="application/json")
+    return Response(to_json(value), status, headers, media_type="application/json")

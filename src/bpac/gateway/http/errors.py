@@ -3,11 +3,10 @@
 import logging
 from typing import Any, NamedTuple
 
-import orjson
-
 from bpac.errors import ModelError, StoreError
-from bpac.gateway.chat.upstream import PassedOn
+from bpac.gateway.chat.upstream import UpstreamRefused
 from bpac.gateway.http.bad_request import BadRequest
+from bpac.wire.json import to_json
 from bpac.wire.rendering import event
 
 log = logging.getLogger("bpac.gateway")
@@ -32,8 +31,8 @@ class ErrorResponse(NamedTuple):
 
 def failure_of(error: Exception) -> ErrorResponse:
     """The reply to a request that ended in an error."""
-    if isinstance(error, PassedOn) and error.status is not None:
-        body = error.body or orjson.dumps(
+    if isinstance(error, UpstreamRefused) and error.status is not None:
+        body = error.body or to_json(
             error_body(
                 f"the model's server refused the request (status {error.status})",
                 "invalid_request_error",
@@ -44,7 +43,7 @@ def failure_of(error: Exception) -> ErrorResponse:
     status, document = described(error)
     headers = {"content-type": "application/json"}
     wait = error.retry_after if isinstance(error, BadRequest) else None
-    return ErrorResponse(status, orjson.dumps(document), _with_wait(headers, None if wait is None else str(wait)))
+    return ErrorResponse(status, to_json(document), _with_wait(headers, None if wait is None else str(wait)))
 
 
 def error_event(error: Exception) -> bytes:
