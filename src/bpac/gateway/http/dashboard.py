@@ -5,8 +5,6 @@ import time
 from typing import Any
 from urllib.parse import parse_qs
 
-import orjson
-
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.lost_journals import lost_journals
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
@@ -21,6 +19,7 @@ from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
+from bpac.wire.json import to_json
 
 # Games shown in full, and in all: further games are counted, and can be requested by their number.
 MOST_FULL, MOST_GAMES = 24, 200
@@ -183,4 +182,4 @@ def _page(text: str, status: int = 200) -> Response:
 
 
 def _json(value: object) -> Response:
-    return Response(orjson.dumps(value), 200, HEADERS, media_type="application/json")
+    return Response(to_json(value), 200, HEADERS, media_type="application/json")

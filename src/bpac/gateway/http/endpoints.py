@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-import orjson
-
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.chat.request import parse_object
@@ -15,6 +13,7 @@ from bpac.gateway.http.errors import error_body, error_response
 from bpac.gateway.http.openapi import document
 from bpac.gateway.http.web_framework import HTTPException, PlainTextResponse, Request, Response, Route, Starlette
 from bpac.gateway.service import Service
+from bpac.wire.json import to_json
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 GuardedEndpoint = Callable[[Request, Identity], Awaitable[Response]]
@@ -123,4 +122,4 @@ async def _no_such_endpoint(_: Request, error: Exception) -> Response:
 
 
 def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(value), status, headers, media_type="application/json")
+    return Response(to_json(value), status, headers, media_type="application/json")
