@@ -83,7 +83,7 @@ def test_a_lost_end_is_shown_by_status(tmp_path: Path, capsys: pytest.CaptureFix
     )
     assert told.startswith(f"LOST: {missing}")
     assert main(["export", str(config), "--out", str(tmp_path / "journal.jsonl")]) == 0
-    assert capsys.readouterr().err == f"bpac: {missing}: what is exported is what is left\n"
+    assert capsys.readouterr().err == f"bpac: {missing}: only what is left is exported\n"
 
 
 def played(directory: Path, rounds: int, *, lives: int = 1) -> Path:
