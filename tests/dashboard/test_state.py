@@ -14,7 +14,7 @@ from tests.dashboard.played import feed
 
 def state(router: Router, history: History) -> str:
     """The state now."""
-    return state_of(router, history, router.summary())
+    return state_of(router, history, router.summary().to_json())
 
 
 def test_from_the_first_request_to_a_drift() -> None:

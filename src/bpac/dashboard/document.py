@@ -56,7 +56,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
     >>> game["verdict"]["level"], game["clean_rounds_needed"]
     ('warming', 78)
     """
-    summary, settings = router.summary(), router.settings
+    summary, settings = router.summary().to_json(), router.settings
     summary.pop("policy")
     needed = clean_rounds_needed(router)
     alarm = settings.policy.alarm

@@ -16,10 +16,10 @@ def state_of(router: Router, history: History, summary: Mapping[str, Any]) -> St
     Parameters
     ----------
     router, history: of the game.
-    summary: what ``router.summary()`` says.
+    summary: what ``router.summary().to_json()`` returns.
 
     >>> router = Router(epsilon=0.05)
-    >>> state_of(router, History(), router.summary())
+    >>> state_of(router, History(), router.summary().to_json())
     'warming_up'
     """
     policy, closed = router.settings.policy, summary["threshold"] == 0.0

@@ -74,7 +74,7 @@ def _trouble(router: Router, history: History, served: str) -> Verdict | None:
     if history.unscored.only(router.step):
         text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had a score"
         return Verdict("watch", text, _unscored(history))
-    settings, summary = router.settings, router.summary()
+    settings, summary = router.settings, router.summary().to_json()
     alarm = settings.policy.alarm
     if alarm is None or max(summary["alarm"], summary["doubt"]) < alarm.careful_at:
         return None

@@ -295,7 +295,7 @@ class LiveGame:
 
 def standing_of(router: Router, history: History) -> dict[str, Any]:
     """Where a game stands, as JSON values: its router's summary, its state, and the requests without a score."""
-    summary = router.summary()
+    summary = router.summary().to_json()
     unscored = history.unscored.report(summary["steps"])
     return {**summary, "state": state_of(router, history, summary), "unscored": unscored}
 

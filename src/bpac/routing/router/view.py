@@ -1,6 +1,5 @@
 """The read-only half of a router: where it stands, and what its state says."""
 
-from dataclasses import asdict
 from typing import Any
 
 from bpac.arguments import fraction
@@ -10,6 +9,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.router.parts import RouterParts
 from bpac.routing.settings import Settings
+from bpac.routing.summary import Summary
 from bpac.routing.tickets.ticket import Ticket
 
 
@@ -104,29 +104,10 @@ class RouterView(RouterParts):
             self._route.charge()
             return self._route.bettor.state()
 
-    def summary(self) -> dict[str, Any]:
-        """Where the route stands, as JSON values."""
+    def summary(self) -> Summary:
+        """Where the router stands."""
         with self._lock:
-            route = self._route
-            certificate, drift = route.certificate(), route.current.drift
-            return {
-                "policy": type(self.settings.policy).__name__,
-                "epsilon": self.settings.epsilon,
-                "alpha": self.settings.alpha,
-                "steps": route.step,
-                "threshold": self.threshold,
-                "expert_calls": route.expert_calls,
-                "expert_call_rate": route.expert_calls / route.step if route.step else None,
-                "owed": len(route.owed),
-                "forfeits": dict(route.forfeits),
-                "epoch": route.epoch,
-                "alarm": drift.alarm.level if drift else None,
-                "doubt": drift.doubts if drift else None,
-                "forfeit_share": route.forfeit_share,
-                "refused": route.refusals,
-                "withdrawn": route.withdrawals,
-                "certificate": asdict(certificate) | {"average_upper": certificate.average_upper},
-            }
+            return Summary.of(self._route)
 
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values, with which a later start need not read the whole journal."""
