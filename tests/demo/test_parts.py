@@ -156,7 +156,7 @@ def test_the_truth_of_four_answers(tmp_path: Path) -> None:
 
 def test_words_for_tokens_saved() -> None:
     """The upper bound is said with what it assumes, or not at all."""
-    game = Router(epsilon=0.05, seed=1).summary()
+    game = Router(epsilon=0.05, seed=1).summary().to_json()
     savings = {"tokens_saved": 5.0, "tokens_saved_at_least": -1.0, "tokens_saved_at_most": 9.0, "always_tokens": 40.0}
     savings |= {"longest_answer_assumed": 1234.5, "confidence": 0.95}
     assumed = standing(game | {"savings": savings})[2]

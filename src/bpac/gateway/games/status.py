@@ -9,6 +9,7 @@ from bpac.dashboard.state import State, state_of
 from bpac.dashboard.unscored import UnscoredReport
 from bpac.gateway.games.savings import SavingsReport
 from bpac.routing.router import Router
+from bpac.routing.summary import Summary
 from bpac.stores.store import Game, LostEntries
 
 
@@ -26,7 +27,7 @@ class GameStatus:
     """
 
     game: Game
-    summary: Mapping[str, Any]
+    summary: Summary
     state: State
     unscored: UnscoredReport
     savings: SavingsReport
@@ -36,7 +37,7 @@ class GameStatus:
         return {
             "segment": self.game.segment,
             "game": self.game.number,
-            **self.summary,
+            **self.summary.to_json(),
             "state": self.state,
             "unscored": self.unscored.to_json(),
             "savings": self.savings.to_json(),
