@@ -29,7 +29,7 @@ ASKED: dict[str, Any] = {"messages": [], "logprobs": True, "stream_options": {"i
 )  # fmt: skip
 def test_both_read_the_same(reply: Reply) -> None:
     """Text, thoughts, calls, counts and tokens; and which events finish, or only count."""
-    bodies = list(reply.pieces(Request(1, ASKED)))
+    bodies = list(reply.chunks(Request(1, ASKED)))
     events = [Event.read(json.dumps(body).encode()) for body in bodies]
     transcript = Transcript()
     transcript.add(events)

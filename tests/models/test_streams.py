@@ -35,14 +35,14 @@ replies = st.builds(
 @given(replies)
 def test_a_gathered_stream_is_the_whole_answer(reply: Reply) -> None:
     """Text, thoughts, tokens, calls and counts are those of the same reply in one."""
-    pieces = [Piece(json.loads(json.dumps(body))) for body in reply.pieces(ASKED)]
+    pieces = [Piece(json.loads(json.dumps(body))) for body in reply.chunks(ASKED)]
     assert gather(pieces) == Answer.from_openai(reply.body(ASKED))
 
 
 @given(replies, st.lists(st.integers(1, 40), min_size=1, max_size=5), st.sampled_from([b"\n", b"\r\n", b"\r"]))
 def test_events_come_out_whole_however_the_bytes_come(reply: Reply, sizes: list[int], newline: bytes) -> None:
     """Cut anywhere, even within a letter, and with comments between."""
-    bodies = [json.dumps(body, ensure_ascii=False) for body in reply.pieces(ASKED)]
+    bodies = [json.dumps(body, ensure_ascii=False) for body in reply.chunks(ASKED)]
     data = b"".join(b"data: " + body.encode() + newline * 2 + b": ping" + newline * 2 for body in bodies)
     events, found, start = Events(), [], 0
     while start < len(data):
@@ -208,7 +208,7 @@ def test_the_answer_so_far() -> None:
     """At any time there is an answer of what has come, so that it can be scored early."""
     gathering = Gathering()
     assert gathering.answer().text == ""
-    for body, text in zip(Reply("one two").pieces(ASKED), ["", "one", "one two", "one two"], strict=False):
+    for body, text in zip(Reply("one two").chunks(ASKED), ["", "one", "one two", "one two"], strict=False):
         gathering.add(Piece(body))
         assert gathering.answer().text == text
     logprob = math.log(0.9)
