@@ -67,7 +67,7 @@ def named_score(
     score: Score = kind(**settings)
     if first_tokens is not None:
         if not score.needs.logprobs:
-            raise SettingsError(f'first_tokens cannot be used with score "{name}", which needs the whole answer')
+            raise SettingsError(f'first_tokens does not fit score "{name}", which needs the whole answer')
         score = FirstTokens(score, first_tokens)
     if otherwise is None:
         return score
