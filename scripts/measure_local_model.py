@@ -13,9 +13,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bpac.local.question import WorkedQuestion
-from bpac.local.questions import KINDS, fresh_questions
+from bpac.local.questions import KINDS, held_out_questions
 from bpac.local.server import MODEL, LocalServer
+from bpac.local.worked_question import WorkedQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def replies(base_url: str, questions: Sequence[WorkedQuestion], thinking: bool, 
 def auroc(answers: Sequence[Reply]) -> float:
     """The chance that a wrong answer is more uncertain than a right one, ties counting half.
 
-    >>> question = fresh_questions(1, seed=1)[0]
+    >>> question = held_out_questions(1, seed=1)[0]
     >>> auroc([Reply(question, True, 1, 0.1), Reply(question, False, 1, 0.3), Reply(question, True, 1, 0.3)])
     0.75
     """
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=MODEL, help="a GGUF file")
     parser.add_argument("--slots", type=int, default=8, help="requests at the same time")
     options = parser.parse_args()
-    questions = fresh_questions(options.count, options.seed)
+    questions = held_out_questions(options.count, options.seed)
     with LocalServer(model=options.model, slots=options.slots) as server:
         direct = replies(server.base_url, questions, thinking=False, at_once=options.slots)
         thinking = replies(server.base_url, questions, thinking=True, at_once=options.slots)

@@ -17,15 +17,15 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from bpac.local import vocabulary
-from bpac.local.question import WorkedQuestion
-from bpac.local.questions import fresh_questions, training_questions
+from bpac.local.questions import held_out_questions, training_questions
+from bpac.local.worked_question import WorkedQuestion
 from scripts.export_local_model import export
 from scripts.local_model import Shape, Tensor, Weights, hidden_states, logits, new_weights
 from scripts.muon import Muon
 
 PACKAGE = Path(__file__).parents[1] / "src" / "bpac" / "local"
 # Not the seed that the figures are measured with: what is looked at during training is not used to judge it.
-WATCHED = fresh_questions(220, seed=10)
+WATCHED = held_out_questions(220, seed=10)
 
 # Direct answers are harder to learn and shorter to write: with this share, each way gets about half of all tokens.
 THINKING = 0.35

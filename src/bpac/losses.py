@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from bpac.answer import Answer
 from bpac.errors import InputError, SettingsError
+from bpac.grading.equality import same_final
 from bpac.grading.judge import HIGHEST, LOWEST
-from bpac.grading.text.json_values import json_value, value_of
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
+from bpac.grading.text.json_equality import comparable, parse_comparable
 
 # More calls in one answer are not compared.
 MOST_CALLS = 128
@@ -44,7 +45,8 @@ class AnswerLoss:
 
     Parameters
     ----------
-    equal: whether two texts give the same answer, or ``None``; the truth, where known, comes second.
+    equal: whether two texts give the same answer, or ``None``; the truth, where known, comes second (default: the same
+        final answer).
     truth: the right answer. With it, a draft loses only where it is wrong and the expert is right.
 
     >>> AnswerLoss(str.__eq__)(Answer("41"), Answer("42"))
@@ -53,7 +55,7 @@ class AnswerLoss:
     0.0
     """
 
-    equal: Equal
+    equal: Equal = same_final
     truth: str | None = None
 
     def __call__(self, draft: Answer, expert: Answer) -> float | None:
@@ -185,9 +187,9 @@ def _call(call: Mapping[str, Any]) -> tuple[str, Hashable]:
         raise TypeError("a tool's name is a text")
     if isinstance(arguments, str):
         # Servers write the arguments of a function without parameters as an empty text, too.
-        value = json_value(arguments if arguments.strip() else "{}")
+        value = parse_comparable(arguments if arguments.strip() else "{}")
     elif isinstance(arguments, Mapping | None):
-        value = value_of(arguments or {})
+        value = comparable(arguments or {})
     else:
         raise TypeError("arguments are an object")
     if not isinstance(value, tuple) or value[0] != "object":

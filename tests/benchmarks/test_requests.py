@@ -11,7 +11,7 @@ import pytest
 from bpac.answer import Answer, split_reasoning
 from bpac.benchmarks.benchmark import Message, Question
 from bpac.benchmarks.competition_math import MATH
-from bpac.benchmarks.methods import METHODS, named_method
+from bpac.benchmarks.prompting import METHODS, named_method
 from bpac.benchmarks.registry import BENCHMARKS
 from bpac.benchmarks.sampling import INSTRUCT, SAMPLINGS, THINKING
 from bpac.errors import InputError

@@ -1,4 +1,4 @@
-"""The document: complete, equal to what the router says, and small enough."""
+"""The document: complete, equal to the router, and small enough."""
 
 import json
 from dataclasses import fields
@@ -22,7 +22,7 @@ ALL: dict[str, Policy] = {
     "revocable": Portfolio(memory="revocable"),
     "any": Portfolio(assume="any"),
 }
-# What the page reads (the contract of the two); more may come.
+# The fields that the page reads; there may be more.
 FIELDS = {
     "game", "route", "segment", "policy", "memory", "explore", "score", "loss", "epsilon", "alpha", "steps",
     "expert_calls", "expert_call_rate", "threshold", "epoch", "owed", "forfeits", "alarm", "certificate", "savings",
@@ -53,7 +53,7 @@ def test_every_policy_has_a_document(name: str) -> None:
 @pytest.mark.parametrize("name", ["portfolio", "revocable", "any", "paper"])
 @pytest.mark.parametrize("rounds", [0, 5, 1500])
 def test_the_curve_is_the_wealth(name: str, rounds: int) -> None:
-    """At each threshold what the router says, and the bar is where a threshold is certified."""
+    """Each value is that of the router, and the goal is where a threshold is certified."""
     router, _ = played(LAW, rounds, policy=ALL[name])
     curve = wealth_curve(router)
     assert curve is not None
@@ -67,10 +67,10 @@ def test_the_curve_is_the_wealth(name: str, rounds: int) -> None:
         assert next(log for at, log in zip(thresholds, logs, strict=True) if at > router.threshold) < curve["goal"]
 
 
-def test_a_level_that_is_dead_does_not_overflow() -> None:
-    """Losses without end add up to more than 64 bits hold; the curve stays right."""
+def test_a_level_that_lost_everything_does_not_overflow() -> None:
+    """Many losses add up to more than 64 bits; the curve stays right."""
     router = Router(0.05, 0.1, policy=Portfolio(memory="latched"), seed=1)
-    wealth: Any = router._route.game
+    wealth: Any = router._route.bettor
     for level in range(1, 9):
         wealth._table.add(level, [-(1 << 61)] * 4)
     curve = wealth_curve(router)
@@ -96,7 +96,7 @@ def test_with_the_most_games_it_stays_below_two_megabytes() -> None:
     for step in range(1, 8 * MOST_POINTS - 9):
         decision = router.decide(1.0)
         router.observe(decision, 0.0)
-        # As unhandy as numbers and texts can be.
+        # Numbers and texts as long as they can be.
         odd = decision._replace(uncertainty=(step * 0.618034) % 1.0, threshold=0.123456789 * (step // 3 % 2))
         history.decided(odd, 1.7e9 + step / 7, router, lambda step=step: (step * 12345, step * 67890.1234))  # type: ignore[misc]
     savings = SavingsReport(*[123456789.12345] * len(fields(SavingsReport)))
@@ -113,7 +113,7 @@ def test_with_the_most_games_it_stays_below_two_megabytes() -> None:
 
 
 def test_names_of_policies() -> None:
-    """As they are configured; a policy that was put together by hand goes by its kind."""
+    """As in the configuration; a policy made in code is named by its class."""
     assert {policy_name(policy) for policy in POLICIES.values()} == POLICIES.keys()
     assert policy_name(named_policy("portfolio", "latched")) == "portfolio"
     assert policy_name(Fixed(0.3, 0.1)) == "fixed"

@@ -85,7 +85,7 @@ def state(game: LiveGame) -> Any:
 def started(store: Store, settings_: RouteSettings) -> LiveGame:
     """A game that starts on what there is."""
     game = LiveGame(store, settings_, "", settings_.alpha, snapshot_every=10**9)
-    game.router._coins = SeededCoins(11)  # a gateway's own coins are never the same
+    game.router._proposals._coins = SeededCoins(11)  # a gateway's own coins are never the same
     return game
 
 
@@ -129,7 +129,7 @@ def test_epochs_are_among_them() -> None:
     play(game, 2, 700, hard=1.0)
     assert game.router.epoch > 1
     kinds = [event["kind"] for event in game.history.events()]
-    assert kinds.count("epoch") == game.router.epoch - 1  # each told once, though old tickets are decided after it
+    assert kinds.count("epoch") == game.router.epoch - 1  # one event each, though old tickets are decided after it
 
 
 @pytest.mark.parametrize("damage", ["no history", "another step", "no points", "nonsense"])

@@ -11,7 +11,7 @@ DOCS = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="u
 
 
 def test_every_forfeit_has_a_remedy() -> None:
-    """Each cause that is given up with, and no other."""
+    """Each cause for which an audit is given up, and no other."""
     causes = {outcomes.EXPERT_FAILED, outcomes.DRAFT_FAILED, outcomes.DRAFT_CANCELLED, outcomes.GRADER_FAILED}
     assert FORFEITED.keys() == causes | {outcomes.DEADLINE, outcomes.RESTART, CROWDED_OUT}
 

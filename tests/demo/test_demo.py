@@ -71,7 +71,7 @@ def test_it_finds_out_the_truth(finished: Finished) -> None:
     for role in ROLES:
         right = sum(text == question.reference for text, question in zip(texts[role], asked, strict=True))
         assert truth[f"{role}_right"] == pytest.approx(right / QUESTIONS)
-    words = sum(len(reply.reasoning.split()) + len(reply.spoken()) for reply in replies["expert"])
+    words = sum(len(reply.reasoning.split()) + len(reply.answer_tokens()) for reply in replies["expert"])
     assert truth["expert_tokens"] == words
     # What was saved is what was not spent, and the gateway's journal knows what was spent.
     spent = game["savings"]["draft_tokens"] + game["savings"]["expert_tokens"]

@@ -15,6 +15,7 @@ from bpac.stores import open_store
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.law import KnownPair, Question
+from tests.gateway.measured import metric
 from tests.gateway.raw import open_chat, post
 from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
 from tests.gateway.serving import main, to_toml
@@ -150,12 +151,12 @@ def test_status_knows_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str])
                 assert post(gateway.url, Question(number).body).status == 200
             gateway.idle()
             live = gateway.status()["savings"]
-            page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
+            names = ("tokens_saved", "tokens_saved_at_least", "money_saved", "money_saved_at_least")
+            measured = {name: metric(gateway, f"bpac_{name}", route="homework", segment="") for name in names}
     assert live["money_saved_at_least"] == pytest.approx(
         (20_000 * (live["tokens_saved_at_least"] + live["draft_tokens"]) - 100 * live["draft_tokens"]) / 1e6
     )
-    for name in ("tokens_saved", "tokens_saved_at_least", "money_saved", "money_saved_at_least"):
-        assert f'bpac_{name}{{route="homework",segment=""}} {live[name]:.12g}\n' in page
+    assert measured == {name: live[name] for name in names}
     assert main(["status", str(tmp_path / "gateway.toml"), "--json"]) == 0
     (game,) = json.loads(capsys.readouterr().out)["games"]
     assert game["savings"] == live

@@ -9,11 +9,11 @@ import pytest
 from scripts.measure_local_model import Reply, auroc, is_easy, replies, share
 
 from bpac.local import vocabulary
-from bpac.local.questions import KINDS, fresh_questions, training_questions
+from bpac.local.questions import KINDS, held_out_questions, training_questions
 from bpac.local.server import MODEL, LocalServer
 from tests.local.chat import chat, post
 
-QUESTIONS = fresh_questions(720, seed=30)
+QUESTIONS = held_out_questions(720, seed=30)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def thinking(local: LocalServer) -> list[Reply]:
 
 
 def test_thinking_helps(direct: list[Reply], thinking: list[Reply]) -> None:
-    """On fresh questions, thinking is right at least 15 points more often, and nearly always."""
+    """On held-out questions, thinking is right at least 15 points more often, and nearly always."""
     assert share(thinking) >= share(direct) + 0.15
     assert share(thinking) >= 0.9
 
@@ -71,7 +71,7 @@ def test_any_text_has_tokens(local: LocalServer, text: str) -> None:
 
 def test_a_thought_is_told_from_an_answer(local: LocalServer) -> None:
     """The server returns thoughts apart from answers; with thinking off there is none; unasked, the model thinks."""
-    question = fresh_questions(1, seed=31, kind="addition")[0]
+    question = held_out_questions(1, seed=31, kind="addition")[0]
     url = f"{local.base_url}/chat/completions"
     thought, silent, unasked = (
         post(url, chat(question.text, on))[1]["choices"][0]["message"] for on in (True, False, None)
@@ -103,7 +103,7 @@ def test_the_file_is_small() -> None:
 
 
 def test_the_log_is_that_of_one_whole_run() -> None:
-    """The log begins with the settings, and its looks at fresh questions go on to the last step."""
+    """The log begins with the settings, and its looks at held-out questions go on to the last step."""
     lines = MODEL.with_name("training.jsonl").read_text(encoding="utf-8").splitlines()
     settings, *rows = map(json.loads, lines)
     steps = [row["step"] for row in rows]

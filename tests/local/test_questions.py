@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac.errors import InputError
-from bpac.local.question import WorkedQuestion
-from bpac.local.questions import KINDS, QuestionKind, fresh_questions, is_fresh, training_questions
+from bpac.local.questions import KINDS, QuestionKind, held_out_questions, is_held_out, training_questions
+from bpac.local.worked_question import WorkedQuestion
 
 
 def _any_question() -> st.SearchStrategy[WorkedQuestion]:
@@ -86,17 +86,17 @@ def test_questions_fit_the_model(question: WorkedQuestion) -> None:
 def test_training_never_sees_a_fresh_question() -> None:
     """None of 20,000 training questions belongs to the fixed tenth, and every kind and size is among them."""
     questions = list(islice(training_questions(seed=1), 20_000))
-    assert not any(is_fresh(question.text) for question in questions)
+    assert not any(is_held_out(question.text) for question in questions)
     sizes = {(question.kind, question.difficulty) for question in questions}
     assert sizes == {(name, size) for name, kind in KINDS.items() for size in kind.sizes}
 
 
 def test_fresh_questions_are_fresh_and_different() -> None:
     """All belong to the fixed tenth, no two are the same, and the same seed gives them again."""
-    questions = fresh_questions(2_000, seed=3)
-    assert all(is_fresh(question.text) for question in questions)
+    questions = held_out_questions(2_000, seed=3)
+    assert all(is_held_out(question.text) for question in questions)
     assert len({question.text for question in questions}) == 2_000
-    assert questions == fresh_questions(2_000, seed=3)
+    assert questions == held_out_questions(2_000, seed=3)
     assert {question.kind for question in questions} == set(KINDS)
 
 
@@ -105,13 +105,13 @@ def test_a_tenth_is_fresh() -> None:
     rng = Random(5)
     for kind in KINDS.values():
         texts = {kind.ask(kind.hardest, rng).text for _ in range(3_000)}
-        assert 0.07 < sum(map(is_fresh, texts)) / len(texts) < 0.13
+        assert 0.07 < sum(map(is_held_out, texts)) / len(texts) < 0.13
 
 
 def test_no_sum_is_asked_both_ways_round() -> None:
-    """The larger number comes first, so a fresh question is never a trained one turned round."""
+    """The larger number comes first, so a held-out question is never a trained one turned round."""
     for kind in ("addition", "subtraction"):
-        for question in fresh_questions(200, seed=4, kind=kind):
+        for question in held_out_questions(200, seed=4, kind=kind):
             first, second = map(int, re.findall(r"\d+", question.text))
             assert first >= second
 
@@ -119,13 +119,13 @@ def test_no_sum_is_asked_both_ways_round() -> None:
 def test_an_unknown_kind() -> None:
     """It is refused, and the kinds there are are named."""
     with pytest.raises(InputError, match="no kind of question called 'poetry'; there are addition"):
-        fresh_questions(1, seed=1, kind="poetry")
+        held_out_questions(1, seed=1, kind="poetry")
 
 
 def test_more_questions_than_there_are() -> None:
-    """Asking for more fresh questions than exist is an error, not a search without end."""
+    """Asking for more held-out questions than exist is an error, not a search without end."""
     tiny = KINDS["depth"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(KINDS, "depth", QuestionKind(tiny.ask, 3, 3))
-        with pytest.raises(InputError, match="there are not 500 fresh questions of kind depth"):
-            fresh_questions(500, seed=1, kind="depth")
+        with pytest.raises(InputError, match="there are not 500 held-out questions of kind depth"):
+            held_out_questions(500, seed=1, kind="depth")

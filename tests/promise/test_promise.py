@@ -39,7 +39,7 @@ class Start:
         """A fresh router."""
         router = Router(self.epsilon, ALPHA, named_policy(self.policy, self.memory), coins=coins, journal=journal)
         if self.wrong is not None:
-            router._route.game.__class__ = self.wrong
+            router._route.bettor.__class__ = self.wrong
         return router
 
 

@@ -12,7 +12,7 @@ from bpac.errors import InputError, JournalError, UnknownTicket
 from bpac.routing.exploration.schedules import Constant
 from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
 from bpac.routing.policies import Budget, Portfolio, named_policy
-from bpac.routing.rule import Rule
+from bpac.routing.rule import decide_again
 from tests.routing.test_epochs import opened, ring
 
 EPSILON, ALPHA = 0.1, 0.1
@@ -339,9 +339,10 @@ def test_the_least_propensity_is_one_while_nothing_is_accepted() -> None:
     """As the decisions say, for those who compute them again; the paper's policy takes the rate all the same."""
     for policy, least in (("portfolio", 1.0), ("paper", 0.2)):
         decision, certain = fresh(policy).decide(0.5), named_policy(policy).certain_while_closed
-        rule = Rule(shadow=False, certain_while_closed=certain)
-        assert rule.again(decision, 0.0, 0.2).least_propensity == decision.least_propensity == least
-        assert rule.again(decision, 0.3, 0.2).least_propensity == 0.2
+        for threshold, expected in ((0.0, least), (0.3, 0.2)):
+            again = decide_again(decision, threshold=threshold, rate=0.2, shadow=False, certain_while_closed=certain)
+            assert again.least_propensity == expected
+        assert decision.least_propensity == least
 
 
 @pytest.mark.parametrize("ticket", [None, 3, "1", Ticket(1, 1, 0.0, 0.2, 0, 2)])

@@ -2,10 +2,10 @@
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 
 
-def _read(cells: Cells) -> Question:
+def _read(cells: DatasetRow) -> Question:
     return Question(
         id=cells.id("alpaca-eval", "id"), prompt=cells.text("instruction"), category=cells.optional("dataset")
     )

@@ -2,13 +2,13 @@
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 from bpac.errors import TableError
-from bpac.grading.choices.bbh import TASKS, grade_bbh, kind_of
-from bpac.grading.text.reply import Verdict
+from bpac.grading.choices.bbh_tasks import TASKS, grade_bbh, kind_of
+from bpac.grading.text.answer_text import Verdict
 
 
-def _read(cells: Cells) -> Question:
+def _read(cells: DatasetRow) -> Question:
     # Published files have no field for the task: they are named after it.
     task = cells.optional("task") or cells.part
     if task not in TASKS:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from bpac.answer import Answer
 from bpac.benchmarks.hub import HubSource, hub_rows
-from bpac.benchmarks.rows import Cells, file_rows
+from bpac.benchmarks.rows import DatasetRow, file_rows
 from bpac.errors import TableError
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
 
 Message = Mapping[str, str]
 
@@ -57,7 +57,7 @@ class Benchmark:
 
     name: str
     source: HubSource
-    read: Callable[[Cells], Question]
+    read: Callable[[DatasetRow], Question]
     instruct: Callable[[Question], str]
     verdict: Callable[[Question, str, bool], Verdict] = never_graded
 
@@ -66,7 +66,7 @@ class Benchmark:
         rows = hub_rows(self.source) if path is None else file_rows(path)
         return self._questions(rows)
 
-    def _questions(self, rows: Iterable[Cells]) -> tuple[Question, ...]:
+    def _questions(self, rows: Iterable[DatasetRow]) -> tuple[Question, ...]:
         questions: dict[str, Question] = {}
         for cells in rows:
             question = self.read(cells)

@@ -2,10 +2,10 @@ r"""MATH: 5,000 competition problems, answered in a box."""
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
-from bpac.grading.mathematics.mathematics import grade_mathematics
+from bpac.benchmarks.rows import DatasetRow
+from bpac.grading.mathematics.equivalence import grade_mathematics
+from bpac.grading.text.answer_text import Verdict
 from bpac.grading.text.boxes import boxes
-from bpac.grading.text.reply import Verdict
 
 SUBJECTS = (
     "algebra",
@@ -18,7 +18,7 @@ SUBJECTS = (
 )
 
 
-def _read(cells: Cells) -> Question:
+def _read(cells: DatasetRow) -> Question:
     # The hub's copy has no field for the answer: it is the last box of the solution.
     if "answer" in cells.row:
         reference = cells.text("answer")

@@ -2,12 +2,12 @@
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
-from bpac.grading.mathematics.mathematics import grade_mathematics
-from bpac.grading.text.reply import Verdict
+from bpac.benchmarks.rows import DatasetRow
+from bpac.grading.mathematics.equivalence import grade_mathematics
+from bpac.grading.text.answer_text import Verdict
 
 
-def _read(cells: Cells) -> Question:
+def _read(cells: DatasetRow) -> Question:
     _, hashes, reference = cells.text("answer").rpartition("####")
     if not hashes or not reference.strip():
         raise cells.wrong("answer", "a solution that ends with #### and a number")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 from bpac.errors import MissingExtra, TableError
 
 
@@ -28,7 +28,7 @@ class HubSource:
     rows: int | None = None
 
 
-def hub_rows(source: HubSource) -> Iterator[Cells]:
+def hub_rows(source: HubSource) -> Iterator[DatasetRow]:
     """Every row of a data set on the hub, part after part."""
     library = _library()
     split = source.split if source.rows is None else f"{source.split}[:{source.rows}]"
@@ -39,7 +39,7 @@ def hub_rows(source: HubSource) -> Iterator[Cells]:
             raise TableError(f"{source.dataset} {part}: cannot be loaded from the hub ({error})") from error
         place = " ".join(filter(None, (source.dataset, part, source.split)))
         for number, row in enumerate(table, start=1):
-            yield Cells(f"{place}: row {number}", number, dict(row), part)
+            yield DatasetRow(f"{place}: row {number}", number, dict(row), part)
 
 
 def _library() -> Any:

@@ -2,13 +2,13 @@
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 
 # The whole set has 300,000 requests; a stream of a few thousand is what experiments use.
 ROWS = 5_000
 
 
-def _read(cells: Cells) -> Question:
+def _read(cells: DatasetRow) -> Question:
     return Question(
         id=cells.id("magpie", "uuid", "id"),
         prompt=cells.text("instruction"),

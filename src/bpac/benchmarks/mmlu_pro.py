@@ -4,14 +4,14 @@ import string
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 from bpac.grading.choices.options import grade_option
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
 
 MOST_OPTIONS = 10
 
 
-def _read(cells: Cells) -> Question:
+def _read(cells: DatasetRow) -> Question:
     options = cells.texts("options")
     if not 2 <= len(options) <= MOST_OPTIONS:
         raise cells.wrong("options", f"a list of 2 to {MOST_OPTIONS} texts")

@@ -11,7 +11,7 @@ from bpac.errors import TableError
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class DatasetRow:
     """The fields of one row.
 
     Parameters
@@ -21,7 +21,7 @@ class Cells:
     row: the fields.
     part: the part of the data set it is from, such as a BBH task: the configuration on the hub, or the file's name.
 
-    >>> Cells("bench.jsonl: line 3", 3, {"input": "1 + 1"}).text("question", "input")
+    >>> DatasetRow("bench.jsonl: line 3", 3, {"input": "1 + 1"}).text("question", "input")
     '1 + 1'
     """
 
@@ -60,7 +60,7 @@ class Cells:
         return TableError(f"{self.place}, field {name}: {self.row.get(name)!r} is not {wanted}")
 
 
-def file_rows(path: str | Path) -> Iterator[Cells]:
+def file_rows(path: str | Path) -> Iterator[DatasetRow]:
     """The rows of a ``.jsonl`` file, or of a ``.json`` file with a list; either may be compressed as ``.gz``."""
     path = Path(path)
     name = path.name.removesuffix(".gz")
@@ -77,7 +77,7 @@ def file_rows(path: str | Path) -> Iterator[Cells]:
         if not isinstance(row, dict):
             raise TableError(f"{place} must be a JSON object, got {json.dumps(row)[:40]}")
         empty = False
-        yield Cells(place, number, row, part=name.rpartition(".")[0])
+        yield DatasetRow(place, number, row, part=name.rpartition(".")[0])
     if empty:
         raise TableError(f"{path}: there are no questions in it")
 

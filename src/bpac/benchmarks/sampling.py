@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.benchmarks.benchmark import Message
-from bpac.benchmarks.methods import METHODS, PromptingMethod
+from bpac.benchmarks.prompting import METHODS, PromptingMethod
 
 
 @dataclass(frozen=True, slots=True)

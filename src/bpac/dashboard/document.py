@@ -1,4 +1,4 @@
-"""The document: all that a dashboard shows of a set of games, as JSON values. It is the only thing the page reads."""
+"""The JSON document that the page reads; ``assets/types.js`` describes its fields for the scripts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,21 +16,22 @@ from bpac.routing.policies import POLICIES, Policy
 from bpac.routing.router import Router
 
 VERSION = 1
-# Events of a game that is told in short.
+# Events of a game in a short document.
 FEW_EVENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a game is about, as far as its router does not know it.
+    """What a document says about a game besides its router and history.
 
     Parameters
     ----------
-    route, segment: its names; the segment is empty where a route is not divided.
-    game: its number.
-    score, loss: names of what measures the uncertainty of a draft, and of what grades it.
-    savings: tokens (and money) spent and saved; none if nobody counted.
-    latency: how long each stage of a request took.
+    route, segment: the route, and the part of its traffic (default: empty, not divided).
+    game: number of the game (default: 1).
+    score, loss: names of the score and of the loss (default: None, unknown).
+    savings: tokens and money used and saved: ``draft_tokens``, ``expert_tokens``, ``judge_tokens``, ``always_tokens``,
+        ``tokens_saved`` and, where known, bounds and money (default: None, not counted).
+    latency: the latency of each stage of a request (default: empty, not measured).
     """
 
     route: str
@@ -43,14 +44,14 @@ class Subject:
 
 
 def game_document(subject: Subject, router: Router, history: History, *, short: bool = False) -> dict[str, Any]:
-    """All that is shown of a game.
+    """The document of one game.
 
     Parameters
     ----------
-    subject: what it is about.
-    router: of the game.
-    history: of the game, fed with every entry that the router has seen.
-    short: leave out what charts need.
+    subject: the names and measurements that the router does not know.
+    router: the router of the game.
+    history: the history of the game, with every entry that the router has seen.
+    short: whether to leave out the data of the charts (default: false).
 
     >>> game = game_document(Subject("homework"), Router(epsilon=0.05, seed=1), History())
     >>> game["verdict"]["level"], game["clean_rounds_needed"]
@@ -94,20 +95,20 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
 
 
 def whole_document(games: Iterable[Mapping[str, Any]], *, title: str, live: bool, generated: float) -> dict[str, Any]:
-    """The document.
+    """The document of a page.
 
     Parameters
     ----------
-    games: what ``game_document`` returned.
-    title: of the page.
-    live: whether it comes from a running gateway, which can be asked for more.
-    generated: when, in seconds since 1970.
+    games: documents from ``game_document``.
+    title: title of the page.
+    live: whether it comes from a running gateway, from which the page can load more.
+    generated: time of the document, in seconds since 1970.
     """
     return {"version": VERSION, "live": live, "generated": generated, "title": title, "games": list(games)}
 
 
 def policy_name(policy: Policy) -> str:
-    """The name by which a policy is chosen.
+    """The name under which a policy is configured.
 
     >>> policy_name(POLICIES["never"]), policy_name(POLICIES["paper-prior"])
     ('never', 'paper-prior')

@@ -1,4 +1,4 @@
-"""The state of a game in one word, for programs that watch it."""
+"""The state of a game in one word, for monitoring."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -15,8 +15,8 @@ def state_of(router: Router, history: History, summary: Mapping[str, Any]) -> St
 
     Parameters
     ----------
-    router, history: of the game.
-    summary: what ``router.summary()`` says.
+    router, history: the router and the history of the game.
+    summary: the result of ``router.summary()``.
 
     >>> router = Router(epsilon=0.05)
     >>> state_of(router, History(), router.summary())

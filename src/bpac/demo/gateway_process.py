@@ -76,7 +76,7 @@ class GatewayProcess:
 
     def rest(self) -> None:
         """Wait until nothing is under way any more: no request, and no audit behind one."""
-        self._wait("/metrics", REST, "was still busy", contains=b"\nbpac_in_flight 0\n")
+        self._wait("/metrics", REST, "was still busy", contains=b"\nbpac_in_flight 0.0\n")
 
     def complaint(self, what: str) -> Unavailable:
         """An error that says what is wrong, whether the gateway lives, and where to read more."""

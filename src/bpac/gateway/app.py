@@ -36,7 +36,7 @@ class Gateway:
                 try:
                     self._origins.check(scope["method"], scope["path"], scope["headers"])
                 except BadRequest as error:
-                    self.service.refusals.count_error(error, address_of(scope))
+                    self.service.rejections.count_error(error, address_of(scope))
                     await send_error(send, error_response(error))
                     return
             if scope["path"] == chat.PATH:

@@ -45,7 +45,7 @@ class _Server(uvicorn.Server):
 def new_server(config: Config) -> uvicorn.Server:
     """A server, ready to run; its store is open and locked."""
     service = Service(config)
-    connections = service.connections = Connections(config.limits, service.refusals)
+    connections = service.connections = Connections(config.limits, service.rejections)
     return _Server(
         uvicorn.Config(
             Gateway(service),

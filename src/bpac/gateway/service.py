@@ -21,7 +21,8 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
-from bpac.gateway.telemetry.metrics import Metrics, exposition
+from bpac.gateway.telemetry.exposition import exposition
+from bpac.gateway.telemetry.metrics import Metrics
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -47,7 +48,7 @@ class Service:
         self.config = config
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
-        self.refusals = Rejections(self.metrics)
+        self.rejections = Rejections(self.metrics)
         # The open connections of callers; the server sets it.
         self.connections: Sized = ()
         # Before the store is opened, so that a missing package of a grader is reported at once.
@@ -175,7 +176,7 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.refusals.counts)
+        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""

@@ -1,8 +1,8 @@
-"""Questions about numbers. The larger comes first, so that no fresh question is a trained one turned round."""
+"""Questions about numbers. The larger comes first, so that no held-out question is a trained one turned round."""
 
 from random import Random
 
-from bpac.local.question import WorkedQuestion
+from bpac.local.worked_question import WorkedQuestion
 
 
 def addition(digits: int, rng: Random) -> WorkedQuestion:

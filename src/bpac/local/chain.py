@@ -1,4 +1,4 @@
-"""The whole chain on the local pair: fresh questions, both answers, grades, a table, replays and a report."""
+"""The whole chain on the local pair: held-out questions, both answers, grades, a table, replays and a report."""
 
 import asyncio
 import hashlib
@@ -11,13 +11,13 @@ from typing import Any
 
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Question
-from bpac.benchmarks.methods import METHODS
+from bpac.benchmarks.prompting import METHODS
 from bpac.collecting.answers_file import ROLES, Role
-from bpac.collecting.asking import Recipe, Server
-from bpac.collecting.collect import Collected, Collection
-from bpac.collecting.grading import Grade, Grading
-from bpac.collecting.table import table_of
-from bpac.local.benchmark import COUNT, LOCAL, fresh
+from bpac.collecting.collect import CollectionRun, CollectionSummary
+from bpac.collecting.grade import Grade, GradingRun
+from bpac.collecting.requests import ModelServer, RequestTemplate
+from bpac.collecting.table import build_table
+from bpac.local.benchmark import COUNT, LOCAL, benchmark_questions
 from bpac.local.chain_report import PairSummary, PromptingRow, write_chain_report
 from bpac.local.server import MODEL, LocalServer
 from bpac.output_files import whole_file
@@ -40,13 +40,13 @@ def _thinking(on: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ChainRun:
     """What is asked of the local pair, and where everything is kept.
 
     Parameters
     ----------
     out: the folder; a chain that was stopped goes on from what it finds there.
-    questions: how many fresh questions both models are asked.
+    questions: how many held-out questions both models are asked.
     prompted: how many of them the prompting methods are tried on.
     seed: which questions.
     runs: replays of each policy.
@@ -69,7 +69,7 @@ class Chain:
         """Everything, with progress on standard error; returns the figures of the report."""
         began = time.monotonic()
         check_installed()
-        questions = fresh(self.questions, self.seed)
+        questions = benchmark_questions(self.questions, self.seed)
         some = questions[: self.prompted]
         with LocalServer(model=self.model, slots=SLOTS) as server:
             collected = {"direct": self._collect(server, questions, "direct")}
@@ -78,7 +78,7 @@ class Chain:
         grades = {method: self._grade(method) for method in collected}
         # The folder may hold answers to more questions, from a longer chain.
         grades = {method: found[: len(questions)] for method, found in grades.items()}
-        rows = table_of(grades["direct"])
+        rows = build_table(grades["direct"])
         table = self.out / "table.csv"
         rows.write(table)
         prompting = [_prompting_row(PROMPTING[name], found[: len(some)]) for name, found in grades.items() if some]
@@ -101,30 +101,30 @@ class Chain:
             unfinished.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
         return found
 
-    def _collect(self, server: LocalServer, questions: Sequence[Question], method: str) -> Collected:
+    def _collect(self, server: LocalServer, questions: Sequence[Question], method: str) -> CollectionSummary:
         # Prompting methods are for models that think: they shorten what the expert would think.
         direct = method == "direct"
-        recipes: dict[Role, Recipe] = {
-            "draft": Recipe(server.name, {**_thinking(not direct), **LOGPROBS}, METHODS[method]),
-            "expert": Recipe(server.name, _thinking(True)),
+        templates: dict[Role, RequestTemplate] = {
+            "draft": RequestTemplate(server.name, {**_thinking(not direct), **LOGPROBS}, METHODS[method]),
+            "expert": RequestTemplate(server.name, _thinking(True)),
         }
         with self.model.open("rb") as file:
             # Its name stays when it is trained anew; its answers do not.
             model = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-        collection = Collection(
+        collection = CollectionRun(
             LOCAL,
             questions,
-            recipes,
+            templates,
             self._answers(method),
             concurrency=SLOTS,
             more={"seed": self.seed, "model_file": model},
         )
-        where = Server(server.base_url, server.name, timeout=120.0)
+        where = ModelServer(server.base_url, server.name, timeout=120.0)
         return collection.run(dict.fromkeys(ROLES, where))
 
     def _grade(self, method: str) -> list[Grade]:
         answers = self._answers(method)
-        return asyncio.run(Grading(LOCAL, answers, answers.with_name("grades.jsonl")).run())
+        return asyncio.run(GradingRun(LOCAL, answers, answers.with_name("grades.jsonl")).run())
 
     def _answers(self, method: str) -> Path:
         return (self.out if method == "direct" else self.out / method) / "answers.jsonl"

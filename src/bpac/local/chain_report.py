@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bpac.collecting.grading import Grade
+from bpac.collecting.grade import Grade
 from bpac.local.questions import KINDS
 from bpac.replay.experiments import ALPHA, Experiment, RoutingMethod
 from bpac.replay.outcomes import METRICS, Outcome, ReplayTask

@@ -7,7 +7,7 @@ from random import Random
 
 from bpac.errors import InputError
 from bpac.local import arithmetic, symbols
-from bpac.local.question import WorkedQuestion
+from bpac.local.worked_question import WorkedQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +49,25 @@ KINDS: Mapping[str, QuestionKind] = {
 MOST_KNOWN = 1_000
 
 
-def is_fresh(text: str) -> bool:
+def is_held_out(text: str) -> bool:
     """Whether a question is one of the fixed tenth that no model here is ever trained on.
 
-    >>> is_fresh("82 + 74"), is_fresh("82 + 75")
+    >>> is_held_out("82 + 74"), is_held_out("82 + 75")
     (True, False)
     """
     return int.from_bytes(sha256(text.encode()).digest()[:8]) % 10 == 0
 
 
 def training_questions(seed: int) -> Iterator[WorkedQuestion]:
-    """Questions to learn from, without end: any kind, small sizes more often than large ones; never a fresh one.
+    """Questions to learn from, without end: any kind, small sizes more often than large ones; never a held-out one.
 
     >>> next(training_questions(seed=1)).text
     '25 * 9'
     """
-    return _drawn(seed, fresh=False)
+    return _drawn(seed, held_out=False)
 
 
-def fresh_questions(count: int, seed: int, kind: str | None = None) -> list[WorkedQuestion]:
+def held_out_questions(count: int, seed: int, kind: str | None = None) -> list[WorkedQuestion]:
     """Different questions that were never trained on.
 
     Parameters
@@ -76,24 +76,24 @@ def fresh_questions(count: int, seed: int, kind: str | None = None) -> list[Work
     seed: the same seed gives the same questions.
     kind: only this kind; any if not given.
 
-    >>> [question.text for question in fresh_questions(2, seed=1, kind="addition")]
+    >>> [question.text for question in held_out_questions(2, seed=1, kind="addition")]
     ['72 + 70', '3791 + 74']
     """
     if kind is not None and kind not in KINDS:
         raise InputError(f"there is no kind of question called {kind!r}; there are {', '.join(KINDS)}")
     found: dict[str, WorkedQuestion] = {}
-    draws = _drawn(seed, fresh=True, kind=kind)
+    draws = _drawn(seed, held_out=True, kind=kind)
     known = 0
     while len(found) < count:
         question = next(draws)
         known = known + 1 if question.text in found else 0
         if known > MOST_KNOWN:
-            raise InputError(f"there are not {count} fresh questions of kind {kind}, only about {len(found)}")
+            raise InputError(f"there are not {count} held-out questions of kind {kind}, only about {len(found)}")
         found.setdefault(question.text, question)
     return list(found.values())
 
 
-def _drawn(seed: int, fresh: bool, kind: str | None = None) -> Iterator[WorkedQuestion]:
+def _drawn(seed: int, held_out: bool, kind: str | None = None) -> Iterator[WorkedQuestion]:
     rng = Random(seed)
     names = [kind] if kind else list(KINDS)
     while True:
@@ -102,6 +102,6 @@ def _drawn(seed: int, fresh: bool, kind: str | None = None) -> Iterator[WorkedQu
         # The smaller of two draws: a small model learns easy questions only if it meets them often.
         size = min(rng.choice(chosen.sizes), rng.choice(chosen.sizes))
         question = chosen.ask(size, rng)
-        while is_fresh(question.text) is not fresh:
+        while is_held_out(question.text) is not held_out:
             question = chosen.ask(size, rng)
         yield question

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import IO
 
 from bpac.errors import BpacError, InputError, MissingExtra, Unavailable
-from bpac.local.child import READY
+from bpac.local.server_process import READY
 
 MODEL = Path(__file__).with_name("model.gguf")
 LAST_PORT = 65_535
@@ -107,7 +107,7 @@ class LocalServer:
         settings = {"model": str(self.model), **{name: getattr(self, name) for name in fields}}
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bpac.local.child", json.dumps(settings)],
+            [sys.executable, "-m", "bpac.local.server_process", json.dumps(settings)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,

@@ -3,7 +3,7 @@
 import re
 from random import Random
 
-from bpac.local.question import WorkedQuestion
+from bpac.local.worked_question import WorkedQuestion
 
 _BRACKETS = ("()", "[]", "{}")
 # Everything a round can settle: an operation on two values, or the opposite of one.

@@ -116,7 +116,7 @@ def replay_document(replay: Replay, start: Start, *, name: str, score: str, gene
     document = whole_document([game], title=f"Replay of {name}", live=False, generated=generated)
     owed = {decision.step for decision in watcher.router.owed}
     told = [
-        _told(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
+        _view(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
         for step, (decision, outcome) in reversed(watcher.latest.items())
     ]
     return document | {"decisions": told}
@@ -146,7 +146,7 @@ def _savings(tokens: Mapping[str, Any]) -> TokenSavings | None:
     )
 
 
-def _told(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> DecisionView:
+def _view(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> DecisionView:
     """A decision with the tokens of its row."""
     row = decision.step - 1
     if table.draft_tokens is None or table.expert_tokens is None:

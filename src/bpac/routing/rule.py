@@ -10,83 +10,80 @@
    unless the rate is 1: while every draft is audited, no draft is served.
 """
 
-from typing import NamedTuple
-
 from bpac.routing.decision import Decision
 
-# A recorded coin stands for one of these draws: if neither leads to it, no draw does.
+# A recorded coin stands for one of these draws: if neither of them leads to it, no draw does.
 CALLS, KEEPS = 0.0, 1.0 - 2.0**-53
 # ``Decision(*values)`` without the cost of naming the fields: one decision is made for every query.
 new_tuple = tuple.__new__
 
 
-class Rule(NamedTuple):
-    """The settings that the rule depends on.
+def decide_query(  # noqa: PLR0917  # by position, because it is called for every query
+    step: int,
+    uncertainty: float,
+    threshold: float,
+    rate: float,
+    draw: float,
+    shadow: bool,
+    certain_while_closed: bool,
+    epoch: int = 1,
+    uncertainties: tuple[float, ...] = (),
+    ticket: int = 0,
+    seen: int = 0,
+) -> Decision:
+    """Decide one query.
 
     Parameters
     ----------
-    shadow: audits run behind the draft, which is served at once.
-    certain_while_closed: the policy knows that every query goes to the expert while the threshold is 0.
+    step, uncertainty, epoch, uncertainties, ticket, seen: as in ``Decision``.
+    threshold: the threshold in force for this query (û).
+    rate: the exploration rate in force for this query (ρ).
+    draw: the coin, a number in [0, 1).
+    shadow: whether audits run behind the draft, which is served at once.
+    certain_while_closed: whether the policy knows that every query goes to the expert while the threshold is 0.
 
-    >>> rule = Rule(shadow=False, certain_while_closed=True)
-    >>> decision = rule.decide(7, uncertainty=0.2, threshold=0.5, rate=0.05, draw=0.3)
+    >>> decision = decide_query(7, 0.2, threshold=0.5, rate=0.05, draw=0.3, shadow=False, certain_while_closed=True)
     >>> decision.propensity, decision.call_expert, decision.serve_draft
     (0.05, False, True)
     """
+    if uncertainty < threshold:
+        propensity = least_propensity = rate
+        call_expert = True if draw < rate else False  # noqa: SIM210  # numpy's numbers compare to numpy's booleans
+        serve_draft = rate < 1.0 if shadow else not call_expert
+    else:
+        propensity, call_expert, serve_draft = 1.0, True, False
+        least_propensity = 1.0 if threshold == 0.0 and certain_while_closed else rate
+    return new_tuple(
+        Decision,
+        (
+            step,
+            uncertainty,
+            threshold,
+            propensity,
+            least_propensity,
+            call_expert,
+            serve_draft,
+            epoch,
+            uncertainties,
+            ticket,
+            seen,
+        ),
+    )
 
-    shadow: bool
-    certain_while_closed: bool
 
-    def decide(  # noqa: PLR0917  # by position, because it is called for every query
-        self,
-        step: int,
-        uncertainty: float,
-        threshold: float,
-        rate: float,
-        draw: float,
-        epoch: int = 1,
-        uncertainties: tuple[float, ...] = (),
-        ticket: int = 0,
-        seen: int = 0,
-    ) -> Decision:
-        """Decide one query.
+def decide_again(
+    decision: Decision, *, threshold: float, rate: float, shadow: bool, certain_while_closed: bool
+) -> Decision:
+    """Decide a recorded query again, with the same coin.
 
-        Parameters
-        ----------
-        step, uncertainty, epoch, uncertainties, ticket, seen: as in ``Decision``.
-        threshold: the threshold in force for this query (û).
-        rate: the exploration rate in force for this query (ρ).
-        draw: the coin, a number in [0, 1).
-        """
-        shadow, certain_while_closed = self
-        accepted = uncertainty < threshold
-        propensity = rate if accepted else 1.0
-        call_expert = True if draw < propensity else False  # noqa: SIM210  # numpy's numbers compare to numpy's booleans
-        return new_tuple(
-            Decision,
-            (
-                step,
-                uncertainty,
-                threshold,
-                propensity,
-                1.0 if threshold == 0.0 and certain_while_closed else rate,
-                call_expert,
-                accepted and rate < 1.0 if shadow else not call_expert,
-                epoch,
-                uncertainties,
-                ticket,
-                seen,
-            ),
-        )
-
-    def again(self, decision: Decision, threshold: float, rate: float) -> Decision:
-        """Decide a recorded query again, with the same coin.
-
-        Parameters
-        ----------
-        decision: what was recorded.
-        threshold, rate: what was in force for it (û, ρ).
-        """
-        step, uncertainty, _, _, _, call_expert, _, epoch, uncertainties, ticket, seen = decision
-        draw = CALLS if call_expert else KEEPS
-        return self.decide(step, uncertainty, threshold, rate, draw, epoch, uncertainties, ticket, seen)
+    Parameters
+    ----------
+    decision: what was recorded.
+    threshold, rate: what was in force for it (û, ρ).
+    shadow, certain_while_closed: as for ``decide_query``.
+    """
+    step, uncertainty, _, _, _, call_expert, _, epoch, uncertainties, ticket, seen = decision
+    coin = CALLS if call_expert else KEEPS
+    return decide_query(
+        *(step, uncertainty, threshold, rate, coin, shadow, certain_while_closed, epoch, uncertainties, ticket, seen)
+    )

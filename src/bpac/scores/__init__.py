@@ -6,9 +6,9 @@ from typing import Any
 
 from bpac.arguments import one_of
 from bpac.errors import SettingsError
-from bpac.scores.consistency import SelfConsistency, same_text
+from bpac.scores.consistency import SelfConsistency, same_words
 from bpac.scores.logprobs import Entropy, MeanTokenProbability, Perplexity
-from bpac.scores.options import OptionProbability
+from bpac.scores.option_probability import OptionProbability
 from bpac.scores.score import Needs, Score
 from bpac.scores.verbalized import Verbalized, stated_confidence, with_suffix, without_confidence
 from bpac.scores.wrappers import FirstTokens, Otherwise
@@ -26,7 +26,7 @@ __all__ = [
     "SelfConsistency",
     "Verbalized",
     "named_score",
-    "same_text",
+    "same_words",
     "stated_confidence",
     "with_suffix",
     "without_confidence",

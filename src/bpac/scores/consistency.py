@@ -12,10 +12,10 @@ from bpac.scores.score import Needs
 Equal = Callable[[str, str], bool]
 
 
-def same_text(one: str, other: str) -> bool:
+def same_words(one: str, other: str) -> bool:
     r"""Whether two answers have the same words, whatever their case and spacing.
 
-    >>> same_text("Forty  two\n", "forty two")
+    >>> same_words("Forty  two\n", "forty two")
     True
     """
     return one.casefold().split() == other.casefold().split()
@@ -39,7 +39,7 @@ class SelfConsistency:
 
     samples: int = 4
     against: Literal["draft", "majority"] = "draft"
-    equal: Equal = same_text
+    equal: Equal = same_words
 
     def __post_init__(self) -> None:
         whole(self.samples, "samples", 1)

@@ -1,13 +1,14 @@
 """The interface of stores, and the values that they keep."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
 from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import game_text, next_head
 from bpac.routing.journal.entries import Entry
+from bpac.routing.router import Router
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,12 @@ class Claim(NamedTuple):
     entries: int
     values: Mapping[str, Any]
     head: str = ""
+
+    @classmethod
+    def of(cls, router: Router, entries: int) -> "Claim":
+        """What is said of a router as it stands, after so many entries."""
+        values = {"step": router.step, "threshold": router.threshold, "certificate": asdict(router.certificate())}
+        return cls(entries, values)
 
 
 class CoinKey(NamedTuple):

@@ -67,10 +67,10 @@ class Reply:
     pause: float = 0.0
     cut: int | None = None
 
-    def spoken(self) -> tuple[Token, ...]:
+    def answer_tokens(self) -> tuple[Token, ...]:
         """The tokens of the answer.
 
-        >>> [token.text for token in Reply("The answer is 42").spoken()]
+        >>> [token.text for token in Reply("The answer is 42").answer_tokens()]
         ['The', ' answer', ' is', ' 42']
         """
         logprob = math.log(self.probability)
@@ -81,11 +81,14 @@ class Reply:
         """The whole reply."""
         if self.status >= 300:
             return {"error": {"message": self.text, "type": "scripted", "code": self.status}}
-        message: dict[str, Any] = {"role": "assistant", "content": "".join(token.text for token in self.spoken())}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": "".join(token.text for token in self.answer_tokens()),
+        }
         message |= {"reasoning_content": self.reasoning} if self.reasoning else {}
         message |= {"tool_calls": list(self.tool_calls)} if self.tool_calls else {}
         choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
-        choice["logprobs"] = self._logprobs(request, self.spoken())
+        choice["logprobs"] = self._logprobs(request, self.answer_tokens())
         return {**self._head(request, "chat.completion"), "choices": [choice], "usage": self._usage()}
 
     def pieces(self, request: Request) -> Iterator[dict[str, Any]]:
@@ -98,7 +101,7 @@ class Reply:
         yield piece({"role": "assistant", "content": ""})
         if self.reasoning:
             yield piece({"reasoning_content": self.reasoning})
-        for token in self.spoken():
+        for token in self.answer_tokens():
             yield piece({"content": token.text}, logprobs=self._logprobs(request, (token,)))
         for index, call in enumerate(self.tool_calls):
             name, arguments = call["function"]["name"], call["function"]["arguments"]
@@ -114,7 +117,7 @@ class Reply:
         return {"id": f"scripted-{request.number}", "object": kind, "created": 0, "model": request.body.get("model")}
 
     def _usage(self) -> dict[str, int]:
-        generated = len(self.spoken()) + len(self.reasoning.split())
+        generated = len(self.answer_tokens()) + len(self.reasoning.split())
         return {"prompt_tokens": 7, "completion_tokens": generated, "total_tokens": 7 + generated}
 
     def _logprobs(self, request: Request, tokens: tuple[Token, ...]) -> dict[str, Any] | None:

@@ -24,8 +24,9 @@ from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.scores import Score
-from bpac.wire.completions import Completion, from_json, to_json
-from bpac.wire.rendering import DONE, chunks, shown
+from bpac.wire.completions import Completion
+from bpac.wire.json import from_json, to_json
+from bpac.wire.rendering import DONE, chunks, visible, without_logprobs
 
 log = logging.getLogger("bpac.gateway")
 
@@ -104,10 +105,10 @@ class WholeDraft(Draft):
         """The draft, and the further answers that its score needs; some of those may fail."""
         needs = self._score.needs
         asked = self._request.draft_body(needs, stream=False)
-        numbers_only = not needs.top_logprobs
+        logprobs_only = not needs.top_logprobs
         if not needs.samples:
-            return await self._model.whole(asked, numbers_only=numbers_only), []
-        calls = [self._model.whole(asked, numbers_only=numbers_only) for _ in range(1 + needs.samples)]
+            return await self._model.whole(asked, logprobs_only=logprobs_only), []
+        calls = [self._model.whole(asked, logprobs_only=logprobs_only) for _ in range(1 + needs.samples)]
         draft, *others = await asyncio.gather(*calls, return_exceptions=True)
         if isinstance(draft, BaseException):
             raise draft
@@ -130,9 +131,9 @@ class WholeDraft(Draft):
         """The draft as the response to its caller, in chunks if the caller wants a stream."""
         request, confidence_asked = self._request, bool(self._score.needs.suffix)
         if request.logprobs or confidence_asked:
-            body = to_json(shown(self._completion.body(), request, confidence_asked))
+            body = to_json(visible(self._completion.body(), request, confidence_asked))
         else:
-            body = self._completion.without_logprobs()
+            body = without_logprobs(self._completion.raw, self._completion.logprobs)
         if not request.stream:
             return ChatResponse(headers, body)
 

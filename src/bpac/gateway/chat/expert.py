@@ -28,7 +28,8 @@ from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.models.retrying import LATER
 from bpac.routing.decision import Decision
-from bpac.wire.events import Transcript, sent, without_counts
+from bpac.wire.rendering import event_stream
+from bpac.wire.stream import Transcript, without_usage
 
 log = logging.getLogger("bpac.gateway")
 
@@ -168,8 +169,8 @@ class Expert:
         try:
             async for events in self.model.stream(request.expert_body(stream=True), within=self.deadline):
                 transcript.add(events)
-                if shown := events if request.include_usage else without_counts(events):
-                    result.put(sent(shown))
+                if shown := events if request.include_usage else without_usage(events):
+                    result.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
             raise Unavailable(f"{self.model} sent a stream that is no answer") from error

@@ -12,10 +12,10 @@ from bpac.answer import Answer, excerpt
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.grading.equality import same_final, same_text
-from bpac.grading.mathematics.mathematics import check_algebra
-from bpac.grading.mathematics.processes import Processes
-from bpac.grading.mathematics.results import same_result
-from bpac.grading.text.reply import LONGEST_ANSWER
+from bpac.grading.mathematics.equivalence import check_algebra
+from bpac.grading.mathematics.exact_equivalence import same_result
+from bpac.grading.mathematics.worker_processes import WorkerProcesses
+from bpac.grading.text.answer_text import LONGEST_ANSWER
 from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
@@ -69,7 +69,7 @@ def grader_of(route: RouteSettings) -> Grader | None:
     if kind != "mathematics":
         return _Compared(ToolCallLoss(ordered, AnswerLoss(_EQUAL[kind])), always_in_thread=False)
     check_algebra()
-    processes = Processes("bpac.grading.mathematics.algebra", FORMULAS)
+    processes = WorkerProcesses("bpac.grading.mathematics.algebra", FORMULAS)
     loss = ToolCallLoss(ordered, AnswerLoss(partial(same_result, processes=processes)))
     return _Calculated(loss, processes)
 
@@ -124,7 +124,7 @@ class _Calculated:
     """Compares formulas in processes; each has a thread of its own that waits for it, so shared threads stay free."""
 
     loss: Loss
-    processes: Processes
+    processes: WorkerProcesses
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(FORMULAS, "bpac-formulas"))
 
     async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:

@@ -16,9 +16,8 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
 from bpac.gateway.telemetry.stages import Stages
-from bpac.wire.completions import without_logprobs
-from bpac.wire.events import Event, Transcript, sent
-from bpac.wire.rendering import DONE, event, shown
+from bpac.wire.rendering import DONE, event, event_stream, visible, without_logprobs
+from bpac.wire.stream import StreamEvent, Transcript
 
 log = logging.getLogger("bpac.gateway")
 
@@ -57,7 +56,7 @@ class StreamedDraft(Draft):
         self._deadline = settings.deadline
         self._savings = savings
         self._channel = Channel()
-        self._seen: list[Event] = []
+        self._seen: list[StreamEvent] = []
         self._ended = False
         self._needed_by_grader = False
         self._task = spawn(self._fetch(request.draft_body(settings.score.needs, stream=True)))
@@ -115,20 +114,20 @@ class StreamedDraft(Draft):
         except BpacError as error:
             yield error_event(error)
 
-    async def _next(self) -> list[Event] | None:
+    async def _next(self) -> list[StreamEvent] | None:
         # A short draft ends while its first tokens are awaited: its end is put once and looked for twice.
-        events: list[Event] | None = None if self._ended else await self._channel.get()
+        events: list[StreamEvent] | None = None if self._ended else await self._channel.get()
         self._ended = events is None
         return events
 
-    def _shown(self, events: list[Event]) -> bytes:
+    def _shown(self, events: list[StreamEvent]) -> bytes:
         counts = self._request.include_usage
-        return b"".join(self._sent(part) for part in events if counts or not part.only_counts)
+        return b"".join(self._sent(part) for part in events if counts or not part.only_usage)
 
-    def _sent(self, part: Event) -> bytes:
+    def _sent(self, part: StreamEvent) -> bytes:
         if self._request.logprobs:
-            return event(shown(part.body(), self._request))
-        return sent([part._replace(data=without_logprobs(part.data))])
+            return event(visible(part.body(), self._request))
+        return event_stream([part._replace(data=without_logprobs(part.data))])
 
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()

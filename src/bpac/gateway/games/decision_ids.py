@@ -2,26 +2,9 @@
 
 import hashlib
 import hmac
-from dataclasses import dataclass
 
 from bpac.routing.coins import key_digest
-from bpac.stores.store import CoinKey, Game, Store
-
-
-@dataclass(frozen=True, slots=True)
-class CoinKeys:
-    """Keeps the keys of a game's coins in its store.
-
-    Parameters
-    ----------
-    store, game: where they are kept.
-    """
-
-    store: Store
-    game: Game
-
-    def __setitem__(self, first_step: int, key: bytes) -> None:
-        self.store.keep_key(self.game, CoinKey(first_step, key))
+from bpac.stores.store import Game, Store
 
 
 def decision_id(store: Store, game: Game, step: int) -> str:

@@ -11,12 +11,11 @@ from typing import Any
 
 from bpac.dashboard.history import History
 from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.decision_ids import CoinKeys
 from bpac.gateway.games.restoring import current_game, folded
 from bpac.gateway.games.savings import Savings
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.journal.entries import Entry, Started, Withdrawn
-from bpac.routing.router import Router
+from bpac.stores.coin_keys import CoinKeys
 from bpac.stores.store import Claim, Store
 
 
@@ -86,14 +85,9 @@ class GameJournal:
         if self._since_snapshot or self.savings.late:
             self._since_snapshot = 0
             router = self.router.snapshot()
-            claim = Claim(router["entries"], claimed(self.router))
+            claim = Claim.of(self.router, router["entries"])
             state = {"router": router, "savings": asdict(self.savings), "history": self.history.state()}
             self.store.save_snapshot(self.game, state, claim)
-
-
-def claimed(router: Router) -> dict[str, Any]:
-    """What a gateway claims about a router, for auditors to check, as JSON values."""
-    return {"step": router.step, "threshold": router.threshold, "certificate": asdict(router.certificate())}
 
 
 def now() -> float:

@@ -42,7 +42,7 @@ class ChatEndpoint:
             try:
                 request, caller = await self._read(scope, receive)
             except Exception as error:  # every error has its response
-                self._service.refusals.count_error(error, address_of(scope))
+                self._service.rejections.count_error(error, address_of(scope))
                 await send_error(send, error_response(error))
             else:
                 await self._answer(request, caller, receive, send)

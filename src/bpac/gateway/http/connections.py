@@ -5,11 +5,10 @@ from collections import Counter
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
-import orjson
-
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.http.errors import error_body
 from bpac.gateway.telemetry.rejections import Rejections
+from bpac.wire.json import to_json
 
 # Seconds between two checks of all connections.
 LOOK_EVERY = 1.0
@@ -32,7 +31,7 @@ class Refusal(NamedTuple):
     def reply(self) -> bytes:
         """The response that the caller gets: OpenAI's error body, after which the connection is closed."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
-        body = orjson.dumps(error_body(self.message, kind, code=self.reason))
+        body = to_json(error_body(self.message, kind, code=self.reason))
         first_line = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n".encode()
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         return first_line + head + body
@@ -60,12 +59,12 @@ class Connections:
     Parameters
     ----------
     limits: the largest number of connections, in total and per address.
-    refusals: counts connections that are refused.
+    rejections: counts connections that are refused.
     """
 
-    def __init__(self, limits: Limits, refusals: Rejections) -> None:
+    def __init__(self, limits: Limits, rejections: Rejections) -> None:
         self.limits = limits
-        self.refusals = refusals
+        self.rejections = rejections
         self._open: set[Connection] = set()
         self._of_network: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None

@@ -5,8 +5,6 @@ import time
 from typing import Any
 from urllib.parse import parse_qs
 
-import orjson
-
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.lost_journals import lost_journals
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
@@ -21,17 +19,17 @@ from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
-from bpac.gateway.telemetry.rejected_callers import refused_callers
+from bpac.wire.json import to_json
 
 # Games shown in full, and in all: further games are counted, and can be requested by their number.
 MOST_FULL, MOST_GAMES = 24, 200
 HOME = "/dashboard"
 # The identity of a browser that is signed in.
 SIGNED_IN = Identity("", "", frozenset({Role.OPERATOR}))
-# Why signing in failed.
+# What is said to those who try to sign in.
 WRONG_KEY = "This is not a valid API key of this gateway."
 NO_OPERATOR = "This API key lacks the role operator, which the dashboard requires."
-# Keep everything out of caches, and addresses out of requests to other sites.
+# Nothing of it is for caches, other sites or frames.
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
 
@@ -63,7 +61,7 @@ class Dashboard:
 
     async def _identity(self, request: Request) -> Identity:
         """Who sends a request: an operator with a cookie, or the owner of an API key."""
-        if self._cookies.accepts(request.cookies.get(COOKIE, ""), time.time()):
+        if self._cookies.accepts(request.cookies.get(COOKIE, "")):
             return SIGNED_IN
         return await self._authentication.identity(request.scope)
 
@@ -87,9 +85,9 @@ class Dashboard:
                     raise BadRequest("no valid API key", 401, code="invalid_api_key")
                 found.require(Role.OPERATOR)
             except BadRequest as error:
-                self._service.refusals.count_error(error, address_of(request.scope))
+                self._service.rejections.count_error(error, address_of(request.scope))
                 return _page(login(WRONG_KEY if error.status == 401 else NO_OPERATOR), error.status)
-            cookie = self._cookies.give(key, time.time()) or ""
+            cookie = self._cookies.issue(key) or ""
         response = RedirectResponse(HOME, 303, HEADERS)
         if cookie:
             # Behind a proxy that terminates TLS only the proxy knows about it.
@@ -120,7 +118,10 @@ class Dashboard:
             | {
                 "games_left_out": len(chosen) - len(documents),
                 "lost_journals": lost_journals(store.losses(), store.games(), [game.journal.game for game in games]),
-                "callers": refused_callers(self._service),
+                "callers": {
+                    "connections": len(self._service.connections),
+                    "refused": self._service.rejections.with_remedies(),
+                },
             }
         )
 
@@ -154,12 +155,11 @@ class Dashboard:
 def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str, Any]:
     """The document of a game, from the same values as ``/metrics``."""
     route = game.route
-    score = route.score_settings
     subject = Subject(
         route=route.name,
         segment=game.segment,
         game=game.number,
-        score=score if isinstance(score, str) else score["name"],
+        score=route.score_name,
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
         latency=latency(service.metrics, route.name),
@@ -182,4 +182,4 @@ def _page(text: str, status: int = 200) -> Response:
 
 
 def _json(value: object) -> Response:
-    return Response(orjson.dumps(value), 200, HEADERS, media_type="application/json")
+    return Response(to_json(value), 200, HEADERS, media_type="application/json")

@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-import orjson
-
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.chat.request import parse_object
@@ -15,6 +13,7 @@ from bpac.gateway.http.errors import error_body, error_response
 from bpac.gateway.http.openapi import document
 from bpac.gateway.http.web_framework import HTTPException, PlainTextResponse, Request, Response, Route, Starlette
 from bpac.gateway.service import Service
+from bpac.wire.json import to_json
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 GuardedEndpoint = Callable[[Request, Identity], Awaitable[Response]]
@@ -81,7 +80,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json({"status": "ready" if service.ready else "not ready"}, 200 if service.ready else 503)
 
     async def failed(request: Request, error: Exception) -> Response:
-        service.refusals.count_error(error, address_of(request.scope))
+        service.rejections.count_error(error, address_of(request.scope))
         response = error_response(error)
         return Response(response.body, response.status, response.headers)
 
@@ -123,4 +122,4 @@ async def _no_such_endpoint(_: Request, error: Exception) -> Response:
 
 
 def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(value), status, headers, media_type="application/json")
+    return Response(to_json(value), status, headers, media_type="application/json")

@@ -4,7 +4,7 @@
 error               status            ``type`` and ``code`` of the body    cause
 =================== ================= ==================================== =====================================
 ``BadRequest``      its own           by status; its own code              the request, or a limit of the gateway
-``PassedOn``        the model's       the model server's own body          a model server refused the request
+``UpstreamRefused`` the model's       the model server's own body          a model server refused the request
 ``ModelError``      502               upstream_error, upstream_failed      a model server failed
 ``StoreError``      503               server_error, store_failed           the journal cannot be written
 any other           500               server_error, internal_error         a mistake in the gateway
@@ -14,11 +14,10 @@ any other           500               server_error, internal_error         a mis
 import logging
 from typing import Any, NamedTuple
 
-import orjson
-
 from bpac.errors import ModelError, StoreError
-from bpac.gateway.chat.upstream import PassedOn
+from bpac.gateway.chat.upstream import UpstreamRefused
 from bpac.gateway.http.bad_request import BadRequest
+from bpac.wire.json import to_json
 from bpac.wire.rendering import event
 
 log = logging.getLogger("bpac.gateway")
@@ -44,12 +43,12 @@ class ErrorResponse(NamedTuple):
 
 def error_response(error: Exception) -> ErrorResponse:
     """The response to a request that ended in an error."""
-    if isinstance(error, PassedOn) and error.status is not None:
-        body, retry_after = error.body or orjson.dumps(_refused_by_model(error.status)), error.retry_after
+    if isinstance(error, UpstreamRefused) and error.status is not None:
+        body, retry_after = error.body or to_json(_refused_by_model(error.status)), error.retry_after
         return ErrorResponse(error.status, body, _headers(retry_after))
     status, document = status_and_body(error)
     wait = error.retry_after if isinstance(error, BadRequest) else None
-    return ErrorResponse(status, orjson.dumps(document), _headers(None if wait is None else str(wait)))
+    return ErrorResponse(status, to_json(document), _headers(None if wait is None else str(wait)))
 
 
 def error_event(error: Exception) -> bytes:

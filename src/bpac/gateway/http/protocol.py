@@ -186,4 +186,4 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.write_eof()
 
     def _count(self, refusal: Refusal) -> None:
-        self._connections.refusals.count(refusal.reason, self.network)
+        self._connections.rejections.count(refusal.reason, self.network)

@@ -18,6 +18,7 @@ from bpac.routing.journal.entries import (
     Withdrawn,
 )
 from bpac.routing.route import Route
+from bpac.routing.rule import decide_again
 from bpac.routing.settings import Settings
 
 
@@ -130,7 +131,13 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
     for score in decision.uncertainties:
         _checked(score, "uncertainty", number)
     # The rate is not recorded, and matters for an accepted draft only: there it is the propensity.
-    by_rule = route.rule.again(decision, decision.threshold, rate=decision.propensity)
+    by_rule = decide_again(
+        decision,
+        threshold=decision.threshold,
+        rate=decision.propensity,
+        shadow=route.shadow,
+        certain_while_closed=route.certain_while_closed,
+    )
     if (
         decision.least_propensity < route.terms.floor
         or decision.propensity < decision.least_propensity

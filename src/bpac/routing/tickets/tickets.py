@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from bpac.errors import UnknownTicket
+from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
 from bpac.routing.route import Route
 from bpac.routing.tickets.ticket import Ticket
@@ -49,13 +50,14 @@ class Tickets:
             return ticket._replace(threshold=0.0, rate=1.0)
         if not route.in_order:
             # Only the coin matters there, and what is known by now makes the router more careful.
-            return ticket._replace(threshold=route.game.threshold, rate=route.rate)
+            return ticket._replace(threshold=route.bettor.threshold, rate=route.current.rate)
         return ticket
 
-    def done(self, epoch: int, number: int) -> None:
-        """A query was decided, or its ticket withdrawn."""
-        if self._open.pop((epoch, number), None) is None:
-            self._given = (epoch, number)  # it came without a ticket, and used the next number
+    def done(self, decision: Decision) -> None:
+        """A query was decided."""
+        used = decision.epoch, decision.ticket
+        if self._open.pop(used, None) is None:
+            self._given = used  # it came without a ticket, and has the next number
 
     def withdraw(self, ticket: Ticket, reason: str) -> None:
         """Let a ticket go without a decision."""
@@ -63,7 +65,7 @@ class Tickets:
         if ticket.epoch == self._route.epoch:
             self._write(Withdrawn(ticket.number, reason))
             self._route.withdrawn(ticket.number)
-        self.done(ticket.epoch, ticket.number)
+        del self._open[ticket.epoch, ticket.number]
 
     def overdue(self, ticket: Ticket) -> None:
         """Let a ticket no longer hold up those behind it."""
@@ -87,7 +89,9 @@ class Tickets:
         route.charge()
         epoch, number = self._given
         number = number + 1 if epoch == route.epoch else 1
-        return Ticket(number, route.epoch, route.game.threshold, route.rate, route.active_score, route.entries)
+        return Ticket(
+            number, route.epoch, route.bettor.threshold, route.current.rate, route.current.active_score, route.entries
+        )
 
     def _start(self) -> None:
         self._write(Started())

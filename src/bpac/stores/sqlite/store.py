@@ -18,7 +18,7 @@ from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
 from bpac.stores.sqlite.ownership import Ownership
 from bpac.stores.sqlite.reading import UNREADABLE, SqliteReader
 from bpac.stores.sqlite.statements import APPEND, CLAIM, KEY, LOSS, OPEN, SNAPSHOT, entry_text, note_and_check, step_of
-from bpac.stores.sqlite.writing import ThreadWriter, TurnWriter
+from bpac.stores.sqlite.writing import CallWriter, ThreadWriter, TurnWriter
 from bpac.stores.store import Claim, CoinKey, Game
 
 log = logging.getLogger("bpac.stores")
@@ -39,9 +39,10 @@ class SqliteStore(SqliteReader):
     path: the file.
     wait_for_disk: whether each commit waits until the disk has it (default: false). Without it, a power failure may
         lose the last moments; a crash of the process, or a signal that kills it, loses nothing either way.
+    commit_each: whether each call commits, for programs without an event loop (default: false).
     """
 
-    def __init__(self, path: str, *, wait_for_disk: bool = False) -> None:
+    def __init__(self, path: str, *, wait_for_disk: bool = False, commit_each: bool = False) -> None:
         place = place_of(path)
         self._closed: StoreError | None = None
         self._owned = Ownership(place)
@@ -55,12 +56,12 @@ class SqliteStore(SqliteReader):
             for ending in LOGS:
                 make_private(place + ending, create=False)
             try:
-                self._open(place, opened, wait_for_disk)
+                self._open(place, opened, wait_for_disk=wait_for_disk, commit_each=commit_each)
             except UNREADABLE as error:
                 raise StoreError(f"{place} cannot be used as a store ({quoted(error)}): give another file") from error
             opened.pop_all()  # it stays open
 
-    def _open(self, place: str, opened: ExitStack, wait_for_disk: bool) -> None:
+    def _open(self, place: str, opened: ExitStack, *, wait_for_disk: bool, commit_each: bool) -> None:
         self._writing = opened.enter_context(closing(connect(place)))
         self._writing.execute("PRAGMA journal_mode = WAL")
         # Until the store is open: an upgrade, or a loss that was found, must not be forgotten.
@@ -73,7 +74,7 @@ class SqliteStore(SqliteReader):
         self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
         self._acknowledged = AcknowledgedFile(place, self.contents.identity, self._ends)
         opened.callback(self._acknowledged.close)
-        writer = ThreadWriter if wait_for_disk else TurnWriter
+        writer = CallWriter if commit_each else ThreadWriter if wait_for_disk else TurnWriter
         self._writer = writer(self._writing, place, self._acknowledged)
         self._checkpoints = Checkpoints(connect(place), self._writer)
 

@@ -66,6 +66,25 @@ class Writer(ABC):
             self._acknowledged.update(values[0], JournalEnd(values[1], values[5]))
 
 
+class CallWriter(Writer):
+    """Commits within the call that hands in the work, for programs without an event loop."""
+
+    def put(self, work: Work) -> None:
+        """Commit this work, or raise ``StoreError``."""
+        if self.failure is None:
+            self._commit([work])
+        if self.failure is not None:
+            raise self.failure
+
+    async def durable(self) -> None:
+        """Nothing to wait for; ``StoreError`` if a commit failed."""
+        if self.failure is not None:
+            raise self.failure
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
 class TurnWriter(Writer):
     """Writes in the thread of the event loop, within one turn of it.
 

@@ -1,0 +1,36 @@
+"""What a router consists of."""
+
+from collections.abc import Callable
+
+from bpac.routing.coins import Coins, SeededCoins
+from bpac.routing.grading_value import GradingValue
+from bpac.routing.journal.entries import Entry
+from bpac.routing.route import Route
+from bpac.routing.router.proposals import Proposals
+from bpac.routing.tickets.tickets import Tickets
+
+Write = Callable[[Entry], object]
+
+
+class RouterParts:
+    """The parts of a router: its state, its journal, the queries under way, and the entries that it would write next.
+
+    What can be done with them is in the classes built on this one, one for each role.
+    """
+
+    _route: Route
+    _journal: Write | None
+    _tickets: Tickets
+    _proposals: Proposals
+    _grading_value: GradingValue
+
+    def _start(self, route: Route, seed: int | None, coins: Coins | None, journal: Write | None) -> None:
+        self._route = route
+        self._journal = journal
+        self._tickets = Tickets(route, self._write)
+        self._proposals = Proposals(route, self._tickets, coins or SeededCoins(seed), self._write)
+        self._grading_value = GradingValue()
+
+    def _write(self, entry: Entry) -> None:
+        if self._journal is not None:
+            self._journal(entry)
