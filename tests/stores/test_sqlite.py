@@ -43,7 +43,7 @@ def test_readers_do_not_disturb(tmp_path: Path) -> None:
     reader = open_store(address, read_only=True)
     assert [kept.entry for kept in reader.entries(game)] == written
     assert reader.secret == store.secret
-    with pytest.raises(StoreError, match="read only"):
+    with pytest.raises(StoreError, match="for reading only"):
         reader.open_game("other", "", "{}")
     reader.close()
     store.close()

@@ -15,7 +15,7 @@ from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import load_snapshot, take_snapshot
 from bpac.routing.route import Route
 from bpac.routing.router import Router, Write
-from bpac.stores.store import Game, Kept, Store
+from bpac.stores.store import Game, Store, StoredEntry
 
 log = logging.getLogger("bpac.gateway")
 
@@ -109,7 +109,7 @@ def _from_snapshot(
     return Folded(_router(take_snapshot(route) if count else kept, journal, coins), savings, history, count)
 
 
-def _follow(route: Route, savings: Savings, history: History, entries: Iterator[Kept]) -> int:
+def _follow(route: Route, savings: Savings, history: History, entries: Iterator[StoredEntry]) -> int:
     """Apply entries as they were applied when they were written, and count them."""
     count, tokens = 0, tokens_of(savings)
     for entry, note in entries:

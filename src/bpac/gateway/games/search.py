@@ -10,7 +10,7 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
-from bpac.stores.store import Game, KeptRound, Store
+from bpac.stores.store import Game, Store, StoredRound
 
 MOST_SHOWN = 200
 # Rounds that one search reads at most, and how many at a time: other readers wait meanwhile.
@@ -131,7 +131,7 @@ class Search:
             yield _view(kept, self.owed)
 
 
-def _view(kept: KeptRound, owed: frozenset[int]) -> DecisionView:
+def _view(kept: StoredRound, owed: frozenset[int]) -> DecisionView:
     decision, note = kept.decided
     if not isinstance(decision, Decision):
         raise TypeError(f"the store returned {decision!r} for a decision")
