@@ -15,7 +15,7 @@ FINE, FAILED, WRONG_USAGE = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the model and print its address; returns the exit code: 0 fine, 1 failed, 2 wrong usage or missing extra."""
+    """Serve the model and print its address. Exit code: 0 fine, 1 failed, 2 wrong usage, or no extra."""
     parser = argparse.ArgumentParser(prog=PROGRAM, description="Serve a small language model until interrupted.")
     model = "GGUF file of the model (default: the model in this package)"
     parser.add_argument("--model", type=Path, default=MODEL, metavar="FILE", help=model)
