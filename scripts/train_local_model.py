@@ -146,20 +146,22 @@ class Training:
         (self.options.out / "training.jsonl").write_text("".join(lines), encoding="utf-8")
         arrays = {name: weight.detach().numpy() for name, weight in self.weights.items()}
         export(self.options.out / "model.gguf", arrays, dataclasses.asdict(self.shape))
-        kept = {name: getattr(self, name) for name in ("weights", "step", "tokens", "seconds", "rows")}
-        kept |= {"adam": self.adam.state_dict(), "muon": [direction for _, direction in self.muon.groups]}
-        torch.save(kept, self.options.checkpoint)
+        state = {name: getattr(self, name) for name in ("weights", "step", "tokens", "seconds", "rows")}
+        state |= {"adam": self.adam.state_dict(), "muon": [direction for _, direction in self.muon.groups]}
+        torch.save(state, self.options.checkpoint)
         return row
 
     def resume(self) -> None:
         """Continue from the checkpoint."""
-        kept = torch.load(self.options.checkpoint, weights_only=True)
+        state = torch.load(self.options.checkpoint, weights_only=True)
         for name, weight in self.weights.items():
-            weight.data.copy_(kept["weights"][name])
-        for (_, direction), saved in zip(self.muon.groups, kept["muon"], strict=True):
+            weight.data.copy_(state["weights"][name])
+        for (_, direction), saved in zip(self.muon.groups, state["muon"], strict=True):
             direction.copy_(saved)
-        self.adam.load_state_dict(kept["adam"])
-        self.step, self.tokens, self.seconds, self.rows = (kept[name] for name in ("step", "tokens", "seconds", "rows"))
+        self.adam.load_state_dict(state["adam"])
+        self.step, self.tokens, self.seconds, self.rows = (
+            state[name] for name in ("step", "tokens", "seconds", "rows")
+        )
 
 
 def schedule(step: int, steps: int) -> float:

@@ -58,7 +58,7 @@ def test_content_parts_are_joined() -> None:
 
 
 def test_a_null_log_probability_is_nan() -> None:
-    """A token with null has NaN, which no score accepts; one of the likeliest tokens with null has probability 0."""
+    """A token with null has NaN, which no score accepts; one of the most likely tokens with null has probability 0."""
     listed = [{"token": "a", "logprob": None, "top_logprobs": [{"token": "b", "logprob": None}]}]
     tokens = Answer.from_openai(completion({"content": "a"}, logprobs={"content": listed})).tokens
     assert tokens is not None

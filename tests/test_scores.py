@@ -30,14 +30,14 @@ logprobs = st.floats(-50.0, 0.0) | st.just(-math.inf) | st.floats(0.0, 0.01)
 
 
 def place(text: str, **likeliest: float) -> Token:
-    """A token with the probabilities of the likeliest tokens at its position."""
+    """A token with the probabilities of the most likely tokens at its position."""
     top = {name: math.log(probability) for name, probability in likeliest.items()}
     return Token(text, top.get(text, -1.0), tuple(top.values()), tuple(top))
 
 
 @st.composite
 def tokens(draw: st.DrawFn) -> Token:
-    """A token with its log-probability and those of the likeliest tokens."""
+    """A token with its log-probability and those of the most likely tokens."""
     weights = draw(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5))
     total = max(1.0, math.fsum(weights)) * (1.0 - 1e-3)
     top = tuple(math.log(weight / total) if weight > 0.0 else -math.inf for weight in weights)
@@ -139,7 +139,7 @@ def test_missing_or_invalid_log_probabilities_are_an_error(score: Score, draft: 
 
 @pytest.mark.parametrize("score", [Entropy(), OptionProbability()])
 def test_missing_likeliest_tokens_are_an_error(score: Score) -> None:
-    """Scores that need the likeliest tokens name the request field if the server listed none."""
+    """Scores that need the most likely tokens name the request field if the server listed none."""
     with pytest.raises(NoLogprobs, match="top_logprobs"):
         score(Answer("A", tokens=(Token("A", -0.1),)))
 

@@ -43,7 +43,7 @@ def test_a_reply_may_depend_on_the_request() -> None:
 
 
 def test_log_probabilities_are_sent_only_on_request() -> None:
-    """The number of likeliest tokens is as requested; an infinite log-probability is null."""
+    """The number of most likely tokens is as requested; an infinite log-probability is null."""
     token = Token("a", -math.inf, (-0.1, -2.5), ("b", "c"))
     with ScriptedServer(Reply(tokens=(token,))) as server:
         assert json.loads(post(server))["choices"][0]["logprobs"] is None

@@ -23,7 +23,7 @@ ENDLESS = {"ignore_eos": True}
 
 
 def test_log_probabilities_are_valid(either: LocalServer) -> None:
-    """Each is at most 0, the likeliest token was chosen, and probabilities sum to at most 1."""
+    """Each is at most 0, the most likely token was chosen, and probabilities sum to at most 1."""
     body = chat(ASKED, True, max_tokens=40, logprobs=True, top_logprobs=5)
     status, answer = post(f"{either.base_url}/chat/completions", body)
     assert status == 200

@@ -35,7 +35,7 @@ class Sampling:
         ----------
         messages: the messages that ask the question.
         method: prompting method (default: direct).
-        top_logprobs: how many of the likeliest tokens to report at each position, in addition to the probability of
+        top_logprobs: how many of the most likely tokens to report at each position, in addition to the probability of
             the token itself (default: 0).
 
         >>> INSTRUCT.body([{"role": "user", "content": "1 + 1?"}])["top_k"]

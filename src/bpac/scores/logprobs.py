@@ -68,7 +68,7 @@ class Entropy:
 
     Parameters
     ----------
-    top: number of likeliest tokens to request at each position (default: 10; most servers list at most 20).
+    top: number of most likely tokens to request at each position (default: 10; most servers list at most 20).
 
     >>> even = Token("a", math.log(0.5), top=(math.log(0.5), math.log(0.5)), top_texts=("a", "b"))
     >>> round(Entropy()(Answer("a", tokens=(even,))), 6)          # log 2 / log 3
@@ -82,7 +82,7 @@ class Entropy:
 
     @property
     def needs(self) -> Needs:
-        """Log-probabilities of the tokens and of the likeliest tokens at each position."""
+        """Log-probabilities of the tokens and of the most likely tokens at each position."""
         return Needs(logprobs=True, top_logprobs=self.top)
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
@@ -129,7 +129,7 @@ def usable(logprob: float, text: str) -> float:
 
 def _entropy(token: Token) -> float:
     if not token.top:
-        raise NoLogprobs(f"token {token.text!r} has no list of the likeliest tokens: request it with top_logprobs")
+        raise NoLogprobs(f"token {token.text!r} has no list of the most likely tokens: request it with top_logprobs")
     masses = [math.exp(usable(logprob, token.text)) for logprob in token.top]
     masses.append(max(0.0, 1.0 - sum(masses)))
     # A sum above 1 is a rounding error, too.

@@ -25,7 +25,7 @@ class OptionProbability:
     Parameters
     ----------
     options: the letters (default: A to J).
-    top: number of likeliest tokens to request at each position (default: 20).
+    top: number of most likely tokens to request at each position (default: 20).
     chosen: a function that returns the chosen letter of a draft, or none if there is none (default: the last letter).
 
     >>> place = Token(" B", math.log(0.6), (math.log(0.6), math.log(0.3), math.log(0.1)), (" B", "A", " The"))
@@ -44,7 +44,7 @@ class OptionProbability:
 
     @property
     def needs(self) -> Needs:
-        """Log-probabilities of the tokens and of the likeliest tokens at each position."""
+        """Log-probabilities of the tokens and of the most likely tokens at each position."""
         return Needs(logprobs=True, top_logprobs=self.top)
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
@@ -52,9 +52,11 @@ class OptionProbability:
         token_logprobs(draft)
         place = self._place(draft)
         if not place.top:
-            raise NoLogprobs(f"token {place.text!r} has no list of the likeliest tokens: request it with top_logprobs")
+            raise NoLogprobs(
+                f"token {place.text!r} has no list of the most likely tokens: request it with top_logprobs"
+            )
         listed = list(zip(place.top_texts, place.top, strict=True))
-        # A server may sample a token that is not among the likeliest.
+        # A server may sample a token that is not among the most likely ones.
         if place.text not in place.top_texts:
             listed.append((place.text, place.logprob))
         masses = dict.fromkeys(self.options, 0.0)

@@ -14,7 +14,7 @@ class Needs:
     Parameters
     ----------
     logprobs: whether the log-probability of every token is needed.
-    top_logprobs: number of likeliest tokens that are needed at each position.
+    top_logprobs: number of most likely tokens that are needed at each position.
     samples: number of further answers to the same question that are needed.
     suffix: text that must be added to the question.
     """
