@@ -195,7 +195,7 @@ def test_files_that_are_read_are_not_overwritten(capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     assert main(["grade", str(answers), "--out", str(answers)]) == 2
     assert main(["table", str(grades), "--out", str(grades)]) == 2
-    assert "--out " + str(grades) + " would overwrite what is read" in capsys.readouterr().err
+    assert "--out " + str(grades) + " would overwrite a file that is read" in capsys.readouterr().err
     assert main(["table", str(grades), "--out", str(tmp_path / "t.xlsx")]) == 2
     assert {path: path.read_bytes() for path in before} == before
 

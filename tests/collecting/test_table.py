@@ -9,7 +9,7 @@ import pytest
 from bpac.collecting.grading import Grade, Grading
 from bpac.collecting.table import auroc, read_graded, table_of
 from bpac.errors import BpacError, TableError
-from bpac.replay.tables.table import read_table
+from bpac.replay.tables.reading import read_table
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.collecting.pairs import GSM8K, adds, collect, number, role
 

@@ -28,7 +28,7 @@ from bpac.local.chain import Chain
 from bpac.local.server import MODEL
 from bpac.models.judging import Judge
 from bpac.output_files import refuse_overwriting
-from bpac.replay.tables.table import check_ending
+from bpac.replay.tables.formats import table_format
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -197,7 +197,7 @@ async def _graded(options: argparse.Namespace) -> list[Grade]:
 
 def _table(options: argparse.Namespace) -> int:
     refuse_overwriting({"--out": options.out}, [options.grades])
-    check_ending(options.out)
+    table_format(options.out)  # a wrong name fails before the work
     rows = table_of(read_graded(options.grades), options.score)
     rows.write(options.out)
     summary = rows.summary()

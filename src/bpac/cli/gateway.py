@@ -19,7 +19,8 @@ from bpac.gateway.games.restoring import folded
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.telemetry.logs import log_as_json
 from bpac.output_files import refuse_overwriting, whole_file
-from bpac.replay.tables.table import check_ending, write_columns
+from bpac.replay.tables.formats import table_format
+from bpac.replay.tables.writing import write_columns
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.audit.coins import CoinCounts
 from bpac.stores import files_of, open_store
@@ -153,7 +154,7 @@ def _export(options: argparse.Namespace) -> int:
     config = load_config(options.config, secrets=False)
     refuse_overwriting({"--out": options.out}, [options.config, *files_of(config.store)])
     if options.format == "table" and options.out is not None:
-        check_ending(options.out)
+        table_format(options.out)
     with _opened(config) as store:
         game = chosen_game(store, options.route, options.segment, options.game)
         for loss in store.losses():

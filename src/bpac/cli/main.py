@@ -11,7 +11,9 @@ from bpac.errors import BpacError, InputError, MissingExtra
 FAILED, WRONG_USAGE = 1, 2
 # The commands, by the module that adds them. A module is imported for its own commands only, and for the list of all.
 FAMILIES = {
-    "bpac.cli.replay": ("replay", "validate", "reproduce"),
+    "bpac.cli.replay": ("replay",),
+    "bpac.cli.validate": ("validate",),
+    "bpac.cli.reproduce": ("reproduce",),
     "bpac.cli.collect": ("collect", "grade", "table", "chain"),
     "bpac.cli.graders": ("graders",),
     "bpac.cli.gateway": ("serve", "status", "export", "audit"),
