@@ -8,15 +8,15 @@ from typing import Any
 
 from bpac.collecting.grade import Grade
 from bpac.local.questions import KINDS
-from bpac.replay.experiments import ALPHA, Experiment, RoutingMethod
-from bpac.replay.outcomes import METRICS, Outcome, ReplayTask
+from bpac.replay.oracle import oracle_policy
 from bpac.replay.parallel import run_tasks
-from bpac.replay.replay import oracle_policy
-from bpac.replay.report import Section, write_report
-from bpac.replay.studies import ComparisonStudy, Folder
-from bpac.replay.studies.comparison import percents
-from bpac.replay.studies.study import percent
-from bpac.replay.tables.table import Table, read_table
+from bpac.replay.studies.comparison import ComparisonStudy, percents
+from bpac.replay.studies.experiments import ALPHA, Experiment, RoutingMethod
+from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
+from bpac.replay.studies.report import ReportSection, write_report
+from bpac.replay.studies.study import ResultsFolder, percent
+from bpac.replay.tables.reading import read_table
+from bpac.replay.tables.table import Table
 from bpac.routing.policies import Paper, Policy, Portfolio
 
 EPSILONS = (0.02, 0.05, 0.08)
@@ -84,9 +84,9 @@ def write_chain_report(pair: PairSummary, prompting: Sequence[PromptingRow], run
     ]
     tasks = [task for comparison in comparisons for task in comparison.tasks()] + by_score
     results = run_tasks(tasks, runs, out / "runs")
-    outcomes = [Outcome.of(task, arrays) for task, arrays in zip(tasks, results, strict=True)]
+    outcomes = [ReplayResult.of(task, arrays) for task, arrays in zip(tasks, results, strict=True)]
     routed, scored = outcomes[: -len(by_score)], outcomes[-len(by_score) :]
-    folder, given = Folder(out), iter(results)
+    folder, given = ResultsFolder(out), iter(results)
     sections = [
         _pair_section(pair),
         _saved_section(routed, runs),
@@ -104,7 +104,7 @@ def _experiment(epsilon: float, table: Table) -> Experiment:
     return Experiment(f"epsilon-{epsilon:g}", f"The local pair at ε = {epsilon:g}", STREAM, methods)
 
 
-def _figures(outcome: Outcome) -> dict[str, Any]:
+def _figures(outcome: ReplayResult) -> dict[str, Any]:
     served = outcome.paths[:, METRICS.index("empirical_risk"), -1]
     figures: dict[str, Any] = {"epsilon": outcome.method.epsilon, "policy": outcome.method.label}
     for metric in METRICS:
@@ -114,7 +114,7 @@ def _figures(outcome: Outcome) -> dict[str, Any]:
     return figures | {"above_epsilon": above, "worst_empirical_risk": float(served.max())}
 
 
-def _pair_section(pair: PairSummary) -> Section:
+def _pair_section(pair: PairSummary) -> ReportSection:
     rows = []
     for kind in KINDS:
         grades = [grade for grade in pair.grades if grade.category == kind and not grade.unknown]
@@ -137,10 +137,10 @@ def _pair_section(pair: PairSummary) -> Section:
         f"{f' ({reasons})' if reasons else ''}."
     )
     header = ["kind", "questions", "draft correct", "expert correct", "loss if every draft is kept"]
-    return Section("pair", "The two models", text, "", header, rows)
+    return ReportSection("pair", "The two models", text, "", header, rows)
 
 
-def _saved_section(outcomes: Sequence[Outcome], runs: int) -> Section:
+def _saved_section(outcomes: Sequence[ReplayResult], runs: int) -> ReportSection:
     rows = []
     for outcome in outcomes:
         risk, calls, tokens = percents(outcome)
@@ -154,10 +154,10 @@ def _saved_section(outcomes: Sequence[Outcome], runs: int) -> Section:
         "advance and has no guarantee: its risk is ε in expectation."
     )
     header = ["ε", "router", "expert calls", "tokens", "actual loss", "replays above ε", "worst replay"]
-    return Section("saved", "Savings of a router", text, "", header, rows)
+    return ReportSection("saved", "Savings of a router", text, "", header, rows)
 
 
-def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[Outcome]) -> Section:
+def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[ReplayResult]) -> ReportSection:
     rows = []
     for number, name in enumerate(names):
         calls = [percents(outcome)[1] for outcome in outcomes[number * len(EPSILONS) : (number + 1) * len(EPSILONS)]]
@@ -168,10 +168,10 @@ def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[O
         "often the policy portfolio calls the expert with that score."
     )
     header = ["score", "AUROC", *(f"expert calls at ε = {epsilon:g}" for epsilon in EPSILONS)]
-    return Section("scores", "The scores", text, "", header, rows)
+    return ReportSection("scores", "The scores", text, "", header, rows)
 
 
-def _prompting_section(rows: Sequence[PromptingRow]) -> Section:
+def _prompting_section(rows: Sequence[PromptingRow]) -> ReportSection:
     shown = [
         [
             row.method,
@@ -190,4 +190,4 @@ def _prompting_section(rows: Sequence[PromptingRow]) -> Section:
         "Chain of Draft and of NoThinking in words say nothing about larger models."
     )
     header = ["method", "questions", "correct", "not graded", "expert correct", "tokens relative to the expert"]
-    return Section("prompting", "Chain of Draft and NoThinking", text, "", header, shown)
+    return ReportSection("prompting", "Chain of Draft and NoThinking", text, "", header, shown)
