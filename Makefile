@@ -29,6 +29,7 @@ lint: $(READY)  ## check style, types and the direction of imports
 
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.cost
+	$(BIN)/python -m benchmarks.json_libraries
 	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
 	$(BIN)/python -m benchmarks.dashboard
 
