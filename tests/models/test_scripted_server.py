@@ -1,4 +1,4 @@
-"""The server we ship for tests: it does what its script says, and can be believed."""
+"""The scripted server that is shipped for tests does what its script says."""
 
 import json
 import math
@@ -41,8 +41,8 @@ def test_a_reply_may_depend_on_the_request() -> None:
         assert json.loads(post(server))["choices"][0]["message"]["content"] == "??"
 
 
-def test_log_probabilities_only_for_those_who_ask() -> None:
-    """As many rivals as asked for; what JSON cannot write is null."""
+def test_log_probabilities_are_sent_on_request() -> None:
+    """With as many alternatives as requested; what JSON cannot write is null."""
     token = Token("a", -math.inf, (-0.1, -2.5), ("b", "c"))
     with ScriptedServer(Reply(tokens=(token,))) as server:
         assert json.loads(post(server))["choices"][0]["logprobs"] is None
@@ -52,7 +52,7 @@ def test_log_probabilities_only_for_those_who_ask() -> None:
 
 
 def test_streams_are_events() -> None:
-    """A piece for each token, the counts for those who ask, and the mark of the end."""
+    """One for each token, one with the counts on request, and the one that ends the stream."""
     with ScriptedServer(Reply("one two")) as server:
         events = post(server, stream=True, stream_options={"include_usage": True}).decode().split("\n\n")
     assert all(event.startswith("data: ") for event in events[:-1])
@@ -60,8 +60,8 @@ def test_streams_are_events() -> None:
     assert json.loads(events[-3][6:])["usage"]["completion_tokens"] == 2
 
 
-def test_errors_and_garbage() -> None:
-    """A status comes with an error body and the headers set; raw bytes come as they are."""
+def test_errors_and_raw_bytes_are_sent_as_scripted() -> None:
+    """A status comes with an error body and the given headers; raw bytes are not changed."""
     with ScriptedServer(in_turn(Reply("wait", status=429, headers={"Retry-After": "1"}), Reply(raw=b"?"))) as server:
         with pytest.raises(urllib.error.HTTPError) as caught:
             post(server)
@@ -72,7 +72,7 @@ def test_errors_and_garbage() -> None:
 
 
 def test_silence_ends_with_the_server_or_the_caller() -> None:
-    """Nothing is sent, a caller who hangs up is counted, and closing does not wait for the minute to pass."""
+    """A caller that hangs up is counted, and closing the server does not wait."""
     started = time.monotonic()
     with ScriptedServer(SILENCE) as server:
         with pytest.raises(TimeoutError):
@@ -85,7 +85,7 @@ def test_silence_ends_with_the_server_or_the_caller() -> None:
 
 
 def test_the_models_are_listed() -> None:
-    """Clients may ask what there is."""
+    """As OpenAI lists them."""
     with ScriptedServer(Reply()) as server, urllib.request.urlopen(f"{server.base_url}/models") as response:
         assert json.load(response)["data"][0]["id"] == "scripted"
 
