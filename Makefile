@@ -34,6 +34,7 @@ lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of impor
 
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.cost
+	$(BIN)/python -m benchmarks.json_libraries
 	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
 	$(BIN)/python -m benchmarks.dashboard
 

@@ -1,4 +1,4 @@
-"""Requests that make no sense: a clear error in OpenAI's words, and nothing is counted."""
+"""Requests that cannot be answered get OpenAI's error body, and are not counted as steps."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/js
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[RunningGateway]:
-    """One gateway for all: none of this may leave a trace in it."""
+    """One gateway for all tests: none of them may change its state."""
     with Running(pair(Reply("41"), Reply("42")), gateway={"max_body": 1_000_000}) as (running, _):
         yield running
         assert running.status()["steps"] == 0
@@ -49,8 +49,8 @@ def gateway() -> Iterator[RunningGateway]:
         (json.dumps(ASK | {"n": 10**30}).encode(), "n"),
     ],
 )  # fmt: skip
-def test_what_is_no_request(gateway: RunningGateway, body: bytes, param: str | None) -> None:
-    """Status 400, and the field that is wrong."""
+def test_a_malformed_request_is_refused(gateway: RunningGateway, body: bytes, param: str | None) -> None:
+    """With status 400 and the field that is wrong."""
     got = post(gateway.url, body)
     assert got.status == 400
     assert got.headers["content-type"] == "application/json"
@@ -58,8 +58,8 @@ def test_what_is_no_request(gateway: RunningGateway, body: bytes, param: str | N
     assert (got.json["error"]["type"], got.json["error"]["param"]) == ("invalid_request_error", param)
 
 
-def test_what_is_too_large(gateway: RunningGateway) -> None:
-    """Status 413, whether the length was announced or not."""
+def test_a_body_that_is_too_large_is_refused(gateway: RunningGateway) -> None:
+    """With status 413, whether its length was announced or not."""
     got = post(gateway.url, b'{"a": "' + b"x" * 1_000_001 + b'"}')
     assert (got.status, got.json["error"]["code"]) == (413, "too_large")
     host, port = gateway.url.removeprefix("http://").split(":")
@@ -70,8 +70,8 @@ def test_what_is_too_large(gateway: RunningGateway) -> None:
         assert b"413" in caller.recv(65536)
 
 
-def test_a_request_that_breaks_off(gateway: RunningGateway) -> None:
-    """Nobody is there to hear of it; nothing is left of it."""
+def test_a_request_that_breaks_off_leaves_nothing_behind(gateway: RunningGateway) -> None:
+    """The next one is answered."""
     host, port = gateway.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=20) as caller:
         caller.sendall(HEAD + b'Content-Length: 100\r\n\r\n{"model"')
@@ -85,22 +85,24 @@ def test_a_request_that_breaks_off(gateway: RunningGateway) -> None:
         ("POST", "/v1/models", 405), ("GET", "/v1/feedback", 405), ("POST", "/v1/chat/completions/", 404),
     ],
 )  # fmt: skip
-def test_wrong_addresses(gateway: RunningGateway, method: str, path: str, status: int) -> None:
-    """They too have OpenAI's error body."""
+def test_unknown_paths_and_methods_have_openais_error_body(
+    gateway: RunningGateway, method: str, path: str, status: int
+) -> None:
+    """With status 404 or 405."""
     got = post(gateway.url, b"", path, method=method)
     assert got.status == status
     assert set(got.json["error"]) == {"message", "type", "param", "code"}
 
 
-def test_an_unknown_route(gateway: RunningGateway) -> None:
-    """Status 404, also for the name of a model that only the gateway may ask, and for segments nobody configured."""
+def test_an_unknown_route_is_not_found(gateway: RunningGateway) -> None:
+    """Status 404, also for the name of a model behind the gateway, and for a segment that is not configured."""
     for model in ("gpt-4", "draft", "small", "homework:maths", "HOMEWORK"):
         got = post(gateway.url, ASK | {"model": model})
         assert (got.status, got.json["error"]["code"]) == (404, "model_not_found")
 
 
-def test_the_published_document(gateway: RunningGateway) -> None:
-    """Every address in it answers, and every one that answers is in it, but for the dashboard's and its own."""
+def test_the_openapi_document_lists_every_endpoint(gateway: RunningGateway) -> None:
+    """But the dashboard's and its own; and every endpoint in it answers."""
     paths = get_json(f"{gateway.url}/openapi.json")["paths"]
     routes: list[Any] = other_endpoints(gateway.service, Authentication(ApiKeys((), (), b""))).routes
     there = {route.path.replace(":path", "") for route in routes}

@@ -1,4 +1,4 @@
-"""Bodies larger than anybody may send: refused in OpenAI's words, in bounded memory, and the next caller is served."""
+"""Requests that are too large are refused with OpenAI's error body and in bounded memory."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ PART = b"x" * 65536
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """A gateway with the limits it has unless told otherwise, in a process whose memory can be measured."""
+    """A gateway with the default limits, in a process whose memory can be measured."""
     with ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
         process = Process(tmp_path_factory.mktemp("large"), models.base_url)
         process.start()
@@ -33,20 +33,20 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 
 def peak(process: Process) -> int:
-    """The most memory that the process ever had, in bytes."""
+    """The largest memory of the process so far, in bytes."""
     lines = Path(f"/proc/{process.process.pid}/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
 def refusal(url: str, *, chunked: bool) -> tuple[bytes, Any]:
-    """Send all of a large body whatever the server says meanwhile, as far as it lets us; its reply."""
+    """The response to a large body, which is sent on whatever the server answers meanwhile."""
     host, port = url.removeprefix("http://").split(":")
     length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % SIZE
     with socket.create_connection((host, int(port)), timeout=20) as caller:
         caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode())
         caller.sendall(length + b"\r\n\r\n")
         framed = b"%x\r\n%b\r\n" % (len(PART), PART) if chunked else PART
-        with suppress(ConnectionError):  # it may hang up: it has said what it had to say
+        with suppress(ConnectionError):  # it may hang up after its response
             for _ in range(SIZE // len(PART)):
                 caller.sendall(framed)
             if chunked:
@@ -62,8 +62,8 @@ def refusal(url: str, *, chunked: bool) -> tuple[bytes, Any]:
     return head.splitlines()[0], json.loads(body)
 
 
-def test_a_header_of_129_megabytes(gateway: Process) -> None:
-    """It is refused, and hardly anything of it is kept, however often it comes."""
+def test_a_header_of_129_megabytes_is_refused(gateway: Process) -> None:
+    """Hardly anything of it is kept, however often it is sent."""
     before = peak(gateway)
     host, port = gateway.url.removeprefix("http://").split(":")
     for _ in range(3):
@@ -82,8 +82,8 @@ def test_a_header_of_129_megabytes(gateway: Process) -> None:
     [(False, 5 * MEGABYTE), (True, 45 * MEGABYTE)],
     ids=["announced", "chunked"],
 )
-def test_fifty_megabytes(gateway: Process, chunked: bool, most: int) -> None:
-    """Announced, they are not even read; without a length, no more than the limit is kept, and not for long."""
+def test_a_body_of_fifty_megabytes_is_refused(gateway: Process, chunked: bool, most: int) -> None:
+    """It is not read if its length is announced; otherwise no more than the limit is kept, and not for long."""
     before = peak(gateway)
     for _ in range(5):
         status, body = refusal(gateway.url, chunked=chunked)

@@ -1,4 +1,4 @@
-"""Answers of models that never end, or unfold to much: bounded, and counted as failures of that model."""
+"""Answers of models that are too long, or take too much memory once decoded, are failures of that model."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ LIMITS = {"max_answer": 200_000, "max_answer_values": 5_000}
 
 
 def stream(content: str, count: int) -> Reply:
-    """So many events with that text, as fast as they can be sent."""
+    """Events with that text, sent as fast as possible."""
     logprobs = {"content": [{"token": content, "logprob": -0.1}]}
     choice = {"index": 0, "delta": {"content": content}, "logprobs": logprobs, "finish_reason": None}
     event = b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
@@ -31,8 +31,8 @@ def whole(**fields: Any) -> Reply:
     return Reply(raw=json.dumps({"choices": [choice], **fields}).encode())
 
 
-def test_streams_as_long_as_allowed_pass() -> None:
-    """The limit is on all of a stream, and what is below it comes through to its last word."""
+def test_a_stream_within_the_limit_is_passed_on_to_its_end() -> None:
+    """The limit is on all of it."""
     with Running(pair(Reply("41"), stream("word ", 500)), gateway=LIMITS, policy="always") as (gateway, _):
         got = post(gateway.url, STREAMED)
         assert got.body.count(b"word ") >= 500
@@ -41,8 +41,8 @@ def test_streams_as_long_as_allowed_pass() -> None:
         assert "expert failed" not in gateway.status()["forfeits"]
 
 
-def test_an_expert_whose_stream_is_too_long() -> None:
-    """Its caller hears that it failed, and the round is given up for that reason."""
+def test_an_expert_stream_that_is_too_long_ends_in_an_error() -> None:
+    """For its caller, and the round is forfeited for that reason."""
     model = {"retries": 2}
     with Running(pair(Reply("41"), stream("word ", 5000)), gateway=LIMITS, model=model, policy="always") as (
         gateway,
@@ -58,8 +58,8 @@ def test_an_expert_whose_stream_is_too_long() -> None:
 
 
 @pytest.mark.parametrize("policy", ["always", "never"])
-def test_a_draft_whose_stream_is_too_long(policy: str) -> None:
-    """Accepted by its beginning it ends in an error; checked by the expert its round is given up."""
+def test_a_draft_stream_that_is_too_long_ends_in_an_error(policy: str) -> None:
+    """If its first tokens were accepted; if the expert checks it, the round is forfeited."""
     options = {"policy": policy, "score": PREFIX, "on_takeover": "finish"}
     with Running(pair(stream("word ", 5000), Reply("42")), gateway=LIMITS, **options) as (gateway, _):
         got = post(gateway.url, STREAMED)
@@ -73,8 +73,8 @@ def test_a_draft_whose_stream_is_too_long(policy: str) -> None:
     [whole(padding="x" * 300_000), whole(more=[[]] * 10_000), whole(choices=[{"message": {}}] * 10_000)],
     ids=["bytes", "lists", "choices"],
 )
-def test_whole_answers_that_are_too_much(answer: Reply) -> None:
-    """Too many bytes, or too many values in few bytes: status 502, and asked for once."""
+def test_a_whole_answer_that_is_too_long_is_an_error(answer: Reply) -> None:
+    """Too many bytes, or too many values in few bytes: status 502, and no second attempt."""
     with Running(pair(Reply("41"), answer), gateway=LIMITS, model={"retries": 2}, policy="always") as (gateway, models):
         got = post(gateway.url, ASK)
         assert (got.status, got.json["error"]["code"]) == (502, "upstream_failed")
@@ -83,8 +83,8 @@ def test_whole_answers_that_are_too_much(answer: Reply) -> None:
         assert len(models.requests) == 2
 
 
-def test_an_event_of_many_values() -> None:
-    """Few bytes that unfold to much are refused before they are read."""
+def test_an_event_of_too_many_values_is_refused_before_it_is_decoded() -> None:
+    """Few bytes can take much memory."""
     event = b'data: {"choices": [%b{"delta": {}}]}\n\n' % (b'{"delta":{}},' * 10_000)
     answer = Reply(raw=event, headers={"Content-Type": "text/event-stream"})
     with Running(pair(Reply("41"), answer), gateway=LIMITS, policy="always") as (gateway, _):

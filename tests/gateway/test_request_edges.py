@@ -1,4 +1,4 @@
-"""Requests at the edge of what is understood, pages that clients ask for, and how the gateway ends."""
+"""Numbers at the edge of JSON, the list of models, and how the gateway stops."""
 
 import json
 import signal
@@ -26,12 +26,12 @@ DRAFT, EXPERT = Reply("41"), Reply("42")
 
 @pytest.mark.parametrize("logprobs", [{}, {"logprobs": False}, {"logprobs": None}])
 def test_top_logprobs_need_logprobs(logprobs: dict[str, Any]) -> None:
-    """Status 400, as OpenAI has it, whichever model would have answered; and nobody is asked."""
+    """Status 400, as from OpenAI, and no model is called."""
     with Running(pair(DRAFT, EXPERT)) as (gateway, models):
         got = post(gateway.url, ASK | {"top_logprobs": 3} | logprobs)
         assert (got.status, got.json["error"]["param"]) == (400, "top_logprobs")
         assert "set logprobs to true" in got.json["error"]["message"]
-        # Who wants none of them asks for nothing that could be missing.
+        # None of them need no logprobs.
         assert post(gateway.url, ASK | {"top_logprobs": 0} | logprobs).status == 200
         gateway.idle()
         assert gateway.status()["steps"] == 1
@@ -39,8 +39,8 @@ def test_top_logprobs_need_logprobs(logprobs: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("count", [21, 1000, 10**30])
-def test_how_many_top_logprobs_are_too_many_is_the_servers_to_say(count: int) -> None:
-    """Any whole number reaches them, as it was sent."""
+def test_any_number_of_top_logprobs_is_passed_on(count: int) -> None:
+    """The models' servers refuse what is too many for them."""
     with Running(pair(DRAFT, EXPERT), policy="always") as (gateway, models):
         assert post(gateway.url, ASK | {"logprobs": True, "top_logprobs": count}).status == 200
         gateway.idle()
@@ -48,8 +48,8 @@ def test_how_many_top_logprobs_are_too_many_is_the_servers_to_say(count: int) ->
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "3", True, -(10**30)])
-def test_what_is_no_number_of_top_logprobs(count: Any) -> None:
-    """It is refused, with its field and what it must be."""
+def test_top_logprobs_must_be_a_whole_number(count: Any) -> None:
+    """The error names the field and what it must be."""
     with pytest.raises(BadRequest, match="a whole number of at least 0") as caught:
         ChatRequest.parse(json.dumps(ASK | {"logprobs": True, "top_logprobs": count}).encode())
     assert (caught.value.status, caught.value.param) == (400, "top_logprobs")
@@ -79,7 +79,7 @@ def test_long_numbers_arrive_unchanged(policy: str, stream: bool) -> None:
 
 @pytest.mark.parametrize("number", ["9" * 19, "-" + "9" * 19, "9" * 300, "1" * 25 + ".5", "0.1234567890123456789"])
 def test_numbers_are_read_as_python_reads_them(number: str) -> None:
-    """Whatever their length, and wherever they stand; and are written so that they are read so again."""
+    """Whatever their length and their place; and written so that the same number is read again."""
     body = parse_object(b'{"x": [%s], "%s": {"y": %s}}' % ((number.encode(),) * 3), 64)
     assert body == {"x": [json.loads(number)], number: {"y": json.loads(number)}}
     assert [type(value) for value in body["x"]] == [type(json.loads(number))]
@@ -89,22 +89,22 @@ def test_numbers_are_read_as_python_reads_them(number: str) -> None:
 @pytest.mark.parametrize(
     "body", [b'{"x": NaN, "y": %s}', b'{"x": "\\ud800", "y": %s}', b'{"y": %s}]', b'{"y": 0%s}', b'{"y": %s000}']
 )
-def test_long_numbers_excuse_nothing(body: bytes) -> None:
-    """What is no JSON without them is none with them; nor is a number beyond all measure one."""
+def test_a_malformed_body_with_a_long_number_is_refused(body: bytes) -> None:
+    """And so is a number beyond the range of floats."""
     with pytest.raises(BadRequest, match="not JSON"):
         parse_object(body % (b"9" * 307), 64)
 
 
-def test_long_numbers_in_deep_bodies() -> None:
-    """As deep as a configuration may allow, and no deeper."""
+def test_long_numbers_in_deep_bodies_are_read() -> None:
+    """As deep as the configuration allows, and no deeper."""
     deepest = b'{"x":' + b"[" * 499 + b"9" * 30 + b"]" * 499 + b"}"
     assert to_json(parse_object(deepest, 500)) == deepest
     with pytest.raises(BadRequest, match="deeper than 499"):
         parse_object(deepest, 499)
 
 
-def test_the_models_one_by_one() -> None:
-    """Each is found under its name, as the list has it, whatever is in its name; any other is not."""
+def test_each_model_is_found_under_its_name() -> None:
+    """With the fields that it has in the list, whatever characters are in its name; other names are not found."""
     with ScriptedServer(pair(DRAFT, EXPERT)) as models:
         config = settings(models.base_url)
         config["routes"]["maths/school: ä"] = config["routes"]["homework"]
@@ -120,14 +120,14 @@ def test_the_models_one_by_one() -> None:
                     "message": f"there is no route {name!r}: ask /v1/models",
                     "type": "invalid_request_error", "param": "model", "code": "model_not_found",
                 }  # fmt: skip
-            # Some clients end every address with a slash.
+            # Some clients end every path with a slash.
             assert post(gateway.url, b"", "/v1/models/", method="GET").json["object"] == "list"
             assert post(gateway.url, b"", "/v1/models/homework").status == 405
     assert "/v1/models/{model}" in document(["homework"])["paths"]
 
 
-def test_models_are_shown_to_those_who_have_a_key() -> None:
-    """One by one as in the list; who has none does not learn what there is."""
+def test_models_are_shown_with_a_key_only() -> None:
+    """Without one, a caller does not learn which models exist."""
     with Running(pair(DRAFT, EXPERT), gateway={"api_keys": ["one"]}) as (gateway, _):
         assert gateway.client("one").models.retrieve("homework").id == "homework"
         for name in ("homework", "gpt-4"):
@@ -136,8 +136,8 @@ def test_models_are_shown_to_those_who_have_a_key() -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_is_a_good_end(tmp_path: Path, how: signal.Signals) -> None:
-    """Exit code 0, once what is under way is answered; and the journal is closed."""
+def test_a_signal_stops_the_gateway_with_exit_code_0(tmp_path: Path, how: signal.Signals) -> None:
+    """After requests under way are answered and the journal is closed."""
     with ScriptedServer(pair(DRAFT, Reply("42", delay=0.5))) as models:
         gateway = Process(tmp_path, models.base_url)
         gateway.start()
@@ -150,18 +150,18 @@ def test_a_stop_is_a_good_end(tmp_path: Path, how: signal.Signals) -> None:
         assert got == [200]
         gateway.close()
     assert (tmp_path / "log.jsonl").read_text() == ""
-    # SQLite removes its log when the last one closes the file.
+    # SQLite removes its log when the last connection closes the file.
     assert not list(tmp_path.glob("*-wal"))
 
 
 def listens(port: int) -> bool:
-    """Whether there is anybody."""
+    """Whether a server listens on the port."""
     with socket.socket() as caller:
         return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
-    """What is under way is cut off, and so the end is none of the good ones."""
+    """Requests under way are cut off, and the exit code is 1."""
     with ScriptedServer(pair(DRAFT, Reply("42", delay=15.0))) as models:
         gateway = Process(tmp_path, models.base_url)
         gateway.start()
@@ -173,8 +173,8 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
         gateway.close()
 
 
-def test_a_gateway_that_cannot_start(tmp_path: Path) -> None:
-    """Exit code 1, as for all that fails, and the log says why."""
+def test_a_gateway_that_cannot_start_exits_with_code_1(tmp_path: Path) -> None:
+    """And the log says why."""
     gateway = Process(tmp_path, "http://127.0.0.1:9/v1")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", gateway.port))

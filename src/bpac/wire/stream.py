@@ -83,7 +83,7 @@ class StreamEvent(NamedTuple):
 
     @property
     def finishes(self) -> bool:
-        """Whether it says why the model stopped."""
+        """Whether it gives the finish reason of a choice."""
         return any(choice.finish_reason is not None for choice in self.chunk.choices)
 
     @property
@@ -213,7 +213,7 @@ class Transcript:
 
 
 def _joined_calls(deltas: list[Any]) -> list[dict[str, Any]]:
-    """The tool calls, each of which comes in parts: its name first, then its arguments, a few letters at a time."""
+    """The tool calls, each of which comes in parts: its name first, then its arguments, a few characters at a time."""
     calls: dict[float, dict[str, Any]] = {}
     for part in (part for delta in deltas for part in delta):
         index = part.get("index")
