@@ -39,7 +39,7 @@ def test_every_policy_has_a_document(name: str) -> None:
     document = game_document(Subject("homework", "de", 3, "entropy", "judge"), router, history)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document.keys() >= FIELDS
-    summary = router.summary()
+    summary = router.summary().to_json()
     same = ["steps", "threshold", "expert_calls", "expert_call_rate", "owed", "forfeits", "epoch", "certificate"]
     assert {key: document[key] for key in same} == {key: summary[key] for key in same}
     assert (document["alarm"] or {}).get("level") == summary["alarm"]

@@ -109,7 +109,7 @@ def test_the_same_history_three_ways(seed: int, name: str, rounds: tuple[int, in
     whole = started(store, settings_)
     assert state(whole) == state(live)
     assert whole.history.step == live.router.step
-    assert whole.history.expert_calls == live.router.summary()["expert_calls"]
+    assert whole.history.expert_calls == live.router.summary().expert_calls
     assert sum(whole.history.uncertainty()["called"]) == whole.history.expert_calls
     assert whole.status() == live.status()
     # And it is the router that the journal alone gives, whatever a history asks it on the way.

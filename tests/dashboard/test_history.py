@@ -139,7 +139,7 @@ def test_the_histogram_counts_every_round_once() -> None:
     rounds = [*drawn(EASY, 2500, 1), (0.0, 0.0), (1.0, 1.0), (1.0, 1.0)]
     feed(router, history, rounds)
     shown = history.uncertainty()
-    assert sum(shown["called"]) == router.summary()["expert_calls"]
+    assert sum(shown["called"]) == router.summary().expert_calls
     assert sum(shown["kept"]) + sum(shown["called"]) == router.step
     together = np.array(shown["kept"]) + shown["called"]
     counted, _ = np.histogram([uncertainty for uncertainty, _ in rounds], bins=shown["edges"])

@@ -73,7 +73,7 @@ def test_the_numbers_are_those_of_the_exported_journal(
     shown = the_game(gateway)
     store = open_store(f"sqlite:///{directory / 'bpac.db'}", read_only=True)
     router = Router.rebuild(journal(store))
-    summary = json.loads(json.dumps(router.summary()))
+    summary = json.loads(json.dumps(router.summary().to_json()))
     assert {name: shown[name] for name in SAME} == {name: summary[name] for name in SAME}
     assert shown["certificate"] == summary["certificate"]
     assert shown["alarm"]["level"] == summary["alarm"]

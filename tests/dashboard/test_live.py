@@ -102,7 +102,7 @@ def test_every_number_is_the_one_of_the_metrics(browser: Browser, gateway: Runni
 def test_every_number_is_the_one_of_the_journal(browser: Browser, gateway: RunningGateway) -> None:
     """Every number in a panel or a chart follows from the exported journal alone."""
     router, entries = folded(gateway)
-    summary, certificate = router.summary(), router.certificate()
+    summary, certificate = router.summary().to_json(), router.certificate()
     decisions = [entry for entry in entries if isinstance(entry, Decision)]
     with Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")

@@ -4,6 +4,7 @@ import os
 import pty
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.cli.main import main
 from bpac.collecting.answers_file import Role
+from bpac.dashboard.history import History
 from bpac.demo.asking import ServedAnswer
 from bpac.demo.live import Live
 from bpac.demo.pair import ModelPair, PairModel, started_pair
@@ -20,8 +22,11 @@ from bpac.demo.truth import Truth, truth_of
 from bpac.demo.words import standing
 from bpac.errors import BpacError, InputError, StoreInUse
 from bpac.gateway.config.file import load_config
+from bpac.gateway.games.savings import SavingsReport
+from bpac.gateway.games.status import game_status
 from bpac.routing.router import Router
 from bpac.stores.sqlite.ownership import Ownership
+from bpac.stores.store import Game
 
 PAIR = ModelPair(
     "two", {"draft": PairModel("http://a", "small"), "expert": PairModel("http://b", 'a "large" one', {"n": 1})}, ()
@@ -156,12 +161,21 @@ def test_the_truth_of_four_answers(tmp_path: Path) -> None:
 
 def test_words_for_tokens_saved() -> None:
     """The upper bound is said with what it assumes, or not at all."""
-    game = Router(epsilon=0.05, seed=1).summary()
-    savings = {"tokens_saved": 5.0, "tokens_saved_at_least": -1.0, "tokens_saved_at_most": 9.0, "always_tokens": 40.0}
-    savings |= {"longest_answer_assumed": 1234.5, "confidence": 0.95}
-    assumed = standing(game | {"savings": savings})[2]
+    savings = SavingsReport(
+        draft_tokens=20.0,
+        expert_tokens=15.0,
+        judge_tokens=0.0,
+        always_tokens=40.0,
+        tokens_saved=5.0,
+        tokens_saved_at_least=-1.0,
+        tokens_saved_at_most=9.0,
+        longest_answer_assumed=1234.5,
+        confidence=0.95,
+    )
+    router, history, stored = Router(epsilon=0.05, seed=1), History(), Game(1, ROUTE, "", "terms")
+    assumed = standing(game_status(stored, router, history, savings))[2]
     assert assumed == "  tokens saved   5          -1 to 9 (95% each; the latter if no answer exceeds 1,234 tokens)"
-    unbounded = standing(game | {"savings": savings | {"tokens_saved_at_most": None}})[2]
+    unbounded = standing(game_status(stored, router, history, replace(savings, tokens_saved_at_most=None)))[2]
     assert unbounded == "  tokens saved   5          at least -1 with 95% confidence"
 
 

@@ -84,7 +84,7 @@ def _check_restarted(gateway: Process) -> None:
     (reported,) = get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
     entries = _journal(gateway)
     router = Router.rebuild(entries)
-    folded = json.loads(json.dumps(router.summary()))
+    folded = json.loads(json.dumps(router.summary().to_json()))
     assert {name: reported[name] for name in folded} == folded
     assert router.owed == ()
     unknown = [entry for entry in entries if isinstance(entry, Resolved) and entry.loss is None]

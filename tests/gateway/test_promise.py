@@ -36,7 +36,7 @@ def test_five_thousand_requests(tmp_path: Path, explore: str) -> None:
     (game,) = kept_open.games()
     entries = [kept.entry for kept in kept_open.entries(game)]
     router = Router.rebuild(entries)
-    folded = json.loads(json.dumps(router.summary()))
+    folded = json.loads(json.dumps(router.summary().to_json()))
     assert {name: reported[name] for name in folded} == folded
     assert (reported["steps"], reported["owed"], reported["forfeits"]) == (requests, 0, {})
     assert reported["threshold"] > 0.3

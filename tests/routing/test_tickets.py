@@ -112,7 +112,7 @@ def test_a_withdrawn_ticket_holds_nobody_up() -> None:
         without.observe(without.decide(0.5), 0.0)
     router.withdraw(gone, "no score")
     assert wealth(router) == wealth(without)
-    assert (router.step, router.summary()["withdrawn"], router.under_way) == (5, 1, ())
+    assert (router.step, router.summary().withdrawn, router.under_way) == (5, 1, ())
 
 
 @pytest.mark.parametrize("fate", ["decided", "withdrawn"])

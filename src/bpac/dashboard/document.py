@@ -58,7 +58,8 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
     ('warming', 78)
     """
     summary, settings = router.summary(), router.settings
-    summary.pop("policy")
+    numbers = summary.to_json()
+    del numbers["policy"]
     needed = clean_rounds_needed(router)
     alarm = settings.policy.alarm
     document: dict[str, Any] = {
@@ -70,13 +71,13 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "explore": settings.explore,
         "score": subject.score,
         "loss": subject.loss,
-        **summary,
+        **numbers,
         "alarm": {
-            "level": summary["alarm"], "limit": alarm.reset_at, "careful": alarm.careful_at
+            "level": summary.alarm, "limit": alarm.reset_at, "careful": alarm.careful_at
         } if alarm else None,
         "state": state_of(router, history, summary),
         "unscored": history.unscored.report(router.step).to_json(),
-        "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary["forfeits"], FORFEITED),
+        "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary.forfeits, FORFEITED),
         "savings": None if subject.savings is None else subject.savings.to_json(),
         "verdict": verdict(router, history, needed)._asdict(),
         "clean_rounds_needed": needed,

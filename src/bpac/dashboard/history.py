@@ -50,7 +50,7 @@ class History:
     ...         history.resolved(decision, 0.0)
     >>> [event["text"] for event in history.events()]
     ['the threshold opened: drafts with an uncertainty below 1 are kept']
-    >>> sum(history.uncertainty()["called"]) == router.summary()["expert_calls"]
+    >>> sum(history.uncertainty()["called"]) == router.summary().expert_calls
     True
     """
 

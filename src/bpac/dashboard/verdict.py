@@ -1,8 +1,7 @@
 """The verdict on a game in words for an operator: what happened, since when, what it costs and what to do."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.betting.drift.alarm import AlarmSettings
@@ -13,6 +12,7 @@ from bpac.dashboard.words import bound_percent, percent
 from bpac.routing.policies import Budget, Fixed, Naive, Offline, Paper, Portfolio
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
+from bpac.routing.summary import Summary
 
 
 class Verdict(NamedTuple):
@@ -78,18 +78,18 @@ def _trouble(router: Router, history: History, average: str) -> Verdict | None:
         text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had an uncertainty score"
         return Verdict("watch", text, _unscored(history))
     settings, summary = router.settings, router.summary()
-    alarm = settings.policy.alarm
-    if alarm is None or max(summary["alarm"], summary["doubt"]) < alarm.careful_at:
+    alarm, level = settings.policy.alarm, summary.alarm or 0.0
+    if alarm is None or max(level, summary.doubt or 0.0) < alarm.careful_at:
         return None
-    if summary["alarm"] < alarm.careful_at:
-        share = f"{100.0 * summary['forfeit_share']:.0f} % of the latest audits of accepted drafts could not be graded"
+    if level < alarm.careful_at:
+        share = f"{100.0 * summary.forfeit_share:.0f} % of the latest audits of accepted drafts could not be graded"
         return Verdict("watch", f"Watch: {share}; {average}", f"{_doubt(summary, alarm)} {promise(settings)}")
     reaction = (
         f"The drafts audited recently lost more than the limit allows, so {percent(alarm.careful_rate)} of the "
         f"accepted drafts are audited until the alarm falls below {alarm.careful_at:,.0f}; at {alarm.reset_at:,.0f} "
         "the threshold is reset to 0. Check whether the traffic or one of the models has changed."
     )
-    text = f"Watch: the drift alarm is at {summary['alarm']:,.0f}; {average}"
+    text = f"Watch: the drift alarm is at {level:,.0f}; {average}"
     return Verdict("watch", text, f"{reaction} {promise(settings)}")
 
 
@@ -100,10 +100,10 @@ def _unscored(history: History) -> str:
     return f"The expert answers requests without a score, so they save nothing. Causes so far: {causes}."
 
 
-def _doubt(summary: Mapping[str, Any], alarm: AlarmSettings) -> str:
+def _doubt(summary: Summary, alarm: AlarmSettings) -> str:
     """What audits that cannot be graded cost, and what to do about them."""
-    reaction = "every draft is audited" if summary["doubt"] >= alarm.reset_at else "more drafts are audited"
-    causes = ", ".join(f"{count:,} {cause}" for cause, count in sorted(summary["forfeits"].items()))
+    reaction = "every draft is audited" if (summary.doubt or 0.0) >= alarm.reset_at else "more drafts are audited"
+    causes = ", ".join(f"{count:,} {cause}" for cause, count in sorted(summary.forfeits.items()))
     return (
         f"Ungraded audits could hide a drift, so each counts as a loss of 1 and {reaction} until audits can be graded "
         f"again; the threshold is kept. Check the expert and the grader (not graded so far: {causes})."

@@ -6,10 +6,11 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 from bpac.demo.place import ROUTE, Place
 from bpac.errors import Unavailable
+from bpac.gateway.games.status import GameStatus
 from bpac.local.server import open_directly
 
 # Seconds: to start, to come to rest, to end.
@@ -69,10 +70,10 @@ class GatewayProcess:
             if not isinstance(error, subprocess.TimeoutExpired):  # Ctrl-C, say: in a hurry
                 raise
 
-    def status(self) -> dict[str, Any]:
-        """Where its one game stands, as ``bpac status --json`` puts it."""
+    def status(self) -> GameStatus:
+        """Where its one game stands."""
         (game,) = json.loads(self._page("/v1/status"))["routes"][ROUTE]
-        return {"route": ROUTE, **game}
+        return GameStatus.from_json(ROUTE, game)
 
     def rest(self) -> None:
         """Wait until nothing is under way any more: no request, and no audit behind one."""

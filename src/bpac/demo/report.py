@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from bpac.demo.place import Place
 from bpac.demo.truth import Truth
 from bpac.demo.words import row, standing
+from bpac.gateway.games.status import GameStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Report:
     questions: answers that came.
     wanted: how many were to come at the least.
     seconds: how long that took.
-    game: where the gateway's game stands at the end, as ``bpac status --json`` puts it.
+    game: where the gateway's game stands at the end.
     truth: what was really lost, where that was found out.
     dashboard: where it was to be seen.
     place: the files.
@@ -35,7 +35,7 @@ class Report:
     questions: int
     wanted: int
     seconds: float
-    game: Mapping[str, Any]
+    game: GameStatus
     truth: Truth | None
     dashboard: str
     place: Place
@@ -58,7 +58,7 @@ class Report:
             "complete": self.complete,
             "seconds": round(self.seconds, 3),
             "dashboard": self.dashboard,
-            "game": self.game,
+            "game": {"route": self.game.route, **self.game.to_json()},
             "truth": truth,
             "config": str(place.config),
             "store": str(place.store),
@@ -70,7 +70,7 @@ class Report:
         game, place = self.game, self.place
         lines = [
             f"The {self.pair} pair behind the gateway: {self.questions:,} questions in {self.seconds:.0f} s, "
-            f"ε = {game['epsilon']:g}, α = {game['alpha']:g}",
+            f"ε = {game.summary.epsilon:g}, α = {game.summary.alpha:g}",
             *standing(game),
             *self._truth(),
             "To look closer:",
@@ -89,7 +89,7 @@ class Report:
         alone = f"of the {truth.expert_tokens:,} that the expert alone would have generated"
         return [
             f"What no gateway can see, found by asking both models afterwards{of}:",
-            row("loss served", f"{truth.served_loss:.2%}", f"promised: at most {self.game['epsilon']:.2%}; "
+            row("loss served", f"{truth.served_loss:.2%}", f"promised: at most {self.game.summary.epsilon:.2%}; "
                 f"of every draft: {truth.draft_loss:.2%}"),
             row("tokens saved", f"{truth.tokens_saved:,}", alone),
             row("right answers", f"{truth.served_right:.1%}", f"the expert alone: {truth.expert_right:.1%}; "

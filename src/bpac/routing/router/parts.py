@@ -5,6 +5,7 @@ from collections.abc import Callable
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.grading_value import GradingValue
 from bpac.routing.journal.entries import Entry
+from bpac.routing.lock import RLock
 from bpac.routing.route import Route
 from bpac.routing.router.proposals import Proposals
 from bpac.routing.tickets.tickets import Tickets
@@ -18,6 +19,7 @@ class RouterParts:
     What can be done with them is in the classes built on this one, one for each role.
     """
 
+    _lock: RLock
     _route: Route
     _journal: Write | None
     _tickets: Tickets
@@ -25,6 +27,7 @@ class RouterParts:
     _grading_value: GradingValue
 
     def _start(self, route: Route, seed: int | None, coins: Coins | None, journal: Write | None) -> None:
+        self._lock = RLock()
         self._route = route
         self._journal = journal
         self._tickets = Tickets(route, self._write)

@@ -21,8 +21,12 @@ class Queries(RouterParts):
         >>> router.decide(0.4, ticket=first).ticket                  # … and counts second
         1
         """
-        self._proposals.latest = None
-        return self._tickets.give()
+        self._lock.acquire()  # as in ``decide``
+        try:
+            self._proposals.latest = None
+            return self._tickets.give()
+        finally:
+            self._lock.release()
 
     def withdraw(self, ticket: Ticket, reason: str = "") -> None:
         """Let a ticket go without a decision: its caller left, or its draft has no score.
@@ -34,8 +38,9 @@ class Queries(RouterParts):
         """
         if not isinstance(reason, str):
             raise InputError(f"reason must be a string, got {reason!r}")
-        self._proposals.latest = None
-        self._tickets.withdraw(ticket, reason)
+        with self._lock:
+            self._proposals.latest = None
+            self._tickets.withdraw(ticket, reason)
 
     def overdue(self, ticket: Ticket) -> None:
         """Stop waiting for a draft that takes too long, so that it no longer holds up the queries behind it.
@@ -46,8 +51,9 @@ class Queries(RouterParts):
         ----------
         ticket: what ``arrive`` returned.
         """
-        self._proposals.latest = None
-        self._tickets.overdue(ticket)
+        with self._lock:
+            self._proposals.latest = None
+            self._tickets.overdue(ticket)
 
     def cut_off(self) -> None:
         """Report that all queries under way were ended by something else than themselves, such as an outage.
@@ -56,13 +62,15 @@ class Queries(RouterParts):
         would spare the losses that were on their way. As after a crash, the earliest ticket under way is charged for
         good, and wins beyond it are forgotten. The tickets given out so far are void: send their queries to the expert.
         """
-        self._proposals.latest = None
-        self._tickets.cut_off()
+        with self._lock:
+            self._proposals.latest = None
+            self._tickets.cut_off()
 
     def stop(self) -> bool:
         """Note in the journal that no query is under way; false if there is one, or if tickets are not in use.
 
         A router that is rebuilt without such a note assumes that a query was cut off, and is charged for it.
         """
-        self._proposals.latest = None
-        return self._tickets.stop()
+        with self._lock:
+            self._proposals.latest = None
+            return self._tickets.stop()

@@ -35,7 +35,8 @@ from bpac.routing.tickets.ticket import Ticket
 class Router(RouterView, Queries, WarmStarts):
     """Decides for each draft whether the expert is called, and keeps the promise.
 
-    One router is one game, with one journal. It is meant for one thread or one event loop, and never blocks.
+    One router is one game, with one journal. It may be used from several threads: a lock makes calls happen one after
+    the other (``lock.py``). It waits for nothing else, so an event loop may call it directly.
 
     Queries count in the order in which they arrive. A caller with several queries under way takes a ticket for each
     when it comes (``arrive``) and hands it in with the draft's score (``decide``). Without tickets, decisions count in
@@ -54,7 +55,8 @@ class Router(RouterView, Queries, WarmStarts):
     max_owed: audits that may be outstanding; beyond it the oldest is given up.
     seed: makes the coins repeatable, for experiments.
     coins: another random source.
-    journal: called with every entry before it takes effect, for example ``entries.append``.
+    journal: called with every entry before it takes effect, for example ``entries.append``. It is never called by two
+        threads at once.
 
     >>> router = Router(epsilon=0.05, alpha=0.1, seed=1)
     >>> decision = router.decide(0.3)
@@ -101,13 +103,17 @@ class Router(RouterView, Queries, WarmStarts):
             score is not decided: send it to the expert, and withdraw its ticket.
         ticket: what ``arrive`` returned for the query; without one, it counts as arriving now.
         """
-        decision = self._proposals.decision(uncertainty, ticket)
-        if self._journal is not None:
-            self._journal(decision)
-        self._route.decided(decision)
-        if decision[9]:
-            self._tickets.done(decision)
-        return decision
+        self._lock.acquire()  # in half the time of a with statement
+        try:
+            decision = self._proposals.decision(uncertainty, ticket)
+            if self._journal is not None:
+                self._journal(decision)
+            self._route.decided(decision)
+            if decision[9]:
+                self._tickets.done(decision)
+            return decision
+        finally:
+            self._lock.release()
 
     def observe(self, decision: Decision, loss: float) -> None:
         """Report the loss of an audited draft: any time later, in any order, once.
@@ -117,15 +123,19 @@ class Router(RouterView, Queries, WarmStarts):
         decision: what ``decide`` returned.
         loss: loss of the draft against the expert's answer, in [0, 1].
         """
-        route = self._route
-        if decision is not None and decision is route.uncharged and self._journal is None:
-            # The shortest way for replays: nothing need be looked up or written.
-            if type(loss) is not float or not 0.0 <= loss <= 1.0:
-                loss = fraction(loss, "loss")
-            self._proposals.latest = None
-            route.resolved(decision, loss)
-            return
-        self._record(self._proposals.outcome(decision, loss))
+        self._lock.acquire()
+        try:
+            route = self._route
+            if decision is not None and decision is route.uncharged and self._journal is None:
+                # The shortest way for replays: nothing need be looked up or written.
+                if type(loss) is not float or not 0.0 <= loss <= 1.0:
+                    loss = fraction(loss, "loss")
+                self._proposals.latest = None
+                route.resolved(decision, loss)
+            else:
+                self._record(self._proposals.outcome(decision, loss))
+        finally:
+            self._lock.release()
 
     def forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> None:
         """Give up on an outcome: the loss counts as 1.
@@ -137,7 +147,8 @@ class Router(RouterView, Queries, WarmStarts):
         draft_served: the expert failed and the caller got the draft in its place. No theorem
             covers such an answer: the certificate counts it as loss 1.
         """
-        self._record(self._proposals.forfeit(decision, cause, draft_served))
+        with self._lock:
+            self._record(self._proposals.forfeit(decision, cause, draft_served))
 
     def refuse(self, decision: Decision, *, draft_served: bool = False) -> None:
         """Report that the expert refused to answer: there is nothing that the draft could lose against.
@@ -150,12 +161,14 @@ class Router(RouterView, Queries, WarmStarts):
         decision: what ``decide`` returned.
         draft_served: the draft was accepted, and the caller got it in the expert's place.
         """
-        self._record(self._proposals.refusal(decision, draft_served))
+        with self._lock:
+            self._record(self._proposals.refusal(decision, draft_served))
 
     def propose(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
         """The next decision, which takes effect when it is handed to ``apply``.
 
-        For callers that write the journal themselves: propose, write the entry, apply it, with nothing in between.
+        For callers that write the journal themselves: propose, write the entry, apply it, with nothing in between. In
+        a program with several threads only one of them may do so; the others would find their proposals stale.
         Proposing again instead is allowed, and leads to the same decision for the same query. Only entries that must
         stand before the decision are written through the ``journal`` callback: a commitment to coins, and the start of
         tickets where a process before this one died.
@@ -172,19 +185,23 @@ class Router(RouterView, Queries, WarmStarts):
         >>> router.step
         1
         """
-        return self._proposals.decision(uncertainty, ticket)
+        with self._lock:
+            return self._proposals.decision(uncertainty, ticket)
 
     def propose_outcome(self, decision: Decision, loss: float) -> Resolved:
         """The entry that ``observe`` would write; it takes effect when it is handed to ``apply``."""
-        return self._proposals.outcome(decision, loss)
+        with self._lock:
+            return self._proposals.outcome(decision, loss)
 
     def propose_forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> Resolved:
         """The entry that ``forfeit`` would write; it takes effect when it is handed to ``apply``."""
-        return self._proposals.forfeit(decision, cause, draft_served)
+        with self._lock:
+            return self._proposals.forfeit(decision, cause, draft_served)
 
     def propose_refusal(self, decision: Decision, *, draft_served: bool = False) -> Resolved:
         """The entry that ``refuse`` would write; it takes effect when it is handed to ``apply``."""
-        return self._proposals.refusal(decision, draft_served)
+        with self._lock:
+            return self._proposals.refusal(decision, draft_served)
 
     def apply(self, entry: Decision | Resolved) -> None:
         """Let a proposal take effect that the caller has written to a journal; the ``journal`` callback is not called.
@@ -194,13 +211,14 @@ class Router(RouterView, Queries, WarmStarts):
         entry: the latest proposal of this router. Nothing else may have happened since: it would stand earlier in the
             journal, and could have led to another proposal.
         """
-        self._proposals.check(entry)
-        if isinstance(entry, Decision):
-            self._route.decided(entry)
-            if entry.ticket:
-                self._tickets.done(entry)
-        else:
-            self._settle(entry)
+        with self._lock:
+            self._proposals.check(entry)
+            if isinstance(entry, Decision):
+                self._route.decided(entry)
+                if entry.ticket:
+                    self._tickets.done(entry)
+            else:
+                self._settle(entry)
 
     @classmethod
     def rebuild(

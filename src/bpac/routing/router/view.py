@@ -1,6 +1,5 @@
 """The read-only half of a router: where it stands, and what its state says."""
 
-from dataclasses import asdict
 from typing import Any
 
 from bpac.arguments import fraction
@@ -10,6 +9,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.router.parts import RouterParts
 from bpac.routing.settings import Settings
+from bpac.routing.summary import Summary
 from bpac.routing.tickets.ticket import Ticket
 
 
@@ -24,8 +24,9 @@ class RouterView(RouterParts):
     @property
     def threshold(self) -> float:
         """Drafts with an uncertainty below this are kept (û)."""
-        self._route.charge()
-        return self._route.bettor.threshold
+        with self._lock:
+            self._route.charge()
+            return self._route.bettor.threshold
 
     @property
     def step(self) -> int:
@@ -40,23 +41,27 @@ class RouterView(RouterParts):
     @property
     def owed(self) -> tuple[Decision, ...]:
         """The audits that wait for their outcome, oldest first."""
-        self._route.charge()
-        return tuple(self._route.owed.values())
+        with self._lock:
+            self._route.charge()
+            return tuple(self._route.owed.values())
 
     @property
     def under_way(self) -> tuple[Ticket, ...]:
         """The tickets that are not done, oldest first."""
-        return self._tickets.under_way()
+        with self._lock:
+            return self._tickets.under_way()
 
     @property
     def held_up(self) -> tuple[int, int]:
         """Decided queries that wait for earlier ones to be decided, and earlier ones that are charged meanwhile."""
-        arrivals = self._route.by_arrival and self._route.by_arrival.arrivals
-        return (len(arrivals.held), len(arrivals.passed)) if arrivals else (0, 0)
+        with self._lock:
+            arrivals = self._route.by_arrival and self._route.by_arrival.arrivals
+            return (len(arrivals.held), len(arrivals.passed)) if arrivals else (0, 0)
 
     def certificate(self) -> Certificate:
         """Bounds on the loss served so far, valid whenever you look (MATH section 7)."""
-        return self._route.certificate()
+        with self._lock:
+            return self._route.certificate()
 
     def log_wealth(self, threshold: float) -> float:
         """Log-wealth of the bet that a threshold is safe; it is certified at ``log(1/alpha)``.
@@ -65,11 +70,12 @@ class RouterView(RouterParts):
         ----------
         threshold: a number in [0, 1].
         """
-        self._route.charge()
-        wealth = getattr(self._route.bettor, "wealth", self._route.bettor)
-        if not hasattr(wealth, "log_wealth"):
-            raise InputError(f"{type(self.settings.policy).__name__} keeps no wealth that belongs to one threshold")
-        return float(wealth.log_wealth(fraction(threshold, "threshold")))
+        with self._lock:
+            self._route.charge()
+            wealth = getattr(self._route.bettor, "wealth", self._route.bettor)
+            if not hasattr(wealth, "log_wealth"):
+                raise InputError(f"{type(self.settings.policy).__name__} keeps no wealth that belongs to one threshold")
+            return float(wealth.log_wealth(fraction(threshold, "threshold")))
 
     def worth_grading(self, decision: Decision) -> bool:
         """Whether the loss of an audit could still raise a threshold; if not, forfeiting it costs nothing.
@@ -89,36 +95,21 @@ class RouterView(RouterParts):
         >>> [router.worth_grading(router.decide(uncertainty)) for uncertainty in (0.3, 0.9)]
         [True, False]
         """
-        return self._grading_value.of(decision, self._route)
+        with self._lock:
+            return self._grading_value.of(decision, self._route)
 
     def game_state(self) -> dict[str, Any]:
         """The state of the bettor in this epoch, as a snapshot would keep it."""
-        self._route.charge()
-        return self._route.bettor.state()
+        with self._lock:
+            self._route.charge()
+            return self._route.bettor.state()
 
-    def summary(self) -> dict[str, Any]:
-        """Where the route stands, as JSON values."""
-        route = self._route
-        certificate, drift = route.certificate(), route.current.drift
-        return {
-            "policy": type(self.settings.policy).__name__,
-            "epsilon": self.settings.epsilon,
-            "alpha": self.settings.alpha,
-            "steps": route.step,
-            "threshold": self.threshold,
-            "expert_calls": route.expert_calls,
-            "expert_call_rate": route.expert_calls / route.step if route.step else None,
-            "owed": len(route.owed),
-            "forfeits": dict(route.forfeits),
-            "epoch": route.epoch,
-            "alarm": drift.alarm.level if drift else None,
-            "doubt": drift.doubts if drift else None,
-            "forfeit_share": route.forfeit_share,
-            "refused": route.refusals,
-            "withdrawn": route.withdrawals,
-            "certificate": asdict(certificate) | {"average_upper": certificate.average_upper},
-        }
+    def summary(self) -> Summary:
+        """Where the router stands."""
+        with self._lock:
+            return Summary.of(self._route)
 
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values, with which a later start need not read the whole journal."""
-        return take_snapshot(self._route)
+        with self._lock:
+            return take_snapshot(self._route)

@@ -64,7 +64,8 @@ class WarmStarts(RouterParts):
         ----------
         rows: score (with several scores, one for each name) and loss of each draft.
         """
-        self._learn(rows_of_table(self._route, rows))
+        with self._lock:
+            self._learn(rows_of_table(self._route, rows))
 
     def warm_start_from(self, entries: Iterable[Entry]) -> None:
         """Feed the whole journal of an older game, round by round as it was decided, before the first decision.
@@ -77,7 +78,8 @@ class WarmStarts(RouterParts):
         ----------
         entries: the journal from its first entry on, for example what ``read_journal`` gives.
         """
-        self._learn(rows_of_game(self._route, entries))
+        with self._lock:
+            self._learn(rows_of_game(self._route, entries))
 
     def _learn(self, rows: list[Labelled]) -> None:
         if self._route.step:

@@ -8,6 +8,9 @@ from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withd
 from bpac.routing.route import Route
 from bpac.routing.tickets.ticket import Ticket
 
+# ``Ticket(*values)`` without the cost of naming the fields.
+new_tuple = tuple.__new__
+
 
 class Tickets:
     """Gives out tickets and takes them back. They live in memory only: what a crash ends, the next start charges.
@@ -35,8 +38,8 @@ class Tickets:
     def give(self) -> Ticket:
         """A ticket for a query that has just arrived."""
         ticket = self._next()
-        self._given = (ticket.epoch, ticket.number)
-        self._open[self._given] = ticket
+        self._given = given = ticket[1], ticket[0]
+        self._open[given] = ticket
         return ticket
 
     def terms(self, ticket: Ticket | None) -> Ticket:
@@ -55,7 +58,7 @@ class Tickets:
 
     def done(self, decision: Decision) -> None:
         """A query was decided."""
-        used = decision.epoch, decision.ticket
+        used = decision[7], decision[9]
         if self._open.pop(used, None) is None:
             self._given = used  # it came without a ticket, and has the next number
 
