@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bpac.replay.tables.table import read_table
+from bpac.replay.tables.reading import read_table
 from tests.collecting.pairs import bpac, command, recorded_answers
 
 QUESTIONS, PROMPTED = 300, 40

@@ -201,7 +201,7 @@ def test_input_files_are_not_overwritten(capsys: pytest.CaptureFixture[str], tmp
     capsys.readouterr()
     assert main(["grade", str(answers), "--out", str(answers)]) == 2
     assert main(["table", str(grades), "--out", str(grades)]) == 2
-    assert "--out " + str(grades) + " would overwrite what is read" in capsys.readouterr().err
+    assert "--out " + str(grades) + " would overwrite a file that is read" in capsys.readouterr().err
     assert main(["table", str(grades), "--out", str(tmp_path / "t.xlsx")]) == 2
     assert {path: path.read_bytes() for path in before} == before
 

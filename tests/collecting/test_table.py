@@ -9,7 +9,7 @@ import pytest
 from bpac.collecting.grade import Grade, GradingRun
 from bpac.collecting.table import auroc, build_table, read_latest_grades
 from bpac.errors import BpacError, TableError
-from bpac.replay.tables.table import read_table
+from bpac.replay.tables.reading import read_table
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.collecting.pairs import GSM8K, adds, collect, number, role
 

@@ -9,12 +9,14 @@ from playwright.sync_api import Browser, expect
 
 from bpac.cli.main import main
 from bpac.dashboard.page import replay_page
+from bpac.replay.metrics import replay_metrics
 from bpac.replay.page import MOST_DECISIONS, replay_document
-from bpac.replay.replay import Replay, metrics
+from bpac.replay.replay import Replay
+from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.delays import Delay
-from bpac.replay.start import Start
 from bpac.replay.tables.builtin import builtin_table
-from bpac.replay.tables.table import Table, write_table
+from bpac.replay.tables.table import Table
+from bpac.replay.tables.writing import write_table
 from bpac.routing.policies import POLICIES
 from tests.dashboard.browser import PHONE, Visit
 
@@ -23,8 +25,8 @@ LOST = Delay(lost=0.1, deadline=20)
 
 
 def replayed(table: Table, delay: Delay = LOST, policy: str = "portfolio") -> tuple[Replay, dict[str, Any]]:
-    """A replay and the document of its page, after a round trip through JSON."""
-    start = Start(POLICIES[policy], 0.1, 0.1)
+    """A replay and what its page says, read back as a browser would."""
+    start = RouterFactory(POLICIES[policy], 0.1, 0.1)
     replay = Replay(table, start, delay=delay)
     document = replay_document(replay, start, name="answers.csv", score="entropy", generated=1.0)
     return replay, json.loads(json.dumps(document, allow_nan=False))
@@ -35,8 +37,8 @@ def test_the_page_says_what_the_replay_says(delay: Delay) -> None:
     """Rates, tokens and the actual loss are those of the replay; so is every decision in the page."""
     table = builtin_table("bbh-like", rows=3000)
     replay, document = replayed(table, delay)
-    ordered, path = replay.one(0, trace=True)
-    run = metrics(ordered, path)
+    ordered, path = replay.run(0, trace=True)
+    run = replay_metrics(ordered, path)
     (game,) = document["games"]
     assert game["expert_call_rate"] == run.expert_call_rate
     assert game["threshold"] == run.threshold > 0.0

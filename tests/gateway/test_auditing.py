@@ -77,8 +77,8 @@ def forged(lines: list[str], **changes: Any) -> Audit:
     places = [at for at, line in enumerate(lines) if '"decided"' in line and '"propensity":1.0' not in line]
     at = places[len(places) // 2]
     entry = json.loads(lines[at])
-    told = {key: change(entry[key]) for key, change in changes.items()}
-    return audited([*lines[:at], json.dumps(entry | told), *lines[at + 1 :]])
+    changed = {key: change(entry[key]) for key, change in changes.items()}
+    return audited([*lines[:at], json.dumps(entry | changed), *lines[at + 1 :]])
 
 
 def test_changed_terms_are_detected() -> None:

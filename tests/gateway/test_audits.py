@@ -215,10 +215,10 @@ def test_a_cut_off_end_is_detected_by_a_noted_head(tmp_path: Path, capsys: pytes
     assert main(["audit", str(whole), "--head", head.upper(), "--claims", str(cut), "--json"]) == 0
     capsys.readouterr()
     assert main(["audit", str(whole), "--head", head, "--claims", str(cut)]) == 0
-    told = capsys.readouterr().out
-    assert f"to be noted: {head}" in told
-    assert "found where they must be" in told
-    assert f"coins: {RESTART_AT} rounds computed again" in told
+    printed = capsys.readouterr().out
+    assert f"to be noted: {head}" in printed
+    assert "found where they must be" in printed
+    assert f"coins: {RESTART_AT} rounds computed again" in printed
     with pytest.raises(SystemExit):
         main(["audit", str(whole), "--head", "abc"])
     assert "64 hexadecimal digits" in capsys.readouterr().err
@@ -241,8 +241,13 @@ def test_audits_say_what_old_journals_do_not_prove(tmp_path: Path, capsys: pytes
     assert main(["audit", str(path)]) == 0
     assert "not proved: it carries no hash chain" in capsys.readouterr().out
     assert main(["audit", str(path), "--strict", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["differences"], told["chained"], told["head"], len(told["unproved"])) == ([], False, None, 2)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["differences"], found["chained"], found["head"], len(found["unproved"])) == (
+        [],
+        False,
+        None,
+        2,
+    )
     # Hashes cannot be taken from some lines only.
     assert "carries no hash" in whats(audit_journal([*lines[:10], *old[9:]]))
     assert "the line that names the game is missing" in whats(audit_journal(lines[1:]))

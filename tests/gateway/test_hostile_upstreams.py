@@ -78,9 +78,9 @@ def test_feedback_is_refused_where_the_gateway_grades() -> None:
     with Running(pair(Reply("41"), Reply("42", delay=0.5))) as (gateway, _):
         got = post(gateway.url, STREAMED)
         decision = got.headers["x-bpac-decision"]
-        told = post(gateway.url, {"decision": decision, "loss": 0.0}, path="/v1/feedback")
-        assert told.status == 409
-        assert b"graded by the gateway" in told.body
+        response = post(gateway.url, {"decision": decision, "loss": 0.0}, path="/v1/feedback")
+        assert response.status == 409
+        assert b"graded by the gateway" in response.body
         gateway.idle()
         assert gateway.status()["forfeits"] == {}
 

@@ -79,11 +79,11 @@ def test_a_lost_end_is_shown_by_status(tmp_path: Path, capsys: pytest.CaptureFix
     (loss,) = json.loads(capsys.readouterr().out)["losses"]
     assert (loss["game"], loss["entries"]) == (1, 25)
     assert main(["status", str(config)]) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     missing = (
         f"the last {loss['acknowledged'] - 25} of {loss['acknowledged']} acknowledged entries of game 1 are missing"
     )
-    assert told.startswith(f"LOST: {missing}")
+    assert printed.startswith(f"LOST: {missing}")
     assert main(["export", str(config), "--out", str(tmp_path / "journal.jsonl")]) == 0
     assert capsys.readouterr().err == f"bpac: {missing}: only what is left is exported\n"
 
@@ -150,11 +150,11 @@ def test_a_damaged_store_is_reported_in_one_line(
         run = "import sys; from bpac.cli.main import main; sys.exit(main())"
         words = [sys.executable, "-c", run, command, str(tmp_path / "gateway.toml")]
         ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
-        code, told = ran.returncode, ran.stderr
+        code, printed = ran.returncode, ran.stderr
     else:
-        code, told = main([command, str(tmp_path / "gateway.toml")]), capsys.readouterr().err
-        assert told.startswith("bpac: ")
-        assert told.count("\n") == 1
+        code, printed = main([command, str(tmp_path / "gateway.toml")]), capsys.readouterr().err
+        assert printed.startswith("bpac: ")
+        assert printed.count("\n") == 1
     assert code == 1
-    assert "Traceback" not in told
-    assert sum(str(path) in line for line in told.splitlines()) == 1
+    assert "Traceback" not in printed
+    assert sum(str(path) in line for line in printed.splitlines()) == 1

@@ -85,7 +85,7 @@ def test_a_counter_without_a_description_is_an_error() -> None:
 
 
 def test_every_game_has_its_own_series() -> None:
-    """Segments of a route are labels, so that they can be added up and told apart."""
+    """The segment is a label, so that segments can be compared and added up."""
     with Running(MODELS, segment_by="header:x-team") as (gateway, _):
         for team in ("a", "b", "b"):
             post(gateway.url, ASK, headers={"x-team": team})
@@ -95,7 +95,7 @@ def test_every_game_has_its_own_series() -> None:
 
 
 def test_a_gateway_without_requests_has_metrics() -> None:
-    """Prometheus may ask before anybody else does."""
+    """Prometheus may read them before the first request."""
     with RunningGateway(settings("http://127.0.0.1:9/v1")) as gateway:
         found = families(gateway)
     assert found["bpac_in_flight"].samples[0].value == 0

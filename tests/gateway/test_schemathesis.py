@@ -17,7 +17,7 @@ from tests.gateway.running import ASK, Running, RunningGateway, pair
 KEY = bearer("one")
 PAGES = document(["homework"], keys=True)["paths"]
 OPERATIONS = [(path, method) for path, methods in PAGES.items() for method in methods]
-# Only where something is sent can something wrong be sent.
+# Invalid requests can be made only where a request has a body or parameters.
 PROOFS = [(*one, GenerationMode.POSITIVE) for one in OPERATIONS] + [
     (path, method, GenerationMode.NEGATIVE)
     for path, method in OPERATIONS
@@ -33,7 +33,7 @@ def gateway() -> Iterator[RunningGateway]:
     """A gateway that requires a key and keeps answering, whatever it is sent."""
     options = {"gateway": {"keys": [{"name": "all", "key": "one", "roles": ALL_ROLES}]}, "loss": "external"}
     with pytest.MonkeyPatch.context() as patch, Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
-        # Wrong keys are tried by the hundred here, and the pauses that follow them have tests of their own.
+        # Hundreds of wrong keys are sent here; the pauses after wrong keys have tests of their own.
         patch.setattr("bpac.gateway.auth.failed_logins.LONGEST", 0.0)
         yield running
         assert post(running.url, ASK, headers=KEY).status == 200
@@ -54,7 +54,7 @@ def test_responses_match_the_document(schema: BaseSchema, path: str, method: str
     @given(case=schema[path][method].as_strategy(generation_mode=mode))
     def check(case: Case[Any]) -> None:
         if mode is GenerationMode.POSITIVE and isinstance(case.body, dict) and path == CHAT:
-            case.body["model"] = "homework"  # any other is a page that is not there
+            case.body["model"] = "homework"  # any other model does not exist
         case.call_and_validate(headers=KEY)
 
     check()

@@ -30,8 +30,8 @@ def test_refused_credentials_are_not_shown_to_callers(status: int, ask: Any, cap
         assert gateway.status()["forfeits"] == {"expert failed": 3}
         assert len(models.requests) == 6, "it would say no again"
         assert metric(gateway, "bpac_upstream_failures_total", model="large", kind="credentials") == 3
-    told = [vars(record) for record in caplog.records if record.message == "model cannot be used"]
-    assert [(record["levelno"], record["model"], record["status"]) for record in told] == [
+    logged = [vars(record) for record in caplog.records if record.message == "model cannot be used"]
+    assert [(record["levelno"], record["model"], record["status"]) for record in logged] == [
         (logging.ERROR, "large", status)
     ]
     assert SECRET not in caplog.text

@@ -101,10 +101,10 @@ def seconds(read: Callable[[str], object], text: str, times: int) -> float:
     """The smallest of several measured processor times of parsing a text."""
     least = float("inf")
     for _ in range(times):
-        begun = time.thread_time()
+        started = time.thread_time()
         with contextlib.suppress(AnswerError, ValueError):
             read(text)
-        least = min(least, time.thread_time() - begun)
+        least = min(least, time.thread_time() - started)
     return least
 
 

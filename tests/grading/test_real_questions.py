@@ -54,8 +54,8 @@ def alike(one: str, other: str) -> bool:
     """Whether two answers are the same text or the same plain number, without using a grader."""
 
     def squeezed(answer: str) -> str:
-        for idle in (" ", "\\!", "\\,", "{,}", "\\$", "\\%", "^\\circ", "^{\\circ}", "$"):
-            answer = answer.replace(idle, "")
+        for ignored in (" ", "\\!", "\\,", "{,}", "\\$", "\\%", "^\\circ", "^{\\circ}", "$"):
+            answer = answer.replace(ignored, "")
         return answer.replace("dfrac", "frac").replace("tfrac", "frac").removeprefix("x=")
 
     try:

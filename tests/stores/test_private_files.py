@@ -48,8 +48,8 @@ def test_files_that_others_may_read_are_made_private(tmp_path: Path, caplog: pyt
     (tmp_path / "bpac.db-wal").chmod(0o666)
     SqliteStore(str(path)).close()
     assert set(modes(tmp_path).values()) == {0o600}
-    told = {vars(record)["file"] for record in caplog.records if record.levelno == logging.WARNING}
-    assert told == {str(tmp_path / name) for name in ("bpac.db", "bpac.db.lock", "bpac.db.head", "bpac.db-wal")}
+    logged = {vars(record)["file"] for record in caplog.records if record.levelno == logging.WARNING}
+    assert logged == {str(tmp_path / name) for name in ("bpac.db", "bpac.db.lock", "bpac.db.head", "bpac.db-wal")}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -68,7 +68,7 @@ def test_reading_by_events_and_by_lines_finds_the_same_at_the_same_time(name: st
 def test_events_come_out_whole(text: str, sizes: list[int], newline: bytes, comment: bytes) -> None:
     """Cut anywhere, even within a character, with and without comments between them."""
     asked = Request(1, {"logprobs": True, "stream_options": {"include_usage": True}})
-    bodies = [json.dumps(body, ensure_ascii=False).encode() for body in Reply(text).pieces(asked)]
+    bodies = [json.dumps(body, ensure_ascii=False).encode() for body in Reply(text).chunks(asked)]
     between = comment + newline * 2 if comment else b""
     data = b"".join(b"data: " + body + newline * 2 + between for body in bodies)
     reader, found, start = SseReader(), [], 0

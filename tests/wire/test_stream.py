@@ -64,7 +64,7 @@ LENIENT = b', "ignored": NaN}'
 def test_a_streamed_answer_is_the_same_as_a_whole_one(reply: Reply) -> None:
     """Text, reasoning, tokens, tool calls and counts, whether events are decoded strictly or leniently."""
     expected = Answer.from_openai(json.loads(json.dumps(reply.body(ASKED))))
-    data = [json.dumps(body).encode() for body in reply.pieces(ASKED)]
+    data = [json.dumps(body).encode() for body in reply.chunks(ASKED)]
     for texts in (data, [text.removesuffix(b"}") + LENIENT for text in data]):
         assert as_values(gathered(*read_events(texts))) == expected
         assert as_values(gathered(*map(StreamEvent.read, texts))) == expected
@@ -73,7 +73,7 @@ def test_a_streamed_answer_is_the_same_as_a_whole_one(reply: Reply) -> None:
 @pytest.mark.parametrize("lenient", [False, True])
 def test_which_events_finish_the_answer_and_which_only_count(lenient: bool) -> None:
     """The first say why the model stopped, the second bring nothing but counts of tokens."""
-    bodies = list(Reply("one two", finish_reason="length").pieces(ASKED))
+    bodies = list(Reply("one two", finish_reason="length").chunks(ASKED))
     data = [json.dumps(body).encode() for body in bodies]
     events = read_events([text.removesuffix(b"}") + LENIENT for text in data] if lenient else data)
     assert [event.only_usage for event in events] == [not body["choices"] for body in bodies]
@@ -282,7 +282,7 @@ def test_there_is_an_answer_of_what_has_arrived_so_far() -> None:
     transcript = Transcript()
     assert transcript.answer() == Answer("")
     answers = []
-    for body in Reply("one two").pieces(ASKED):
+    for body in Reply("one two").chunks(ASKED):
         transcript.add([event_of(body)])
         answers.append(as_values(transcript.answer()))
     assert [answer.text for answer in answers] == ["", "one", "one two", "one two", "one two"]

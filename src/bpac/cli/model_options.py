@@ -9,7 +9,7 @@ from bpac.benchmarks.sampling import SAMPLINGS
 from bpac.collecting.requests import ModelServer
 from bpac.errors import InputError
 
-# Scores are computed from log-probabilities; entropy also needs the likeliest tokens.
+# Scores are computed from log-probabilities; entropy also needs the most likely tokens.
 DRAFT_BODY = {"logprobs": True, "top_logprobs": 10}
 
 

@@ -9,7 +9,7 @@ from bpac.cli.output import add_json_option, print_report, warn
 from bpac.collecting.draft_scores import DEFAULT, NAMES
 from bpac.collecting.table import build_table, read_latest_grades
 from bpac.output_files import refuse_overwriting
-from bpac.replay.tables.table import check_ending
+from bpac.replay.tables.formats import table_format
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -29,7 +29,7 @@ def add_commands(commands: "Commands") -> None:
 
 def _table(options: argparse.Namespace) -> int:
     refuse_overwriting({"--out": options.out}, [options.grades])
-    check_ending(options.out)
+    table_format(options.out)
     table = build_table(read_latest_grades(options.grades), options.score)
     table.write(options.out)
     summary = table.summary()

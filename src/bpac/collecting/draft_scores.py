@@ -42,7 +42,7 @@ def score_draft(question: Question, draft: Answer) -> DraftScores:
     >>> {name: round(value, 3) for name, value in scores.known.items()}
     {'mean_token_probability': 0.393, 'perplexity': 0.393}
     >>> scores.unknown
-    {'entropy': "token '42' came without the likeliest tokens: ask with top_logprobs"}
+    {'entropy': "token '42' has no list of the most likely tokens: request it with top_logprobs"}
     """
     scores = dict(SCORES)
     if question.options:

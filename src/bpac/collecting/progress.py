@@ -14,15 +14,15 @@ class Progress:
     ----------
     name: the name of the work.
     total: total number of items.
-    kept: number of items that an earlier run completed (default: 0).
+    completed: number of items that an earlier run completed (default: 0).
     unit: the name of an item (default: ``answer``).
     """
 
-    def __init__(self, name: str, total: int, kept: int = 0, unit: str = "answer") -> None:
+    def __init__(self, name: str, total: int, completed: int = 0, unit: str = "answer") -> None:
         # The smoothing estimates the remaining time from the last minute or so, not from the first items.
         self._bar: tqdm[Any] = tqdm(
             total=total,
-            initial=kept,
+            initial=completed,
             desc=name,
             unit=unit,
             leave=False,

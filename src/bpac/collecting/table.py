@@ -13,7 +13,7 @@ from bpac.arguments import one_of
 from bpac.collecting.draft_scores import DEFAULT, NAMES
 from bpac.collecting.grade import Grade, read_grades
 from bpac.errors import BpacError
-from bpac.replay.tables.table import write_columns
+from bpac.replay.tables.writing import write_columns
 
 
 @dataclass(frozen=True, slots=True)

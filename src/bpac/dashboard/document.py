@@ -58,20 +58,18 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
     ('warming', 78)
     """
     summary, settings = router.summary(), router.settings
-    numbers = summary.to_json()
-    del numbers["policy"]
     needed = clean_rounds_needed(router)
     alarm = settings.policy.alarm
     document: dict[str, Any] = {
         "game": subject.game,
         "route": subject.route,
         "segment": subject.segment,
-        "policy": policy_name(settings.policy),
         "memory": getattr(settings.policy, "memory", None),
         "explore": settings.explore,
         "score": subject.score,
         "loss": subject.loss,
-        **numbers,
+        **summary.to_json(),
+        "policy": policy_name(settings.policy),
         "alarm": {
             "level": summary.alarm, "limit": alarm.reset_at, "careful": alarm.careful_at
         } if alarm else None,

@@ -78,7 +78,8 @@ def _trouble(router: Router, history: History, average: str) -> Verdict | None:
         text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had an uncertainty score"
         return Verdict("watch", text, _unscored(history))
     settings, summary = router.settings, router.summary()
-    alarm, level = settings.policy.alarm, summary.alarm or 0.0
+    alarm = settings.policy.alarm
+    level = summary.alarm or 0.0
     if alarm is None or max(level, summary.doubt or 0.0) < alarm.careful_at:
         return None
     if level < alarm.careful_at:

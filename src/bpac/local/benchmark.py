@@ -39,9 +39,9 @@ def benchmark_questions(count: int, seed: int) -> tuple[Question, ...]:
     )
 
 
-def _read(cells: DatasetRow) -> Question:
-    id_ = cells.id("local", "id")
-    return Question(id_, cells.text("question", "text"), cells.text("answer"), cells.optional("kind"))
+def _read(row: DatasetRow) -> Question:
+    id_ = row.id("local", "id")
+    return Question(id_, row.text("question", "text"), row.text("answer"), row.optional("kind"))
 
 
 def _instruct(question: Question) -> str:

@@ -1,4 +1,4 @@
-"""The process that a ``LocalServer`` runs: llama.cpp's own server. The only module that imports xllamacpp."""
+"""The process of a ``LocalServer``, which runs llama.cpp's server. Only this module imports xllamacpp."""
 
 import json
 import sys
@@ -8,24 +8,24 @@ READY = "listening "
 
 
 def serve(settings: dict[str, Any]) -> None:
-    """Serve a model until standard input ends, which it also does when the parent dies.
+    """Serve a model until standard input is closed, which also happens if the parent process dies.
 
     Parameters
     ----------
     settings: the fields of a ``LocalServer``, as JSON values.
     """
-    import xllamacpp  # noqa: PLC0415  (optional: the parent reads READY without it)
+    import xllamacpp  # noqa: PLC0415  (an optional dependency; the parent needs only READY)
 
     params = xllamacpp.CommonParams()
     params.model.path = settings["model"]
     params.model_alias = {settings["name"]}
     params.port = settings["port"]
     params.n_parallel = settings["slots"]
-    params.n_ctx = settings["slots"] * settings["context"]  # llama.cpp divides it among the slots
+    params.n_ctx = settings["slots"] * settings["context"]  # llama.cpp divides the context among the slots
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
-    params.cache_ram_mib = 0  # else prompts are kept for ever, and memory grows by gigabytes
+    params.cache_ram_mib = 0  # otherwise cached prompts fill gigabytes of memory
     params.sampling.temp = settings["temperature"]
-    params.fit_params = False  # else the context asked for may be made smaller
+    params.fit_params = False  # otherwise llama.cpp may reduce the context
     params.ui = False
     params.verbosity = 1  # errors only
     server = xllamacpp.Server(params)

@@ -1,19 +1,19 @@
-"""A question whose answer and worked steps are known."""
+"""A question with its answer and the steps that lead to it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class WorkedQuestion:
-    """A question, its only right answer, and how to get there.
+    """A question, its only correct answer, and the steps that lead to it.
 
     Parameters
     ----------
-    text: the question as it is asked.
-    answer: the right answer.
-    steps: the working, short enough to be written down.
-    kind: what it asks for: a name in ``KINDS``.
-    difficulty: its size: digits, letters or operations.
+    text: the question.
+    answer: the correct answer.
+    steps: the intermediate steps, which the model writes when it thinks.
+    kind: the kind of question, a name in ``KINDS``.
+    difficulty: the size of the question: its number of digits, letters, words, brackets or operations.
     """
 
     text: str

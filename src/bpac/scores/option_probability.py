@@ -1,4 +1,4 @@
-"""Multiple choice: how sure the draft was of its letter."""
+"""Multiple choice: how certain the draft is about its option letter."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,23 +10,23 @@ from bpac.errors import NoLogprobs, NoScore, SettingsError
 from bpac.scores.logprobs import token_logprobs, usable
 from bpac.scores.score import Needs
 
-# What may stand around a letter within its token: " B", "(B", "B.", "**B**".
+# Characters that may surround a letter within its token: " B", "(B", "B.", "**B**".
 _AROUND = " \t\n()[]{}*_.,:;\"'`$"
 
 
 @dataclass(frozen=True, slots=True)
 class OptionProbability:
-    """One minus the probability of the chosen letter, among the option letters listed in its place.
+    """One minus the probability of the chosen letter among the option letters listed at its position.
 
-    The letter is the draft's last token that is an option letter and nothing else; with ``chosen``, the last that
-    is the letter it names. Spellings of a letter (``B``, `` B``, ``(B``) count together. Letters that are not
-    among the listed tokens count as impossible.
+    The chosen letter is the last token of the draft that consists of an option letter; with ``chosen``, the last token
+    with the letter that this function returns. Spellings of a letter (``B``, `` B``, ``(B``) are added up. Letters that
+    are not among the listed tokens have probability 0.
 
     Parameters
     ----------
-    options: the letters.
-    top: how many tokens to ask for in each place.
-    chosen: reads the chosen letter from the draft, where the last letter would not do; none if it has no letter.
+    options: the letters (default: A to J).
+    top: number of most likely tokens to request at each position (default: 20).
+    chosen: a function that returns the chosen letter of a draft, or none if there is none (default: the last letter).
 
     >>> place = Token(" B", math.log(0.6), (math.log(0.6), math.log(0.3), math.log(0.1)), (" B", "A", " The"))
     >>> round(OptionProbability()(Answer("Answer: B", tokens=(Token("Answer:", -0.1), place))), 6)
@@ -40,11 +40,11 @@ class OptionProbability:
     def __post_init__(self) -> None:
         whole(self.top, "top", 1)
         if len(self.options) < 2 or len(set(self.options)) < len(self.options):
-            raise SettingsError(f"options must be at least two different letters in one word, got {self.options!r}")
+            raise SettingsError(f"options must be a string of at least two different letters, got {self.options!r}")
 
     @property
     def needs(self) -> Needs:
-        """Log-probabilities, also of the likeliest tokens."""
+        """Log-probabilities of the tokens and of the most likely tokens at each position."""
         return Needs(logprobs=True, top_logprobs=self.top)
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
@@ -52,9 +52,11 @@ class OptionProbability:
         token_logprobs(draft)
         place = self._place(draft)
         if not place.top:
-            raise NoLogprobs(f"token {place.text!r} came without the likeliest tokens: ask with top_logprobs")
+            raise NoLogprobs(
+                f"token {place.text!r} has no list of the most likely tokens: request it with top_logprobs"
+            )
         listed = list(zip(place.top_texts, place.top, strict=True))
-        # A server may sample a token beyond those it lists.
+        # A server may sample a token that is not among the most likely ones.
         if place.text not in place.top_texts:
             listed.append((place.text, place.logprob))
         masses = dict.fromkeys(self.options, 0.0)
@@ -63,7 +65,7 @@ class OptionProbability:
                 masses[letter] += math.exp(usable(logprob, text))
         total = math.fsum(masses.values())
         if total == 0.0:
-            raise NoLogprobs(f"every option letter in the place of {place.text!r} has probability 0")
+            raise NoLogprobs(f"every option letter at the position of {place.text!r} has probability 0")
         return min(1.0, max(0.0, 1.0 - masses[self._letter(place.text)] / total))
 
     def _place(self, draft: Answer) -> Token:
@@ -72,7 +74,7 @@ class OptionProbability:
             letter = self._letter(token.text)
             if letter and (self.chosen is None or letter == wanted):
                 return token
-        raise NoScore(f"the draft names none of the options {self.options} in a token of its own")
+        raise NoScore(f"no token of the draft is one of the option letters {self.options}")
 
     def _letter(self, text: str) -> str:
         letter = text.strip(_AROUND)

@@ -117,7 +117,7 @@ class ApiKeys:
         return bool(self._known)
 
     def digest(self, key: bytes) -> bytes:
-        """The digest that stands for a key in the memory of this process."""
+        """The digest by which a key is known in this process."""
         return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
 
     def identity(self, digest: bytes) -> Identity | None:

@@ -55,7 +55,7 @@ class AnswerText:
     def marked(self) -> tuple[str, ...]:
         r"""Every marked answer, the most reliable mark first: boxes, then ``####``, then "the answer is …".
 
-        Among marks of one sort the last in the text comes first.
+        Among marks of one kind, the last one in the text comes first.
 
         >>> AnswerText("The answer is 3.\nNo: the answer is **4**.").marked()
         ('4.', '3.')

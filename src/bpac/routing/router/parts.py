@@ -1,7 +1,9 @@
 """What a router consists of."""
 
+import inspect
 from collections.abc import Callable
 
+from bpac.errors import SettingsError
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.grading_value import GradingValue
 from bpac.routing.journal.entries import Entry
@@ -27,6 +29,10 @@ class RouterParts:
     _grading_value: GradingValue
 
     def _start(self, route: Route, seed: int | None, coins: Coins | None, journal: Write | None) -> None:
+        if journal is not None:
+            _check_journal(journal)
+        if coins is not None and not callable(getattr(coins, "draws", None)):
+            raise SettingsError(f"coins must have a method draws(step), as SeededCoins has; got {coins!r}")
         self._lock = RLock()
         self._route = route
         self._journal = journal
@@ -37,3 +43,14 @@ class RouterParts:
     def _write(self, entry: Entry) -> None:
         if self._journal is not None:
             self._journal(entry)
+
+
+def _check_journal(journal: object) -> None:
+    """Refuse what would lose entries."""
+    if not callable(journal):
+        raise SettingsError(f"journal must be a function that takes an entry, such as entries.append; got {journal!r}")
+    if inspect.iscoroutinefunction(journal):
+        raise SettingsError(
+            f"journal must have written the entry when it returns, and {journal!r} is a coroutine function: "
+            "give a plain function, for example one that puts entries into a queue"
+        )

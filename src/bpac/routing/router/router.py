@@ -91,6 +91,8 @@ class Router(RouterView, Queries, WarmStarts):
         if exploration is None:
             exploration = policy.exploration
         settings = Settings(epsilon, alpha, policy, exploration, explore, alpha_epochs, max_owed)
+        if journal is not None:
+            settings.check_rebuilds()
         self._start(Route(settings), seed, coins, journal)
         self._write(Opened(settings.to_json()))
 

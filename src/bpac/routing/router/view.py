@@ -14,7 +14,20 @@ from bpac.routing.tickets.ticket import Ticket
 
 
 class RouterView(RouterParts):
-    """What can be asked of a router. Asking changes no decision."""
+    """What can be asked of a router. Asking changes no decision.
+
+    >>> from bpac import Router
+    >>> Router(epsilon=0.05)
+    <Router Portfolio, epsilon=0.05, alpha=0.1, step=0, threshold=0.0, epoch=1>
+    """
+
+    def __repr__(self) -> str:
+        with self._lock:
+            settings = self.settings
+            return (
+                f"<Router {type(settings.policy).__name__}, epsilon={settings.epsilon}, alpha={settings.alpha}, "
+                f"step={self.step}, threshold={self.threshold}, epoch={self.epoch}>"
+            )
 
     @property
     def settings(self) -> Settings:

@@ -1,4 +1,4 @@
-"""Replays as tasks: one method on one stream, and what came of it."""
+"""Replays as tasks, and their results: the metrics of one method over time."""
 
 import hashlib
 from dataclasses import asdict, dataclass
@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.experiments import RoutingMethod
+from bpac.replay.metrics import metrics_over_time
 from bpac.replay.parallel import Arrays
-from bpac.replay.replay import Replay, metric_paths
+from bpac.replay.replay import Replay
+from bpac.replay.studies.experiments import RoutingMethod
 from bpac.replay.tables.builtin import builtin_table
 from bpac.replay.tables.table import Table
 
+# Number of steps at which metrics are recorded.
 POINTS = 100
 METRICS = ("empirical_risk", "expert_call_rate", "token_ratio", "threshold")
 
 
-def looks(rows: int) -> NDArray[np.int64]:
-    """The steps at which a stream is looked at."""
+def recorded_steps(rows: int) -> NDArray[np.int64]:
+    """The steps of a stream at which metrics are recorded, evenly spaced; the last step is one of them."""
     return np.unique(np.linspace(1, rows, POINTS).astype(np.int64))
 
 
@@ -28,10 +30,10 @@ class ReplayTask:
 
     Parameters
     ----------
-    method: which.
-    stream: a built-in stream, drawn anew for every run, or what a given table is called.
-    rows: another length than the built-in stream's own.
-    table: a given table, shuffled anew for every run.
+    method: the method.
+    stream: name of a built-in table, which is generated anew for every run, or of the given table.
+    rows: number of rows (default: that of the built-in table).
+    table: a given table, which is shuffled anew for every run.
     """
 
     method: RoutingMethod
@@ -40,9 +42,9 @@ class ReplayTask:
     table: Table | None = None
 
     def key(self) -> dict[str, Any]:
-        """All that its numbers depend on."""
+        """Everything that its numbers depend on."""
         return {
-            # A draw tells built-in streams apart, and also a stream from the same one shaped otherwise.
+            # The content and not the name: a built-in table may have changed since a run was saved.
             "stream": fingerprint(self.table or builtin_table(self.stream, 0, self.rows, self.method.score)),
             "drawn": self.table is None,
             "settings": self.method.settings.to_json(),
@@ -51,26 +53,26 @@ class ReplayTask:
         }
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
-        """One replay."""
+        """The recorded ``steps``, and the metrics at each of them as ``paths``."""
         method = self.method
         if self.table is None:
             table = builtin_table(self.stream, number, self.rows, method.score)
-            replay = Replay(table, method.start, seed=number, order="given", delay=method.delay)
+            replay = Replay(table, method.make_router, seed=number, order="given", delay=method.delay)
         else:
-            replay = Replay(self.table, method.start, seed=number, delay=method.delay)
-        ordered, path = replay.one(0, trace=True)
-        steps = looks(len(ordered))
-        return {"steps": steps, "paths": metric_paths(ordered, path)[:, steps - 1]}
+            replay = Replay(self.table, method.make_router, seed=number, delay=method.delay)
+        ordered, path = replay.run(0, trace=True)
+        steps = recorded_steps(len(ordered))
+        return {"steps": steps, "paths": metrics_over_time(ordered, path)[:, steps - 1]}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a method came to.
+class ReplayResult:
+    """The metrics of one method over time, in every run.
 
     Parameters
     ----------
-    method: which.
-    steps: the steps at which it was looked at.
+    method: the method.
+    steps: the recorded steps.
     paths: ``[run, metric, step]``, with the metrics in the order of ``METRICS``.
     """
 
@@ -79,8 +81,8 @@ class Outcome:
     paths: NDArray[np.float64]
 
     @classmethod
-    def of(cls, task: ReplayTask, arrays: Arrays) -> "Outcome":
-        """The outcome of a task that was run."""
+    def of(cls, task: ReplayTask, arrays: Arrays) -> "ReplayResult":
+        """The result of a task, given its arrays."""
         return cls(task.method, arrays["steps"][0], arrays["paths"])
 
     def final(self, metric: str) -> tuple[float, float]:
@@ -90,7 +92,7 @@ class Outcome:
 
 
 def fingerprint(table: Table) -> str:
-    """Tells tables apart by what stands in them."""
+    """A hash of the content of a table."""
     digest = hashlib.sha256()
     for name in table.__slots__:
         column = getattr(table, name)

@@ -1,4 +1,4 @@
-"""A few lines on standard error that show where the demo is: redrawn in place on a terminal, now and then elsewhere."""
+"""Progress on standard error: a few lines that are redrawn on a terminal, or one line every few seconds elsewhere."""
 
 import os
 import sys
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import TextIO
 
 
-class Live:
+class LiveDisplay:
     """Lines that are shown again and again.
 
-    With ``TQDM_DISABLE`` in the environment nothing is shown, as by every bar of this project.
+    Nothing is shown if the environment variable ``TQDM_DISABLE`` is set, like all progress bars of this package.
 
     Parameters
     ----------
-    stream: where to; standard error if not given.
-    pause: seconds between two lines where they cannot be redrawn.
+    stream: where to write (default: standard error).
+    pause: seconds between two lines where lines cannot be redrawn.
     """
 
     def __init__(self, stream: TextIO | None = None, pause: float = 5.0) -> None:
@@ -27,12 +27,12 @@ class Live:
         self._last = -float("inf")
 
     def show(self, lines: Sequence[str], line: str) -> None:
-        """Show the lines in the place of those before, or where that cannot be done the one line, now and then."""
+        """Replace the lines on the terminal; where that is not possible, write the one line every few seconds."""
         if self._silent:
             return
         if self._redraws:
-            width = os.get_terminal_size(self._stream.fileno()).columns or 80  # some terminals do not know theirs
-            # A line that is wider than the terminal would take two, and the next time one too few would be cleared.
+            width = os.get_terminal_size(self._stream.fileno()).columns or 80  # some terminals report 0
+            # A line wider than the terminal would take two lines, and the next redraw would clear one too few.
             drawn = "".join(f"\x1b[2K{line[: max(1, width - 1)]}\n" for line in lines)
             self._stream.write(f"{self._back()}{drawn}\x1b[J")
             self._height = len(lines)
@@ -42,18 +42,18 @@ class Live:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Take away what is redrawn."""
+        """Remove the lines that are redrawn."""
         if self._height:
             self._stream.write(f"{self._back()}\x1b[J")
             self._stream.flush()
             self._height = 0
 
-    def say(self, line: str) -> None:
-        """A line that stays, above those that are redrawn."""
+    def print(self, line: str) -> None:
+        """Write a line that stays, above those that are redrawn."""
         self._height = 0
         self._stream.write(f"{line}\n")
         self._stream.flush()
 
     def _back(self) -> str:
-        """Moves to the beginning of the first line; a Ctrl-C on the terminal has left its mark on the last."""
+        """Moves to the start of the first line; also after Ctrl-C, which leaves ``^C`` on the last line."""
         return f"\r\x1b[{self._height}A" if self._height else "\r"

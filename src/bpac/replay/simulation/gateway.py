@@ -1,30 +1,35 @@
-"""Hands what happens to queries to a router, as a gateway would."""
+"""A simulated gateway: reports the events of queries to a router, as the real gateway does."""
 
 from collections.abc import Callable
 
 from bpac.errors import InputError
 from bpac.replay.simulation.events import Answered, Arrived, CutOff, Drafted, Event, Late
-from bpac.replay.simulation.rules import Rules
+from bpac.replay.simulation.fault_rules import FaultRules
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
 from bpac.routing.tickets.ticket import Ticket
 
-RULES = Rules()
+FAULT_RULES = FaultRules()
 
 
-class Feed:
-    """A router, the tickets of the queries under way, and the audits that wait for their outcome.
+class SimulatedGateway:
+    """A router, the tickets of the queries in flight, and the audits whose outcome has not arrived.
 
     Parameters
     ----------
     router: a fresh router.
     tickets: whether queries take tickets when they arrive.
-    rules: what the router is told of faults.
-    rebuild: makes the router of the next process from the journal; needed only where processes crash.
+    rules: what is reported to the router when something goes wrong.
+    rebuild: makes a router from the journal after a crash; needed only where processes crash.
     """
 
     def __init__(
-        self, router: Router, *, tickets: bool, rules: Rules = RULES, rebuild: Callable[[], Router] | None = None
+        self,
+        router: Router,
+        *,
+        tickets: bool,
+        rules: FaultRules = FAULT_RULES,
+        rebuild: Callable[[], Router] | None = None,
     ) -> None:
         self.router = router
         self._with_tickets = tickets
@@ -33,8 +38,8 @@ class Feed:
         self._tickets: dict[int, Ticket] = {}
         self._audits: dict[int, Decision] = {}
 
-    def take(self, event: Event) -> Decision | None:
-        """Report an event to the router; return the decision that it led to, or whose outcome it is, if any."""
+    def handle(self, event: Event) -> Decision | None:
+        """Report an event to the router; return the decision that was made, or whose outcome arrived, if any."""
         if isinstance(event, Drafted):
             return self._drafted(event)
         if isinstance(event, Answered):
@@ -78,7 +83,7 @@ class Feed:
 
     def _crashed(self) -> None:
         if self._rebuild is None:
-            raise InputError("a process that crashes needs a journal to start again from")
+            raise InputError("a simulation with crashes needs a journal to rebuild the router from")
         self._rules.crashing(self.router)
         self._tickets.clear()
         self._audits.clear()

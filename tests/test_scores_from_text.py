@@ -1,4 +1,4 @@
-"""Scores from letters, words and further answers, and scores by their names in a configuration."""
+"""Scores from option letters, stated confidence and further answers, and scores by name."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ from tests.test_scores import place
 
 
 @pytest.mark.parametrize(
-    ("said", "uncertainty"),
+    ("tokens", "uncertainty"),
     [
         ((place("A", A=0.5, B=0.5), place(" is", **{" is": 1.0})), 0.5),
         ((place("(", **{"(": 1.0}), place("C", C=0.6, A=0.2, the=0.2), place(")", **{")": 1.0})), 0.25),
@@ -35,18 +35,18 @@ from tests.test_scores import place
         ((Token("D", math.log(0.1), (math.log(0.3), math.log(0.6)), ("A", "B")),), 0.9),
     ],
 )
-def test_option_probabilities(said: tuple[Token, ...], uncertainty: float) -> None:
-    """The last letter counts, among the letters in its place; one beyond the list counts too."""
-    assert OptionProbability()(Answer("", tokens=said)) == pytest.approx(uncertainty)
+def test_the_last_option_letter_counts(tokens: tuple[Token, ...], uncertainty: float) -> None:
+    """Its probability is relative to the letters at its position, including a sampled letter that is not listed."""
+    assert OptionProbability()(Answer("", tokens=tokens)) == pytest.approx(uncertainty)
 
 
-def test_the_chosen_letter_can_be_read_otherwise() -> None:
-    """Where a reader names the letter, its last place counts, and a draft without a letter has no score."""
-    said = (place("B", B=0.5, A=0.5), place("A", A=1.0))
-    assert OptionProbability(chosen=lambda draft: "B")(Answer("", tokens=said)) == pytest.approx(0.5)
+def test_the_chosen_letter_can_come_from_a_function() -> None:
+    """The last position of that letter counts, and a draft without a letter has no score."""
+    tokens = (place("B", B=0.5, A=0.5), place("A", A=1.0))
+    assert OptionProbability(chosen=lambda draft: "B")(Answer("", tokens=tokens)) == pytest.approx(0.5)
     for score in (OptionProbability(chosen=lambda draft: None), OptionProbability("XY")):
-        with pytest.raises(NoScore, match="none of the options"):
-            score(Answer("", tokens=said))
+        with pytest.raises(NoScore, match="no token of the draft is one of the option letters"):
+            score(Answer("", tokens=tokens))
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_the_chosen_letter_can_be_read_otherwise() -> None:
         ("Confidence level: ~ 90%.", 0.9), ("Confidence: 62,5%", 0.625), ("Confidence: 80% - I checked it", 0.8),
     ],
 )  # fmt: skip
-def test_stated_confidence(text: str, confidence: float) -> None:
-    """The last confidence stated counts, in each of the ways models write one."""
+def test_the_last_stated_confidence_counts(text: str, confidence: float) -> None:
+    """A confidence is read in each of the formats that models use."""
     assert stated_confidence(f"Some 42 words.\n{text}") == pytest.approx(confidence)
     assert Verbalized()(Answer(text)) == pytest.approx(1.0 - confidence)
 
@@ -70,15 +70,15 @@ def test_stated_confidence(text: str, confidence: float) -> None:
      "Confidence: 80% to 90%", "Confidence: 0.8-0.9", "Confidence: 11/10", "I am 90% sure",
      "A 95% confidence interval"],
 )  # fmt: skip
-def test_no_stated_confidence(text: str) -> None:
-    """A draft that does not state a number from 0 to 100 has no score, rather than a guessed one."""
+def test_a_draft_without_a_clear_confidence_has_no_score(text: str) -> None:
+    """A draft that does not state a number from 0 to 100 has no score, and the fallback is used."""
     with pytest.raises(NoScore):
         Verbalized()(Answer(text))
     assert Otherwise(Verbalized(), 0.8)(Answer(text)) == 0.8
 
 
-def test_the_question_about_confidence_leaves_no_trace() -> None:
-    """The suffix goes to the last question, and the stated line can be taken off the answer; nothing else changes."""
+def test_the_suffix_is_added_and_the_confidence_removed() -> None:
+    """The suffix is added to the last question, and the confidence line is removed from the answer; nothing else."""
     suffix = Verbalized().needs.suffix
     messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     assert with_suffix(messages, suffix)[0]["content"] == "a" + suffix
@@ -91,8 +91,8 @@ def test_the_question_about_confidence_leaves_no_trace() -> None:
         assert without_confidence(kept) == kept
 
 
-def test_self_consistency() -> None:
-    """Against the draft, or against the largest group; equality is given."""
+def test_self_consistency_is_the_share_that_disagrees() -> None:
+    """The share is relative to the draft or to the largest group, with the given equality."""
     draft, samples = Answer("1"), [Answer("2"), Answer("2 "), Answer("1.0")]
     assert SelfConsistency()(draft, samples) == 1.0
     assert SelfConsistency(against="majority")(draft, samples) == 0.5
@@ -104,7 +104,7 @@ def test_self_consistency() -> None:
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=8), st.sampled_from(["draft", "majority"]))
 def test_agreement_never_raises_the_uncertainty(texts: list[str], against: Any) -> None:
-    """Shares lie in [0, 1], and one more answer like the draft does not raise the share that differs from it."""
+    """Shares are in [0, 1], and one more answer like the draft does not raise the share that differs."""
     score, samples = SelfConsistency(against=against), [Answer(text) for text in texts]
     before = score(Answer("a"), samples)
     assert 0.0 <= before <= 1.0
@@ -112,8 +112,8 @@ def test_agreement_never_raises_the_uncertainty(texts: list[str], against: Any) 
         assert score(Answer("a"), [*samples, Answer("a")]) <= before
 
 
-def test_named_scores() -> None:
-    """Every name gives its score, with its settings and wrappers."""
+def test_every_score_can_be_made_by_name() -> None:
+    """Every name gives its score, with settings and wrappers."""
     assert list(SCORES) == [
         "mean_token_probability", "perplexity", "entropy", "verbalized", "self_consistency", "option_probability"
     ]  # fmt: skip
@@ -136,22 +136,22 @@ def test_named_scores() -> None:
         ("self_consistency", Needs(samples=4)),
     ],
 )
-def test_needs(name: str, needs: Needs) -> None:
-    """Each score says what to ask for."""
+def test_each_score_says_what_to_request(name: str, needs: Needs) -> None:
+    """A score names the log-probabilities and samples that it needs."""
     assert named_score(name).needs == needs
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "error"),
     [
         ({"name": "guess"}, "score must be one of mean_token_probability, perplexity"),
-        ({"name": "entropy", "topp": 3}, "has no setting 'topp'; it has top, first_tokens, otherwise"),
+        ({"name": "entropy", "topp": 3}, "has no setting 'topp'; its settings are top, first_tokens, otherwise"),
         ({"name": "entropy", "top": 0}, "top must be at least 1"),
         ({"name": "entropy", "first_tokens": 0}, "first_tokens must be at least 1"),
         ({"name": "entropy", "otherwise": 1.5}, "otherwise must be a number in"),
         ({"name": "entropy", "otherwise": math.nan}, "otherwise must be a number in"),
         ({"name": "entropy", "otherwise": "guess"}, "score must be one of"),
-        ({"name": "verbalized", "first_tokens": 3}, "it looks at whole answers"),
+        ({"name": "verbalized", "first_tokens": 3}, "which needs the whole answer"),
         ({"name": "self_consistency", "samples": 0}, "samples must be at least 1"),
         ({"name": "self_consistency", "against": "all"}, "against must be one of draft, majority"),
         ({"name": "self_consistency", "equal": "=="}, "equal must be a function"),
@@ -159,7 +159,7 @@ def test_needs(name: str, needs: Needs) -> None:
         ({"name": "option_probability", "options": "AA"}, "at least two different letters"),
     ],
 )
-def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
-    """Each mistake in a configuration is named."""
-    with pytest.raises(SettingsError, match=said):
+def test_wrong_settings_are_named(settings: dict[str, Any], error: str) -> None:
+    """The error names the wrong setting."""
+    with pytest.raises(SettingsError, match=error):
         named_score(**settings)

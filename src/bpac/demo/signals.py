@@ -1,4 +1,4 @@
-"""Whatever asks a program to end is heard as Ctrl-C, so that everything it started is ended too."""
+"""Signals that ask a program to end are turned into KeyboardInterrupt, so that it stops everything it started."""
 
 import signal
 from collections.abc import Iterator
@@ -7,14 +7,14 @@ from types import FrameType
 
 
 @contextmanager
-def heard_as_ctrl_c() -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` at SIGINT, SIGTERM and SIGHUP while the ``with`` block lasts.
+def signals_as_keyboard_interrupt() -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` at SIGINT, SIGTERM and SIGHUP inside the ``with`` block.
 
-    Shells start programs in the background with SIGINT ignored: it is heard here all the same.
+    SIGINT too, because shells start background programs with SIGINT ignored.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        # Whoever listens to SIGINT at that time: asyncio does, while it runs.
+        # Raised again as SIGINT, whose handler asyncio replaces with its own while it runs.
         signal.raise_signal(signal.SIGINT)
 
     handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt, signal.SIGHUP: interrupt}

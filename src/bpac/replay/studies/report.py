@@ -1,4 +1,4 @@
-"""One self-contained page: readable offline, with a list of contents, light and dark."""
+"""The report: one HTML page without external files, with a table of contents and a dark mode."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,15 +19,16 @@ th:first-child, td:first-child { text-align: left; }
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """One result: a picture and the numbers in it.
+class ReportSection:
+    """One section of the report: a figure and its numbers.
 
     Parameters
     ----------
-    name: its anchor in the page.
-    title, text: what it shows, and how it was made.
-    svg: the picture, if there is one.
-    header, rows: the table.
+    name: its anchor on the page.
+    title: what it shows.
+    text: how it was made, and how to read it.
+    svg: the figure as an SVG element; empty if there is none.
+    header, rows: the table of numbers.
     """
 
     name: str
@@ -38,8 +39,8 @@ class Section:
     rows: Sequence[Sequence[str]]
 
 
-def write_report(sections: Sequence[Section], path: Path) -> None:
-    """Write the page."""
+def write_report(sections: Sequence[ReportSection], path: Path) -> None:
+    """Write the page; an existing file is replaced."""
     contents = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
     body = "".join(_section(section) for section in sections)
     page = (
@@ -51,7 +52,7 @@ def write_report(sections: Sequence[Section], path: Path) -> None:
         unfinished.write_text(page, encoding="utf-8")
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in section.header)
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in section.rows)
     picture = f'<figure role="img" aria-label="{escape(section.title)}">{section.svg}</figure>' if section.svg else ""

@@ -1,34 +1,34 @@
-"""The paper's comparisons as data: which stream, which methods, what to look at."""
+"""The comparisons of the paper and similar ones as data: which table, which methods, which figure."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from bpac.arguments import one_of
 from bpac.betting.wealth.bets import FixedBet
+from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.delays import Delay
-from bpac.replay.start import Start
 from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 from bpac.routing.policies import Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
 
 ALPHA = 0.1
-# The two policies that most comparisons are about.
+# The two policies that most experiments compare.
 BOTH: tuple[tuple[str, Policy], ...] = (("paper", Paper()), ("portfolio", Portfolio()))
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingMethod:
-    """One line of a comparison.
+    """A policy with its settings: one line of a comparison.
 
     Parameters
     ----------
-    label: what it is called in tables and figures.
-    policy: what is replayed.
-    epsilon: its promise.
-    exploration: a schedule other than the policy's own.
+    label: its name in tables and figures.
+    policy: the routing policy.
+    epsilon: promised bound on the loss.
+    exploration: schedule of exploration (default: that of the policy).
     at: the value that is varied, in experiments that vary one.
     delay: when outcomes arrive.
-    score: another score than the paper's.
+    score: the score that routes the drafts (default: that of the paper).
     """
 
     label: str
@@ -40,29 +40,29 @@ class RoutingMethod:
     score: str = "uncertainty"
 
     @property
-    def start(self) -> Start:
-        """Makes the routers that play it."""
-        return Start(self.policy, self.epsilon, ALPHA, self.exploration)
+    def make_router(self) -> RouterFactory:
+        """Makes routers with these settings."""
+        return RouterFactory(self.policy, self.epsilon, ALPHA, self.exploration)
 
     @property
     def settings(self) -> Settings:
-        """All settings of the routers that play it."""
+        """All settings of these routers."""
         return Settings(self.epsilon, ALPHA, self.policy, self.exploration or self.policy.exploration)
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A comparison of methods on one built-in stream.
+    """A comparison of methods on one table.
 
     Parameters
     ----------
-    name: what it is called on the command line.
+    name: its name on the command line.
     title: what it shows.
-    stream: a built-in stream; every run draws it anew.
-    methods: what is compared.
-    varied: what ``at`` means, in experiments that vary something.
-    rows: another length than the stream's own.
-    view: what is drawn: the metrics over time, or the threshold.
+    stream: name of a built-in table, which is generated anew for every run, or of a given table.
+    methods: the methods that are compared.
+    varied: meaning of ``at``, in experiments that vary something.
+    rows: number of rows (default: that of the built-in table).
+    view: what the figure shows over time: the metrics or the threshold.
     """
 
     name: str
@@ -88,7 +88,7 @@ def _risks(stream: str) -> Experiment:
         for label, policy in BOTH
         for epsilon in range(5, 11)
     )
-    return Experiment(f"epsilon-{stream}", f"Promises from 0.05 to 0.10 on {stream}", stream, methods, "ε")
+    return Experiment(f"epsilon-{stream}", f"ε from 0.05 to 0.10 on {stream}", stream, methods, "ε")
 
 
 WARMUPS: dict[float, Exploration | None] = {steps: TwoStage(0.7, 0.05, steps) for steps in (10, 50, 100, 200, 300, 500)}
@@ -97,20 +97,20 @@ RATES: dict[float, Exploration | None] = {0.0: None} | {rate: Constant(rate) for
 EXPERIMENTS = (
     Experiment(
         "offline",
-        "Efficiency against offline PAC: one calibration cannot follow what is learnt later",
+        "Compared with offline PAC, whose single calibration cannot use later feedback",
         "magpie-and-bbh",
         _compare(0.08, paper=Paper(), offline_PAC=Offline(), portfolio=Portfolio()),
     ),
     Experiment(
         "shift",
-        "Safety under shift: MMLU-Pro-like questions, then BBH-like ones",
+        "Distribution shift: MMLU-Pro-like questions, then BBH-like ones",
         "mmlu-pro-then-bbh",
         _compare(0.05, paper=Paper(), offline_PAC=Offline(), portfolio=Portfolio()),
     ),
     *(
         Experiment(
             f"baselines-{stream}",
-            f"Against O-naive and IPS + Hoeffding on {stream}",
+            f"Compared with O-naive and IPS + Hoeffding on {stream}",
             stream,
             _compare(0.08, paper=Paper(), O_naive=Naive(), IPS_Hoeffding=Hoeffding(), portfolio=Portfolio()),
         )
@@ -119,7 +119,7 @@ EXPERIMENTS = (
     *(_risks(stream) for stream in ("mmlu-pro-like", "math-like", "bbh-like", "magpie-like")),
     Experiment(
         "scores",
-        "Other scores: perplexity and entropy in the place of 1 − mean token probability",
+        "Other scores: perplexity and entropy instead of 1 − mean token probability",
         "mmlu-pro-like",
         tuple(
             RoutingMethod(f"{label}, {shown}", policy, 0.08, score=score)
@@ -134,7 +134,7 @@ EXPERIMENTS = (
     *(
         Experiment(
             f"threshold-{stream}",
-            f"The threshold over time, against that of offline PAC, on {stream}",
+            f"Threshold over time, compared with offline PAC, on {stream}",
             stream,
             _compare(0.08, paper=Paper(), offline_PAC=Offline(), portfolio=Portfolio()),
             view="threshold",
@@ -143,13 +143,13 @@ EXPERIMENTS = (
     ),
     Experiment(
         "bets",
-        "Adaptive against fixed bets of 0.05",
+        "Adaptive bets compared with fixed bets of 0.05",
         "mmlu-pro-like",
         _compare(0.08, adaptive=Paper(), fixed=Paper(bet=FixedBet(0.05)), portfolio=Portfolio()),
     ),
     Experiment(
         "exploration",
-        "Each policy's own schedule of exploration (at 0) against fixed rates",
+        "Each policy's own exploration schedule (at 0) compared with fixed rates",
         "mmlu-pro-like",
         (*_vary("paper", Paper(), RATES), *_vary("portfolio", Portfolio(), RATES)),
         "fixed exploration rate",
@@ -163,14 +163,14 @@ EXPERIMENTS = (
     ),
     Experiment(
         "long",
-        "The stall and its cure over 40,000 rounds",
+        "40,000 rounds: the paper's policy stalls, the portfolio does not",
         "mmlu-pro-like",
         _compare(0.08, paper=Paper(), portfolio=Portfolio(), latched=Portfolio(memory="latched")),
         rows=40_000,
     ),
     Experiment(
         "delays",
-        "Late feedback costs little, lost feedback costs expert calls; neither costs the promise",
+        "Late feedback costs few expert calls, lost feedback costs more; the promise holds in both cases",
         "mmlu-pro-like",
         (
             RoutingMethod("portfolio", Portfolio(), 0.08),
@@ -182,7 +182,7 @@ EXPERIMENTS = (
 )
 
 
-# What the paper prints for its own streams at ε = 0.08: ER, ECP and TP. Empty where it prints nothing.
+# ER, ECP and TP that the paper prints for its own data at ε = 0.08; empty where it prints none.
 PUBLISHED = {
     "mmlu-pro-like": ("3 %", "47 %", "77–78 %"),
     "math-like": ("3 %", "", "68 %"),

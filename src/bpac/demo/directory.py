@@ -1,4 +1,4 @@
-"""Where a demo keeps its files: a directory of its own, emptied by the next demo in it."""
+"""The directory of a demo: its files, which the next demo in the same directory replaces, and the gateway's port."""
 
 import json
 import socket
@@ -14,53 +14,55 @@ from bpac.stores.sqlite.ownership import Ownership
 
 ROUTE = "demo"
 EPSILON, ALPHA = 0.05, 0.1
-USUAL_PORT = 8800
+DEFAULT_PORT = 8800
 # The first line of a configuration that may be overwritten.
 MARK = "# Written by  bpac demo  and overwritten by the next one.\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DemoDirectory:
     """The files of a demo.
 
     Parameters
     ----------
-    directory: where they are.
+    path: the directory.
     """
 
-    directory: Path
+    path: Path
 
     @property
     def config(self) -> Path:
         """The gateway's configuration."""
-        return self.directory / "gateway.toml"
+        return self.path / "gateway.toml"
 
     @property
     def store(self) -> Path:
-        """The journal."""
-        return self.directory / "bpac.db"
+        """The SQLite store with the journal."""
+        return self.path / "bpac.db"
 
     @property
     def log(self) -> Path:
-        """What the gateway said while it ran."""
-        return self.directory / "gateway.log"
+        """The gateway's log."""
+        return self.path / "gateway.log"
 
     @property
-    def picture(self) -> Path:
-        """What came of it, drawn."""
-        return self.directory / "demo.png"
+    def figure(self) -> Path:
+        """The figure of threshold, expert calls and loss."""
+        return self.path / "demo.png"
 
     def prepare(self) -> None:
-        """Make the directory, without the files of an earlier demo; ``InputError`` if it holds somebody else's."""
-        if any(sign in str(self.directory.resolve()) for sign in "?#"):
-            raise InputError(f"{self.directory}: the address of a store has no room for ? and #: give another --dir")
-        self.directory.mkdir(parents=True, exist_ok=True)
-        if any(self.directory.iterdir()) and not self._is_ours():
-            raise InputError(f"{self.directory} holds files that no demo wrote: give another --dir, or an empty one")
-        # A demo that still runs here would lose its journal: then this raises.
+        """Create the directory, or delete an earlier demo's files; ``InputError`` if no demo has written to it."""
+        if any(sign in str(self.path.resolve()) for sign in "?#"):
+            raise InputError(
+                f"--dir {self.path}: the path must not contain ? or #, which the URL of the store cannot contain"
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        if any(self.path.iterdir()) and not self._is_ours():
+            raise InputError(f"--dir {self.path} contains files that no demo wrote: give another or an empty directory")
+        # Raises if another demo is still running here, whose journal would be lost.
         owner = Ownership(str(self.store.resolve()))
         owner.take()
-        for path in (self.store, self.log, self.picture, *self.directory.glob(f"{self.store.name}-*")):
+        for path in (self.store, self.log, self.figure, *self.path.glob(f"{self.store.name}-*")):
             path.unlink(missing_ok=True)
         owner.release()
 
@@ -101,13 +103,15 @@ class Place:
 
 
 def chosen_port(wanted: int | None) -> int:
-    """The port that was asked for, or else the gateway's usual one if it is free, or else any free one."""
+    """The given port; else port 8800 if it is free; else any free port."""
     if wanted is not None:
         if not _is_free(wanted):
-            raise BpacError(f"port {wanted} is taken: give another --port, or none and any free one is used")
+            raise BpacError(
+                f"port {wanted} is already in use: give another --port, or leave it out to use any free port"
+            )
         return wanted
-    if _is_free(USUAL_PORT):
-        return USUAL_PORT
+    if _is_free(DEFAULT_PORT):
+        return DEFAULT_PORT
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -116,7 +120,7 @@ def chosen_port(wanted: int | None) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # Like the gateway's own socket: connections that linger after an earlier demo do not count.
+        # As the gateway does: closed connections of an earlier demo do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -126,11 +130,11 @@ def _is_free(port: int) -> bool:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML: texts, numbers, truth values, and tables of those.
+    """A value as TOML: strings, numbers, booleans, and tables of those.
 
     >>> _toml({"temperature": 0.0, "chat_template_kwargs": {"enable_thinking": False}})
     '{ temperature = 0.0, chat_template_kwargs = { enable_thinking = false } }'
     """
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)

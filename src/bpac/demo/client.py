@@ -1,4 +1,4 @@
-"""Asking by the official client. The only module that imports openai (extra ``demo``)."""
+"""Questions sent with the official OpenAI client. The only module that imports openai (extra ``demo``)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -18,21 +18,21 @@ try:
 except ImportError as error:
     raise MissingExtra("openai", "demo") from error
 
-AT_ONCE = 16
-# Seconds: longer than the gateway waits for both models, one after the other. Its own words say better what failed.
+CONCURRENCY = 16
+# Seconds; longer than the gateway waits for both models in turn, so that its error and not a timeout is reported.
 TIMEOUT = 75.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServedAnswer:
-    """What a caller got.
+    """An answer that the gateway served.
 
     Parameters
     ----------
-    question: what was asked.
-    step: the round it was.
-    by: whose answer it is.
-    answer: what was answered.
+    question: the question.
+    step: number of the round.
+    by: which model answered.
+    answer: the answer.
     """
 
     question: Question
@@ -43,14 +43,14 @@ class ServedAnswer:
 
 @asynccontextmanager
 async def client_of(base_url: str) -> AsyncIterator[AsyncOpenAI]:
-    """The official client of a server on this machine, whatever proxy or key the environment names."""
+    """A client for a server on this machine, independent of proxies and keys in the environment."""
     web = DefaultAsyncHttpxClient(trust_env=False)
     async with AsyncOpenAI(base_url=base_url, api_key="none needed", timeout=TIMEOUT, http_client=web) as client:
         yield client
 
 
 async def ask_route(client: AsyncOpenAI, route: str, question: Question) -> ServedAnswer:
-    """What a gateway serves."""
+    """The answer of a gateway's route."""
     try:
         raw = await client.chat.completions.with_raw_response.create(
             model=route, messages=[{"role": "user", "content": question.prompt}]
@@ -63,7 +63,7 @@ async def ask_route(client: AsyncOpenAI, route: str, question: Question) -> Serv
 
 
 async def ask_model(client: AsyncOpenAI, model: str, body: Mapping[str, Any], question: Question) -> Answer:
-    """What a model says when it is asked without a gateway."""
+    """The answer of a model without the gateway."""
     try:
         completion = await client.chat.completions.create(
             model=model, messages=[{"role": "user", "content": question.prompt}], extra_body=dict(body)
@@ -76,14 +76,14 @@ async def ask_model(client: AsyncOpenAI, model: str, body: Mapping[str, Any], qu
 async def ask_all(
     client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[ServedAnswer], None]
 ) -> None:
-    """Ask a route all questions, some at a time.
+    """Send all questions to a route, several at a time.
 
     Parameters
     ----------
-    client: of the gateway.
-    route: what is asked as ``model``.
-    questions: in their order.
-    take: is given what was served, as it comes.
+    client: client of the gateway.
+    route: name of the route, sent as ``model``.
+    questions: the questions, in order.
+    take: called with each answer when it arrives.
     """
     waiting = iter(questions)
 
@@ -91,13 +91,13 @@ async def ask_all(
         for question in waiting:
             take(await ask_route(client, route, question))
 
-    await run_workers(AT_ONCE, work)
+    await run_workers(CONCURRENCY, work)
 
 
 async def ask_slowly(
     client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[ServedAnswer], None], pause: float
 ) -> None:
-    """The same one after the other, with a pause of so many seconds after each."""
+    """Send questions one after the other, with a pause of that many seconds after each."""
     for question in questions:
         take(await ask_route(client, route, question))
         await asyncio.sleep(pause)

@@ -1,4 +1,4 @@
-"""What no gateway can see: the answers it spared itself, asked for afterwards, and so what was really lost."""
+"""The ground truth of a demo: both models answer every question afterwards, which gives the actual loss."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -8,7 +8,7 @@ from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.workers import run_workers
-from bpac.demo.asking import AT_ONCE, ServedAnswer, ask_model, client_of
+from bpac.demo.client import CONCURRENCY, ServedAnswer, ask_model, client_of
 from bpac.demo.pair import ModelPair
 from bpac.gateway.chat.grading import Grader, graded, grader_of
 from bpac.gateway.config.routes import RouteSettings
@@ -18,17 +18,17 @@ Answers = dict[tuple[Question, Role], Answer]
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """What was really served.
+class GroundTruth:
+    """Actual losses, savings and correct answers.
 
     Parameters
     ----------
-    questions: how many were asked of the gateway.
-    losses: by step, what was lost: the loss of the draft where it was served, else 0.
-    served_loss, draft_loss: average loss of what was served, and of always keeping the draft.
-    expert_tokens: what the expert alone would have generated.
-    tokens_saved: what was saved of that, drafts paid for.
-    served_right, draft_right, expert_right: shares of right answers: as served, and always the draft's or the expert's.
+    questions: number of questions that the gateway answered.
+    losses: loss of the served answer by step: that of the draft where it was served, else 0.
+    served_loss, draft_loss: average loss of the served answers, and of always serving the draft.
+    expert_tokens: tokens that the expert alone would have generated.
+    tokens_saved: expert_tokens minus the tokens that drafts and expert calls generated.
+    served_right, draft_right, expert_right: shares of correct answers: as served, and by always serving one model.
     """
 
     questions: int
@@ -43,15 +43,15 @@ class Truth:
 
 
 async def both_answers(pair: ModelPair, served: Sequence[ServedAnswer], show: Callable[[int, int], None]) -> Answers:
-    """The answers of both models to every question: those that were served, and the others asked for now.
+    """The answers of both models to every question: those that were served, and the missing ones, requested now.
 
-    Both models always say the same to the same question, so it does not matter when they are asked.
+    Both models always give the same answer to the same question, so that it does not matter when they are asked.
 
     Parameters
     ----------
-    pair: whom to ask.
-    served: what callers got.
-    show: is told, now and then, how many answers there are now, and of how many.
+    pair: the models.
+    served: the answers that the gateway served.
+    show: called with the number of answers requested so far, and with their total number.
     """
     answers: Answers = {(one.question, one.by): one.answer for one in served}
     asked = dict.fromkeys(one.question for one in served)
@@ -67,21 +67,21 @@ async def both_answers(pair: ModelPair, served: Sequence[ServedAnswer], show: Ca
                 answers[question, role] = await ask_model(clients[role], model.name, model.body, question)
                 show(len(answers) - found, len(missing))
 
-        await run_workers(AT_ONCE, work)
+        await run_workers(CONCURRENCY, work)
     return answers
 
 
-async def truth_of(served: Sequence[ServedAnswer], answers: Answers, route: RouteSettings) -> Truth:
-    """What was really lost, saved and right.
+async def ground_truth(served: Sequence[ServedAnswer], answers: Answers, route: RouteSettings) -> GroundTruth:
+    """Actual losses, savings and correct answers.
 
     Parameters
     ----------
-    served: what callers got; at least one.
-    answers: both models' to every question.
-    route: grades drafts as it did while it served them.
+    served: the answers that the gateway served; at least one.
+    answers: the answers of both models to every question.
+    route: settings of the route, whose grader is used again.
     """
     grader = grader_of(route)
-    assert grader is not None  # the demo's losses do not come from outside
+    assert grader is not None  # the demo's route grades its drafts itself
     loss = {question: await _loss(grader, question, answers) for question in {one.question for one in served}}
     losses = {one.step: loss[one.question] if one.by == "draft" else 0.0 for one in served}
     count = len(served)
@@ -95,7 +95,7 @@ async def truth_of(served: Sequence[ServedAnswer], answers: Answers, route: Rout
 
     expert = tokens("expert")
     called = sum(one.answer.completion_tokens for one in served if one.by == "expert")
-    return Truth(
+    return GroundTruth(
         questions=count,
         losses=losses,
         served_loss=sum(losses.values()) / count,

@@ -1,4 +1,4 @@
-"""How replays and simulations get their routers."""
+"""Makes the routers of replays and simulations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,14 @@ from bpac.routing.router import Router
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Makes fresh routers; unlike a closure it can be sent to worker processes."""
+class RouterFactory:
+    """Makes fresh routers with the same settings. Unlike a closure it can be sent to worker processes.
+
+    Parameters
+    ----------
+    policy, epsilon, alpha, alpha_epochs: settings of the routers.
+    exploration: schedule of exploration (default: that of the policy).
+    """
 
     policy: Policy
     epsilon: float
@@ -35,5 +41,5 @@ class Start:
 
     @property
     def kept_share(self) -> float:
-        """Largest share of acceptable drafts that is served (κ)."""
+        """Largest share of the drafts below the threshold that is served (κ)."""
         return 1.0 - (self.exploration or self.policy.exploration).floor
