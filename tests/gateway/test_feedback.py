@@ -1,4 +1,4 @@
-"""Losses from outside, and traffic in segments."""
+"""Losses that are reported from outside, and traffic in segments."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ def feedback(gateway: RunningGateway, decision: Any, loss: Any) -> Got:
     return post(gateway.url, {"decision": decision, "loss": loss}, "/v1/feedback")
 
 
-def test_a_loss_from_outside() -> None:
-    """It is taken once; until then the round is open and charged."""
+def test_a_reported_loss_closes_the_round() -> None:
+    """It is accepted once; until then the round is open and charged."""
     with Running(pair(Reply("41"), Reply("42")), **EXTERNAL) as (gateway, _):
         decision = post(gateway.url, ASK).headers["x-bpac-decision"]
         gateway.idle()
@@ -32,8 +32,8 @@ def test_a_loss_from_outside() -> None:
         assert gateway.status()["savings"]["expert_tokens"] == 1
 
 
-def test_feedback_that_does_not_fit() -> None:
-    """404 for a decision that was never made, 422 for what is no loss, 409 for a draft that was kept."""
+def test_wrong_feedback_is_refused() -> None:
+    """404 for a decision that was never made, 422 for a value that is no loss, 409 for a draft that was kept."""
     with Running(pair(Reply("41"), Reply("42")), **EXTERNAL) as (gateway, _):
         decision = post(gateway.url, ASK).headers["x-bpac-decision"]
         forgeries = ["", "dec-1-1-0000000000000000", decision[:-1], f"{decision}0", decision.replace("-1-1-", "-1-2-")]
@@ -52,8 +52,8 @@ def test_feedback_that_does_not_fit() -> None:
         assert (got.status, got.json["error"]["code"]) == (409, "not_audited")
 
 
-def test_feedback_after_the_deadline() -> None:
-    """It was given up and stays counted as such; the true loss still replaces the charge."""
+def test_feedback_after_the_deadline_replaces_the_charge() -> None:
+    """The forfeit stays counted, and the true loss replaces the charge of 1."""
     with Running(pair(Reply("41"), Reply("42")), deadline=0.1, **EXTERNAL) as (gateway, _):
         decision = post(gateway.url, ASK).headers["x-bpac-decision"]
         wait_for(lambda: gateway.status()["forfeits"] == {"deadline": 1})
@@ -75,8 +75,8 @@ def test_feedback_after_the_deadline() -> None:
         ),
     ],
 )
-def test_segments(segment_by: str, first: Any, second: Any) -> None:
-    """Each has a game of its own, up to a limit; what comes later shares one. Keys are not told."""
+def test_each_segment_has_its_own_game(segment_by: str, first: Any, second: Any) -> None:
+    """Up to a limit; later segments share one game. The status does not show API keys."""
     keys = {"api_keys": ["one", "two", "three"], "keys": [OPERATOR]} if segment_by == "api_key" else {}
     key, ops = (bearer("one"), bearer(OPERATOR["key"])) if keys else ({}, {})
     options = {"gateway": keys, "segment_by": segment_by, "most_segments": 3}

@@ -1,4 +1,4 @@
-"""Model servers that fail late, never end, or say what no server should: what is counted stays right."""
+"""Model servers that fail late, never end, or send what no server should: what is counted stays right."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ NO_END = Reply(" ".join(["word"] * 2000), pause=0.05)
 
 
 def counted(tokens: Any) -> Reply:
-    """An answer whose server counts its tokens in its own way."""
+    """An answer with token counts of the server's own making."""
     choice = {"index": 0, "message": {"role": "assistant", "content": "42"}, "finish_reason": "stop"}
     return Reply(raw=json.dumps({"choices": [choice], "usage": {"completion_tokens": tokens}}).encode())
 
@@ -29,7 +29,7 @@ def counted(tokens: Any) -> Reply:
 @pytest.mark.parametrize("ask", [ASK, STREAMED])
 @pytest.mark.parametrize("score", ["mean_token_probability", PREFIX])
 def test_a_draft_that_could_not_be_counted_is_not_served(ask: Any, score: Any) -> None:
-    """The deadline gave the round up before the expert failed: the draft in its place would be nowhere."""
+    """The round was forfeited at its deadline before the expert failed: a draft in its place would not be counted."""
     options = {"on_expert_failure": "draft", "deadline": 1.0, "score": score}
     with Running(pair(Reply("4 2 or so"), FAILED_LATE), **options) as (gateway, _):
         got = post(gateway.url, ask)
@@ -38,8 +38,8 @@ def test_a_draft_that_could_not_be_counted_is_not_served(ask: Any, score: Any) -
         assert gateway.status()["forfeits"] == {"deadline": 1}
 
 
-def test_drafts_in_the_experts_place_are_all_in_the_certificate() -> None:
-    """Also where rounds crowd each other out."""
+def test_drafts_in_place_of_the_expert_are_in_the_certificate() -> None:
+    """All of them, also where rounds exceed ``max_owed``."""
     expert = Reply("no", status=500, delay=0.5)
     with Running(pair(Reply("42"), expert), on_expert_failure="draft", max_owed=2) as (gateway, _):
         with ThreadPoolExecutor(8) as callers:
@@ -51,8 +51,8 @@ def test_drafts_in_the_experts_place_are_all_in_the_certificate() -> None:
 
 
 @pytest.mark.parametrize("tokens", [-100, 10**30, "many", True, 1.5])
-def test_counts_of_tokens_that_cannot_be(tmp_path: Path, tokens: Any) -> None:
-    """They are not known, and do no harm: the gateway goes on, and starts again."""
+def test_impossible_token_counts_are_ignored(tmp_path: Path, tokens: Any) -> None:
+    """They are treated as unknown: the gateway goes on, and restarts."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
 
     def expert(request: Request) -> Reply:
@@ -73,14 +73,14 @@ def test_counts_of_tokens_that_cannot_be(tmp_path: Path, tokens: Any) -> None:
             assert gateway.status() == before
 
 
-def test_nobody_marks_the_answers_of_a_route_that_is_graded() -> None:
-    """Whoever asks would otherwise open the threshold."""
+def test_feedback_is_refused_where_the_gateway_grades() -> None:
+    """Otherwise callers could open the threshold for their own requests."""
     with Running(pair(Reply("41"), Reply("42", delay=0.5))) as (gateway, _):
         got = post(gateway.url, STREAMED)
         decision = got.headers["x-bpac-decision"]
-        told = post(gateway.url, {"decision": decision, "loss": 0.0}, path="/v1/feedback")
-        assert told.status == 409
-        assert b"graded by the gateway" in told.body
+        response = post(gateway.url, {"decision": decision, "loss": 0.0}, path="/v1/feedback")
+        assert response.status == 409
+        assert b"graded by the gateway" in response.body
         gateway.idle()
         assert gateway.status()["forfeits"] == {}
 
@@ -95,7 +95,7 @@ def test_nobody_marks_the_answers_of_a_route_that_is_graded() -> None:
     ids=["expert", "draft", "unscored"],
 )
 def test_a_stream_without_end_is_given_up(draft: Reply, expert: Reply, options: Any) -> None:
-    """It is not silent, so no timeout ends it; the deadline of the route does."""
+    """The stream is not silent, so no timeout ends it; the deadline of the route does."""
     with Running(pair(draft, expert), deadline=1.0, **options) as (gateway, _):
         got = post(gateway.url, STREAMED)
         assert got.status == 200
@@ -104,8 +104,8 @@ def test_a_stream_without_end_is_given_up(draft: Reply, expert: Reply, options: 
         assert gateway.status()["owed"] == 0
 
 
-def test_a_draft_that_cannot_be_put_together_keeps_nobody_waiting() -> None:
-    """Parts of calls that do not fit: the caller hears that the stream has failed."""
+def test_a_malformed_draft_stream_ends_with_an_error() -> None:
+    """Parts of tool calls that do not fit together: the stream ends with an error event."""
     parts: list[Any] = [
         {"tool_calls": [{"index": index, "function": {"name": "f", "arguments": "{}"}}]} for index in (0, "1")
     ]
@@ -119,15 +119,15 @@ def test_a_draft_that_cannot_be_put_together_keeps_nobody_waiting() -> None:
         gateway.idle()
 
 
-def test_little_that_unfolds_to_much() -> None:
-    """A compressed answer beyond all measure is no answer."""
+def test_a_compressed_answer_is_limited_after_decompression() -> None:
+    """A small compressed answer that decompresses to too much is refused."""
     packed = gzip.compress(b"0" * 2**27, compresslevel=1)
     bomb = Reply(raw=packed, headers={"Content-Encoding": "gzip"})
     with Running(pair(bomb, bomb)) as (gateway, _):
         assert post(gateway.url, ASK).status == 502
 
 
-def test_callers_hear_that_the_gateway_does_not_wait_any_longer() -> None:
+def test_requests_get_an_error_when_a_stop_takes_too_long() -> None:
     """A stop that takes too long ends requests with OpenAI's error body."""
     got: list[Got] = []
     with ScriptedServer(pair(Reply("42"), Reply("42", delay=30.0))) as models:
@@ -140,8 +140,8 @@ def test_callers_hear_that_the_gateway_does_not_wait_any_longer() -> None:
     assert json.loads(got[0].body)["error"]["code"] == "shutting_down"
 
 
-def test_what_an_expert_says_to_an_unscored_draft_is_counted() -> None:
-    """Its tokens were generated, though nobody learns from them."""
+def test_expert_tokens_of_unscored_requests_are_counted() -> None:
+    """They were generated, although nothing is learnt from them."""
     with Running(pair(Reply("42", logprobs=False), Reply("4 2")), policy="never") as (gateway, _):
         for ask in (ASK, STREAMED):
             assert "x-bpac-unscored" in post(gateway.url, ask).headers

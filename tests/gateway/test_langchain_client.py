@@ -1,4 +1,4 @@
-"""LangChain's client, with nothing but its address changed."""
+"""LangChain's client, unmodified except for its address."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def chat(gateway: RunningGateway, **options: Any) -> ChatOpenAI:
 
 @BOTH
 def test_a_whole_answer(policy: Any, text: str) -> None:
-    """Text, counts and the reason of its end are where LangChain looks for them; so are the headers."""
+    """Text, token counts and finish reason are where LangChain looks for them; so are the headers."""
     with Running(pair(DRAFT, EXPERT), **policy) as (gateway, _):
         answer = chat(gateway, include_response_headers=True).invoke("6 * 7?")
         assert isinstance(answer, AIMessage)
@@ -50,7 +50,7 @@ def test_a_whole_answer(policy: Any, text: str) -> None:
 @BOTH
 @pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 2}])
 def test_a_streamed_answer(policy: Any, text: str, score: Any) -> None:
-    """It comes in chunks, which add up to the text, its end and, if asked for, its counts."""
+    """It comes in chunks, which add up to the text, the finish reason and, on request, the token counts."""
     with Running(pair(DRAFT, EXPERT), score=score, **policy) as (gateway, _):
         for counts in (False, True):
             chunks = list(chat(gateway, stream_usage=counts).stream("6 * 7?"))
@@ -70,7 +70,7 @@ def test_a_streamed_answer(policy: Any, text: str, score: Any) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("policy", [KEPT, CALLED], ids=["kept", "called"])
 def test_tools(policy: Any, stream: bool) -> None:
-    """A bound tool reaches both models, its call comes back parsed, and its result can be sent on."""
+    """A bound tool reaches both models, its call comes back parsed, and its result can be sent."""
 
     def script(request: Request) -> Reply:
         if request.body["messages"][-1]["role"] == "tool":
@@ -93,8 +93,8 @@ def test_tools(policy: Any, stream: bool) -> None:
         assert names == ["add"] * len(models.requests)
 
 
-def test_many_at_once() -> None:
-    """A batch in parallel gets every answer in its place, and each is a round of its own."""
+def test_a_batch_gets_every_answer() -> None:
+    """A parallel batch gets every answer in its place, and each is a round of its own."""
 
     def echo(request: Request) -> Reply:
         return Reply(request.question, delay=0.02)
@@ -109,7 +109,7 @@ def test_many_at_once() -> None:
 
 
 def test_a_structured_answer() -> None:
-    """The wanted format reaches the models, and what they write is parsed."""
+    """The response format reaches the models, and what they generate is parsed."""
     reply = Reply('{"answer": 42}')
     schema = {"title": "Answer", "type": "object", "properties": {"answer": {"type": "integer"}}}
     with Running(pair(reply, reply)) as (gateway, models):
@@ -120,7 +120,7 @@ def test_a_structured_answer() -> None:
 
 
 def test_errors_are_those_of_the_protocol() -> None:
-    """A refusal, an expert that is down and an unknown route are what LangChain's users catch; then it goes on."""
+    """A refusal, an expert that is down and an unknown route raise the errors that LangChain's users catch."""
     with Running(pair(DRAFT, Reply("too long by far", status=400)), **CALLED) as (gateway, models):
         with pytest.raises(openai.BadRequestError, match="too long by far"):
             chat(gateway).invoke("6 * 7?")

@@ -1,4 +1,4 @@
-"""A gateway whose journal was damaged, or lost its end: what was served cannot be known, and it does not pretend."""
+"""A gateway whose journal was damaged or lost its end: what was served is not known, and the gateway says so."""
 
 import json
 import shutil
@@ -20,18 +20,20 @@ from tests.gateway.serving import to_toml
 
 
 def decided(gateway: RunningGateway, count: int) -> list[str]:
-    """The names of so many decisions."""
+    """The ids of a number of decisions."""
     return [post(gateway.url, ASK).headers["x-bpac-decision"] for _ in range(count)]
 
 
 def feedback(gateway: RunningGateway, decision: str) -> int:
-    """The status of the reply to a loss."""
+    """The status of the response to a reported loss."""
     return post(gateway.url, {"decision": decision, "loss": 0.0}, "/v1/feedback").status
 
 
 @pytest.mark.parametrize("noticed", [True, False])
-def test_an_older_copy_put_back(tmp_path: Path, caplog: pytest.LogCaptureFixture, noticed: bool) -> None:
-    """If it is noticed a new game begins; and noticed or not, a lost decision's name never stands for another one."""
+def test_a_lost_decision_id_is_never_used_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, noticed: bool
+) -> None:
+    """If an older copy is put back, a new game begins where it is detected; the id of a lost decision is not reused."""
     path, note = tmp_path / "bpac.db", tmp_path / "bpac.db.head"
     with ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
         config = settings(models.base_url, gateway={"store": f"sqlite:///{path}"}, loss="external")
@@ -77,17 +79,17 @@ def test_a_lost_end_is_shown_by_status(tmp_path: Path, capsys: pytest.CaptureFix
     (loss,) = json.loads(capsys.readouterr().out)["losses"]
     assert (loss["game"], loss["entries"]) == (1, 25)
     assert main(["status", str(config)]) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     missing = (
         f"the last {loss['acknowledged'] - 25} of {loss['acknowledged']} acknowledged entries of game 1 are missing"
     )
-    assert told.startswith(f"LOST: {missing}")
+    assert printed.startswith(f"LOST: {missing}")
     assert main(["export", str(config), "--out", str(tmp_path / "journal.jsonl")]) == 0
     assert capsys.readouterr().err == f"bpac: {missing}: only what is left is exported\n"
 
 
 def played(directory: Path, rounds: int, *, lives: int = 1) -> Path:
-    """A configuration, and a store in which so many rounds were played in each of some lives of a gateway."""
+    """A configuration, and a store with a number of rounds in each of some lives of a gateway."""
     with ScriptedServer(KnownPair()) as models:
         data = settings(models.base_url, gateway={"store": f"sqlite:///{directory / 'bpac.db'}"}, epsilon=0.4)
         (directory / "gateway.toml").write_text(to_toml(data))
@@ -100,7 +102,7 @@ def played(directory: Path, rounds: int, *, lives: int = 1) -> Path:
 
 
 def test_the_coins_of_a_gateway_are_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of every life but the last, whose key is still secret; a coin that fell otherwise is found."""
+    """The coins of every life but the last, whose key is still secret; a coin that was changed is detected."""
     config = played(tmp_path, 60, lives=3)
     assert main(["export", str(config)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -114,14 +116,14 @@ def test_the_coins_of_a_gateway_are_audited(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("harm", ["an entry", "a game", "the header", "no database", "every page"])
 @pytest.mark.parametrize("command", ["status", "export", "serve"])
-def test_a_damaged_store_is_said_in_one_line(
+def test_a_damaged_store_is_reported_in_one_line(
     tmp_path_factory: pytest.TempPathFactory,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     harm: str,
     command: str,
 ) -> None:
-    """Whatever is damaged: what it is and what to do, exit code 1, and no traceback."""
+    """The line says what is damaged and what to do, with exit code 1 and no traceback."""
     directory = tmp_path_factory.getbasetemp() / "damaged-store"
     if not directory.exists():
         directory.mkdir()
@@ -148,11 +150,11 @@ def test_a_damaged_store_is_said_in_one_line(
         run = "import sys; from bpac.cli.main import main; sys.exit(main())"
         words = [sys.executable, "-c", run, command, str(tmp_path / "gateway.toml")]
         ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
-        code, told = ran.returncode, ran.stderr
+        code, printed = ran.returncode, ran.stderr
     else:
-        code, told = main([command, str(tmp_path / "gateway.toml")]), capsys.readouterr().err
-        assert told.startswith("bpac: ")
-        assert told.count("\n") == 1
+        code, printed = main([command, str(tmp_path / "gateway.toml")]), capsys.readouterr().err
+        assert printed.startswith("bpac: ")
+        assert printed.count("\n") == 1
     assert code == 1
-    assert "Traceback" not in told
-    assert sum(str(path) in line for line in told.splitlines()) == 1
+    assert "Traceback" not in printed
+    assert sum(str(path) in line for line in printed.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Each connection is an open file, and processes may open few of them unless they ask."""
+"""Each connection is an open file, and the limit of open files is often low."""
 
 import resource
 
@@ -19,14 +19,14 @@ ALL = resource.RLIM_INFINITY
         ((ALL, ALL), 9000, None),
     ],
 )
-def test_the_limit_is_raised_as_far_as_it_goes(
+def test_the_limit_of_open_files_is_raised_as_far_as_allowed(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     limits: tuple[int, int],
     wanted: int,
     asked: tuple[int, int] | None,
 ) -> None:
-    """And never lowered; where it does not go far enough, the log says what to do."""
+    """It is never lowered; if it cannot be raised far enough, the log says what to do."""
     changes: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda _, new: changes.append(new))

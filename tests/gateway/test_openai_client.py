@@ -1,4 +1,4 @@
-"""The official client, with nothing but its address changed."""
+"""OpenAI's client, unmodified except for its address."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ KEPT, CALLED = {"policy": "never"}, {"policy": "always"}
 
 @pytest.mark.parametrize(("policy", "by", "text"), [(KEPT, "draft", DRAFT.text), (CALLED, "expert", EXPERT.text)])
 def test_a_whole_answer(policy: Any, by: str, text: str) -> None:
-    """It is the draft or the expert's, and its headers say what was decided and why."""
+    """It is the draft or the expert's answer, and the headers say what was decided."""
     with Running(pair(DRAFT, EXPERT), **policy) as (gateway, _):
         raw = gateway.client().chat.completions.with_raw_response.create(model="homework", messages=MESSAGES)
         answer = raw.parse()
@@ -37,7 +37,7 @@ def test_a_whole_answer(policy: Any, by: str, text: str) -> None:
 @pytest.mark.parametrize(("policy", "by", "text"), [(KEPT, "draft", DRAFT.text), (CALLED, "expert", EXPERT.text)])
 @pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 2}])
 def test_a_streamed_answer(policy: Any, by: str, text: str, score: Any) -> None:
-    """Text, thoughts, the reason of its end and, if asked for, its counts come in chunks; headers as ever."""
+    """Text, reasoning, finish reason and, on request, token counts come in chunks, with the same headers."""
     with Running(pair(DRAFT, EXPERT), score=score, **policy) as (gateway, _):
         for counts in (False, True):
             with gateway.client().chat.completions.with_streaming_response.create(
@@ -57,7 +57,7 @@ def test_a_streamed_answer(policy: Any, by: str, text: str, score: Any) -> None:
 @pytest.mark.parametrize("policy", [KEPT, CALLED])
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools(policy: Any, stream: bool) -> None:
-    """Calls arrive whole, and the tools reach the models as they were sent."""
+    """Tool calls arrive whole, and the tools reach the models as they were sent."""
     reply = Reply("", tool_calls=(ADD,), finish_reason="tool_calls")
     tools: Any = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
     # Log-probabilities of calls are seldom given: such drafts have no score, and the expert answers.
@@ -78,7 +78,7 @@ def test_tools(policy: Any, stream: bool) -> None:
 
 
 def test_unknown_fields_arrive_unchanged() -> None:
-    """Both models get them; log-probabilities are asked of the draft only, and keys of callers of nobody."""
+    """Both models get unknown fields; log-probabilities are requested of the draft only, and keys are never sent."""
     extra = {"chat_template_kwargs": {"enable_thinking": True}, "repetition_penalty": 1.1, "seed": 7}
     picture = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]}]
     with Running(pair(DRAFT, EXPERT), **CALLED) as (gateway, models):
@@ -91,8 +91,8 @@ def test_unknown_fields_arrive_unchanged() -> None:
             assert "secret" not in str(request.headers)
 
 
-def test_log_probabilities_for_those_who_ask() -> None:
-    """They see as many as they asked for, though the score needs more."""
+def test_callers_see_the_log_probabilities_they_asked_for() -> None:
+    """As many as they asked for, although the score needs more."""
     tops = tuple(Reply("a b").answer_tokens())
     many = tuple(type(t)(t.text, t.logprob, (-0.1, -2.0, -3.0), (t.text, "x", "y")) for t in tops)
     with Running(pair(Reply(tokens=many), EXPERT), score={"name": "entropy", "top": 3}, **KEPT) as (gateway, models):
@@ -105,7 +105,7 @@ def test_log_probabilities_for_those_who_ask() -> None:
 
 
 def test_several_answers_at_once_come_from_the_expert() -> None:
-    """``n > 1`` cannot be scored: it is no round, and a header says so."""
+    """``n > 1`` cannot be scored: it is not a round, and a header says so."""
     with Running(pair(DRAFT, EXPERT), **KEPT) as (gateway, models):
         raw = gateway.client().chat.completions.with_raw_response.create(model="homework", messages=MESSAGES, n=2)
         assert raw.headers["x-bpac-unscored"] == "n"
@@ -116,8 +116,8 @@ def test_several_answers_at_once_come_from_the_expert() -> None:
         assert gateway.status()["owed"] == 0
 
 
-def test_many_at_once() -> None:
-    """Sixty-four requests in parallel each get their own answer, and each is a round of its own."""
+def test_parallel_requests_are_rounds_of_their_own() -> None:
+    """Sixty-four parallel requests each get their own answer, and each is a round."""
 
     def echo(request: Request) -> Reply:
         return Reply(request.question, delay=0.02)
@@ -137,8 +137,8 @@ def test_many_at_once() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_refusals_keep_their_words(stream: bool) -> None:
-    """An upstream's 4xx comes through with its status, body and ``retry-after``."""
+def test_refusals_of_a_model_server_are_passed_on(stream: bool) -> None:
+    """A 4xx of a model server comes through with its status, body and ``retry-after``."""
     refusals = {
         400: openai.BadRequestError,
         404: openai.NotFoundError,
@@ -160,15 +160,15 @@ def test_refusals_keep_their_words(stream: bool) -> None:
 
 
 def test_the_models_are_the_routes() -> None:
-    """And an unknown one is an error that says so."""
+    """The list of models has the routes, and an unknown model is an error that says so."""
     with Running(pair(DRAFT, EXPERT)) as (gateway, _):
         assert [model.id for model in gateway.client().models.list()] == ["homework"]
         with pytest.raises(openai.NotFoundError, match="there is no route 'gpt-4'"):
             gateway.client().chat.completions.create(model="gpt-4", messages=MESSAGES)
 
 
-def test_keys() -> None:
-    """With keys configured, one of them must be shown; health needs none."""
+def test_a_configured_key_is_required() -> None:
+    """With keys configured, requests need one of them; the health endpoint does not."""
     with Running(pair(DRAFT, EXPERT), gateway={"api_keys": ["one", "two"]}) as (gateway, _):
         for key in ("one", "two"):
             gateway.client(key).chat.completions.create(model="homework", messages=MESSAGES)

@@ -1,4 +1,4 @@
-"""Through a gateway with many requests at once: hard questions, whose drafts take longest, must not be counted last."""
+"""Many requests at once through a gateway: drafts that lose take longest, and must not be counted last."""
 
 import asyncio
 import math
@@ -35,7 +35,7 @@ def questions(stream: int) -> list[tuple[float, float]]:
 
 
 def model(request: Request) -> Reply:
-    """Both models; the request says what is true of it."""
+    """Both models; the request contains its uncertainty and loss."""
     uncertainty, loss = map(float, request.question.split())
     if request.body["model"] == "expert":
         return Reply("right")
@@ -54,7 +54,7 @@ ROUTE: dict[str, Any] = {
 
 
 async def unsafe_streams(patch: pytest.MonkeyPatch) -> int:
-    """In how many streams a threshold above the largest safe one was ever in force."""
+    """The number of streams in which a threshold above the largest safe one was ever in force."""
     config = settings("http://127.0.0.1:9/v1", **ROUTE)
     repeat_coins(patch)
     unsafe: set[int] = set()
@@ -84,13 +84,13 @@ def count(patch: pytest.MonkeyPatch) -> int:
         return runner.run(unsafe_streams(patch))
 
 
-def test_the_promise_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 64 requests at once an unsafe threshold is in force within α: more than 7 of 32 have chance 0.01."""
+def test_the_promise_holds_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 64 requests at once an unsafe threshold is in force within α: more than 7 of 32 have probability 0.01."""
     assert count(monkeypatch) <= 7
 
 
 def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
-    """Let each request take its ticket when its draft is there: the negative control."""
+    """Let each request take its ticket when its draft has arrived: the negative control."""
     arrive, decide = Drafting.arrive, LiveGame.decide
 
     def late(self: LiveGame, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
@@ -101,8 +101,8 @@ def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LiveGame, "decide", late)
 
 
-def test_counted_in_the_order_in_which_drafts_end_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The negative control: each request takes its ticket when its draft is there."""
+def test_the_promise_breaks_if_tickets_are_taken_after_the_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: each request takes its ticket when its draft has arrived."""
     take_tickets_late(monkeypatch)
     assert count(monkeypatch) >= 16
 
@@ -118,7 +118,7 @@ def slow_model(request: Request) -> Reply:
 
 
 async def unsafe_over_sockets(url: str) -> int:
-    """In how many streams, sent by a real client to a real server, an unsafe threshold was ever in force."""
+    """The number of streams, sent by a real client to a real server, in which an unsafe threshold was in force."""
     unsafe: set[int] = set()
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
@@ -139,8 +139,8 @@ async def unsafe_over_sockets(url: str) -> int:
 
 
 @pytest.mark.parametrize("tickets", ["on arrival", "when the draft is there"])
-def test_the_same_over_sockets(tickets: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With tickets not both streams have an unsafe threshold (that has chance 0.01 at most); without, both have."""
+def test_the_promise_over_sockets(tickets: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With tickets not both streams have an unsafe threshold (this has probability 0.01 at most); without, both."""
     repeat_coins(monkeypatch)
     if tickets != "on arrival":
         take_tickets_late(monkeypatch)

@@ -28,7 +28,7 @@ class StillOpen(MemoryStore):
 
 
 class Traffic:
-    """A gateway that can be restarted, and requests to it; what is out of order is named in ``down``."""
+    """A gateway that can be restarted, and requests to it; ``down`` names what is out of order."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.down: set[str] = set()
@@ -53,7 +53,7 @@ class Traffic:
         return Reply(tokens=(Token("", 0.0),), delay=0.02) if "grader" in self.down else Reply("right", delay=0.02)
 
     async def life(self, work: Work) -> dict[str, Any]:
-        """One life of the gateway; where the game stands when its work is done and it is stopped."""
+        """One life of the gateway; returns the status of the game at its end."""
         async with virtual(self._config, self.script, self._patch, self._store) as gateway:
             await work(self, gateway)
             (game,) = gateway.service.status().routes["homework"]
@@ -64,7 +64,7 @@ class Traffic:
         return game.to_json()
 
     async def asked(self, gateway: Gateway, requests: int) -> list[dict[str, str]]:
-        """The headers of the answers to so many requests, 32 at once, with their audits done."""
+        """The headers of the answers to a number of requests, 32 at once, with their audits done."""
         waiting = iter(range(requests))
 
         async def worker() -> list[dict[str, str]]:
@@ -91,12 +91,12 @@ class Traffic:
 
 @pytest.fixture
 def traffic(monkeypatch: pytest.MonkeyPatch) -> Traffic:
-    """A gateway with coins that are the same in every run."""
+    """A gateway with the same coins in every run."""
     return Traffic(monkeypatch)
 
 
 def lives(traffic: Traffic, *works: Work) -> list[dict[str, Any]]:
-    """Where the game stands after each life, in an event loop whose clock jumps."""
+    """The status of the game after each life, in an event loop whose clock jumps."""
 
     async def play() -> list[dict[str, Any]]:
         return [await traffic.life(work) for work in works]
@@ -117,7 +117,7 @@ async def load(traffic: Traffic, gateway: Gateway) -> None:
 
 
 def test_restarts_under_load_forget_nothing(traffic: Traffic) -> None:
-    """Audits that a restart cuts off are given up and charged; the alarm does not ring, and no epoch ends."""
+    """Audits that a restart cuts off are forfeited and charged; the alarm does not ring, and no epoch ends."""
     first, *_, last = lives(traffic, learn, *[load] * 20, learn)
     assert first["threshold"] == 1.0
     assert last["forfeits"]["restart"] >= 10
@@ -130,7 +130,7 @@ def test_restarts_under_load_forget_nothing(traffic: Traffic) -> None:
 
 
 def test_a_stop_that_ends_drafts_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the service, and not the server, cuts the drafts off: they do not count as failed."""
+    """Also if the service and not the server cuts the drafts off: they do not count as failed."""
     score = {"name": "perplexity", "first_tokens": 1}
     config, store = settings("http://127.0.0.1:9/v1", gateway={"drain": 0.001}, score=score), StillOpen()
 
@@ -148,8 +148,8 @@ def test_a_stop_that_ends_drafts_is_charged(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("part", ["expert", "grader"])
-def test_an_outage_is_no_drift(traffic: Traffic, part: str) -> None:
-    """While verdicts fail, every draft is audited in the end; nothing is forgotten, and all is well afterwards."""
+def test_an_outage_is_not_a_drift(traffic: Traffic, part: str) -> None:
+    """While audits have no verdict all drafts are audited in the end; nothing is forgotten, and then it routes."""
 
     async def outage(traffic: Traffic, gateway: Gateway) -> None:
         traffic.down.add(part)
@@ -168,7 +168,7 @@ def test_an_outage_is_no_drift(traffic: Traffic, part: str) -> None:
 
 
 def test_a_drift_behind_an_outage_is_noticed(traffic: Traffic) -> None:
-    """While verdicts fail every draft is audited, so bad ones are not served; with verdicts again the alarm rings."""
+    """Without verdicts all drafts are audited, so bad ones are not served; with verdicts again the alarm rings."""
     served: list[str] = []
 
     async def hidden(traffic: Traffic, gateway: Gateway) -> None:
@@ -185,7 +185,7 @@ def test_a_drift_behind_an_outage_is_noticed(traffic: Traffic) -> None:
 
 
 def test_an_outage_of_the_draft_changes_nothing(traffic: Traffic) -> None:
-    """Requests without a draft are no rounds: the game stands where it stood before, and its state says so."""
+    """Requests without a draft are not rounds: the game stays where it was, and its state says so."""
 
     async def outage(traffic: Traffic, gateway: Gateway) -> None:
         traffic.down.add("draft")

@@ -1,4 +1,4 @@
-"""Under load, with outcomes that come late where they hurt: the books are right, and the promise is kept."""
+"""Under load, with outcomes that come late where they are losses: the counts are right, and the promise is kept."""
 
 import asyncio
 import json
@@ -19,8 +19,8 @@ from tests.gateway.running import Running
 
 
 @pytest.mark.parametrize("explore", ["serve", "shadow"])
-def test_five_thousand_requests(tmp_path: Path, explore: str) -> None:
-    """The journal folded offline is the state the gateway reports; the loss served lies within the certificate."""
+def test_status_certificate_and_journal_agree_under_load(tmp_path: Path, explore: str) -> None:
+    """The journal folded offline is the state that the gateway reports; the loss served is within the certificate."""
     requests = 5000 if explore == "serve" else 1500
     store = f"sqlite:///{tmp_path / 'bpac.db'}"
     seen: list[Seen] = []
@@ -54,7 +54,7 @@ def test_five_thousand_requests(tmp_path: Path, explore: str) -> None:
 
 
 def _check_answers(seen: list[Seen], entries: Sequence[object], store: Store) -> None:
-    """Every answer is that of one journalled decision, and no two are of the same."""
+    """Every answer belongs to one decision in the journal, and no two answers to the same."""
     decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
     steps = set()
     for answer in seen:

@@ -1,4 +1,4 @@
-"""Requests that only the expert refuses: fair rounds, which neither open nor close anything (MATH section 13)."""
+"""Requests that only the expert refuses: fair rounds, which neither open nor close a threshold (MATH section 13)."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from tests.gateway.measured import metric
 from tests.gateway.raw import Got, post
 from tests.gateway.running import ASK, Running, RunningGateway
 from tests.gateway.test_failures import STREAMS
-from tests.gateway.test_tickets import BEGINNING, router_of, written
+from tests.gateway.test_tickets import FIRST_TOKEN, router_of, written
 
 REFUSED = Reply("temperature is not supported", status=400)
-SCORES = pytest.mark.parametrize("score", ["perplexity", BEGINNING])
+SCORES = pytest.mark.parametrize("score", ["perplexity", FIRST_TOKEN])
 
 
 def strict(request: Request) -> Reply:
@@ -26,7 +26,7 @@ def strict(request: Request) -> Reply:
 
 
 def opened(gateway: RunningGateway, seed: int) -> None:
-    """Ask until every draft is accepted and few are audited, with coins that are the same in every run."""
+    """Send requests until every draft is accepted and few are audited, with the same coins in every run."""
     router_of(gateway)._proposals._coins = SeededCoins(seed)
     while gateway.status()["steps"] < 60:
         post(gateway.url, ASK)
@@ -35,7 +35,7 @@ def opened(gateway: RunningGateway, seed: int) -> None:
 
 
 def attack(gateway: RunningGateway, requests: int, **more: Any) -> list[Got]:
-    """One caller whose every request the expert would refuse."""
+    """One caller whose requests the expert would all refuse."""
     replies = [post(gateway.url, ASK | {"temperature": 0} | more) for _ in range(requests)]
     gateway.idle()
     return replies
@@ -43,8 +43,8 @@ def attack(gateway: RunningGateway, requests: int, **more: Any) -> list[Got]:
 
 @STREAMS
 @SCORES
-def test_nobody_suffers_from_one_callers_refusals(stream: bool, score: Any) -> None:
-    """No alarm, the same threshold for everybody else, and every accepted draft is served, marked where audited."""
+def test_refusals_of_one_caller_do_not_affect_others(stream: bool, score: Any) -> None:
+    """No alarm, the same threshold for others, and every accepted draft is served, with a header where audited."""
     with Running(strict, score=score) as (gateway, _):
         opened(gateway, seed=3)
         replies = attack(gateway, 60, stream=stream)
@@ -60,8 +60,8 @@ def test_nobody_suffers_from_one_callers_refusals(stream: bool, score: Any) -> N
         assert metric(gateway, "bpac_refused_total", route="homework") == len(audited)
 
 
-def test_counted_as_failures_they_would_close_the_route(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rule that was: callers get errors at random, and every draft of everybody is audited."""
+def test_refusals_counted_as_failures_would_close_the_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: callers get errors at random, and every draft of every caller is audited."""
     monkeypatch.setattr(audits, "is_refusal", lambda error: False)
     with Running(strict) as (gateway, _):
         opened(gateway, seed=3)
@@ -75,7 +75,7 @@ def test_counted_as_failures_they_would_close_the_route(monkeypatch: pytest.Monk
 @STREAMS
 @SCORES
 def test_a_draft_that_was_not_accepted_is_not_served(stream: bool, score: Any) -> None:
-    """Its caller gets the expert's refusal, in the expert's words; the round pays nothing at any threshold."""
+    """Its caller gets the expert's refusal unchanged; the round pays nothing at any threshold."""
     with Running(strict, score=score) as (gateway, _):
         (got,) = attack(gateway, 1, stream=stream)
         assert (got.status, got.json["error"]["message"]) == (400, "temperature is not supported")
@@ -84,8 +84,8 @@ def test_a_draft_that_was_not_accepted_is_not_served(stream: bool, score: Any) -
         assert gateway.status()["certificate"]["upper"] == 0.0
 
 
-def test_refused_behind_a_draft_that_was_served() -> None:
-    """With shadow audits the caller has the draft already; the round is as fair."""
+def test_a_refused_shadow_audit_is_a_fair_round() -> None:
+    """With shadow audits the caller has the draft already; the refusal is recorded as a fair round."""
     with Running(strict, explore="shadow") as (gateway, _):
         opened(gateway, seed=3)
         replies = attack(gateway, 30)
@@ -98,7 +98,7 @@ def test_refused_behind_a_draft_that_was_served() -> None:
 
 @pytest.mark.parametrize("status", [401, 402, 403, 407, 408, 429])
 def test_a_key_or_a_rate_that_is_refused_is_a_failure(status: int) -> None:
-    """It is about the operator, not about what was asked, so the outcome is unknown and counts as lost."""
+    """It is about the operator, not about what was asked, so the outcome is unknown and counts as a loss."""
 
     def script(request: Request) -> Reply:
         return Reply("no", status=status) if request.body["model"] == "expert" else Reply("42")

@@ -1,4 +1,4 @@
-"""A gateway that is stopped and started again goes on as if nothing had happened."""
+"""A gateway that is stopped and restarted continues where it stopped."""
 
 import signal
 import threading
@@ -17,8 +17,8 @@ from tests.gateway.serving import Process
 
 
 @pytest.mark.parametrize("damage", ["nothing", "a snapshot that is damaged", "no snapshot"])
-def test_stopped_and_started(tmp_path: Path, damage: str) -> None:
-    """Threshold, certificate, savings and step go on; a snapshot that is damaged costs time, not truth."""
+def test_the_state_survives_a_restart(tmp_path: Path, damage: str) -> None:
+    """Threshold, certificate, savings and step continue; with a damaged snapshot the journal is read instead."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}", "snapshot_every": 20}
     with ScriptedServer(KnownPair()) as models:
         config = settings(models.base_url, gateway=options)
@@ -45,8 +45,8 @@ def _damage(address: Any, damage: str) -> None:
     store.close()
 
 
-def test_other_terms_are_another_game(tmp_path: Path) -> None:
-    """Another promise, model, score or loss begins anew; the old journal stays for auditors."""
+def test_changed_terms_begin_a_new_game(tmp_path: Path) -> None:
+    """Another promise, model, score or loss begins a new game; the old journal stays for auditors."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     with ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
         changes: list[dict[str, Any]] = [{}, {}, {"epsilon": 0.3}, {"epsilon": 0.3, "score": "perplexity"}]
@@ -58,7 +58,7 @@ def test_other_terms_are_another_game(tmp_path: Path) -> None:
                 assert len(gateway.service.store.games()) == games
 
 
-def test_the_second_on_one_store(tmp_path: Path) -> None:
+def test_a_second_gateway_on_a_store_does_not_start(tmp_path: Path) -> None:
     """It refuses to start and says why; the first goes on."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     with ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
@@ -69,8 +69,8 @@ def test_the_second_on_one_store(tmp_path: Path) -> None:
             assert post(gateway.url, ASK).status == 200
 
 
-def test_losses_from_outside_are_still_taken_after_a_restart(tmp_path: Path) -> None:
-    """The round is open and charged, before as after; feedback by its name closes it."""
+def test_feedback_is_accepted_after_a_restart(tmp_path: Path) -> None:
+    """The round is open and charged before and after; feedback with its decision id closes it."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     with ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
         config = settings(models.base_url, gateway=options, loss="external")
@@ -85,7 +85,7 @@ def test_losses_from_outside_are_still_taken_after_a_restart(tmp_path: Path) -> 
             assert post(gateway.url, {"decision": decision, "loss": 0.0}, "/v1/feedback").status == 409
 
 
-def test_told_to_stop_it_finishes_what_it_began(tmp_path: Path) -> None:
+def test_a_stop_waits_for_requests_under_way(tmp_path: Path) -> None:
     """A request under way is answered, and its audit graded, before the process ends."""
     with ScriptedServer(pair(Reply("41"), Reply("42", delay=1.0))) as models:
         gateway = Process(tmp_path, models.base_url)

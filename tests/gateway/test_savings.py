@@ -1,4 +1,4 @@
-"""What was saved: what was spent is exact, kept through restarts, and the same in whatever order outcomes come."""
+"""Savings: what was spent is exact, survives restarts, and does not depend on the order of outcomes."""
 
 import json
 import random
@@ -25,7 +25,7 @@ ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 
 
 def test_what_was_spent_is_exact() -> None:
-    """Where the expert was asked it cost the same with a router as without; so only drafts and judges are lost."""
+    """Where the expert was asked it costs the same with a router as without; so only drafts and judges are a cost."""
     savings = Savings()
     for step in range(1, 11):
         savings.add(decided(step, 1.0, True), {"draft_tokens": 7})
@@ -39,14 +39,14 @@ def test_what_was_spent_is_exact() -> None:
 
 
 def test_money_needs_every_price() -> None:
-    """A price that is not known is not nothing: without that of a judge, no money is reported."""
+    """An unknown price is not zero: without the price of the judge no money is reported."""
     assert "money_saved" in Savings().report(Prices(1.0, 2.0, 0.0)).to_json()
     for prices in (None, Prices(None, 2.0, 0.0), Prices(1.0, None, 0.0), Prices(1.0, 2.0, None)):
         assert "money_saved" not in Savings().report(prices).to_json()
 
 
-def test_from_above_nothing_is_said_before_an_answer_was_seen() -> None:
-    """No bound, rather than one that assumes something about answers nobody has seen."""
+def test_there_is_no_upper_bound_before_the_first_answer() -> None:
+    """No bound, rather than one that assumes something about answers that were never seen."""
     savings = Savings()
     savings.add(decided(1, 0.1, False), {"draft_tokens": 7})
     report = savings.report(Prices(1.0, 2.0, 0.0)).to_json()
@@ -67,7 +67,7 @@ def _game(dice: random.Random) -> list[tuple[Entry, dict[str, Any]]]:
 
 
 def test_the_order_of_outcomes_does_not_matter() -> None:
-    """To the bit."""
+    """The report is the same to the bit."""
     dice, reports = random.Random(5), []
     entries = _game(dice)
     for _ in range(5):
@@ -79,8 +79,8 @@ def test_the_order_of_outcomes_does_not_matter() -> None:
     assert all(report == reports[0] for report in reports)
 
 
-def test_what_comes_late_is_in_the_note_of_the_next_entry() -> None:
-    """Live, folded from the journal, and from any snapshot on: the same, and nothing counts twice."""
+def test_late_tokens_are_in_the_note_of_the_next_entry() -> None:
+    """Live, from the journal, and from any snapshot: the same sums, and nothing counts twice."""
     dice, live = random.Random(6), Savings()
     journal: list[tuple[Entry, dict[str, Any]]] = []
     snapshots = []
@@ -102,8 +102,8 @@ def test_what_comes_late_is_in_the_note_of_the_next_entry() -> None:
     assert live.report().draft_tokens == again.report().draft_tokens + 7
 
 
-def test_a_snapshot_of_other_sums_is_not_taken(tmp_path: Path) -> None:
-    """One that an earlier version made, or with fewer rates: the journal is read instead, and the numbers are right."""
+def test_a_snapshot_of_another_version_is_not_used(tmp_path: Path) -> None:
+    """A snapshot with other sums or fewer rates: the journal is read instead, and the numbers are right."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     with ScriptedServer(KnownPair()) as models:
         config = settings(models.base_url, gateway=options)
@@ -131,8 +131,8 @@ def test_a_snapshot_of_other_sums_is_not_taken(tmp_path: Path) -> None:
                 assert gateway.status() == before
 
 
-def test_status_knows_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says what the running gateway says, money included, with its bounds."""
+def test_bpac_status_reports_money(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command reports what the running gateway reports, including money and its bounds."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
 
     def script(request: Request) -> Reply:
@@ -168,8 +168,8 @@ def test_status_knows_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("on_takeover", ["finish", "cancel"])
-def test_drafts_that_flow_on_after_their_decision_are_paid_for(tmp_path: Path, on_takeover: str) -> None:
-    """Finished or cut off, their tokens are counted, and a restart or a look from outside knows them too."""
+def test_tokens_after_the_decision_are_counted(tmp_path: Path, on_takeover: str) -> None:
+    """The tokens of a streamed draft, finished or cut off, are counted, also after a restart and by ``bpac status``."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     draft = Reply(" ".join(["word"] * 40), pause=0.01)
     score = {"name": "mean_token_probability", "first_tokens": 16}
@@ -191,8 +191,8 @@ def test_drafts_that_flow_on_after_their_decision_are_paid_for(tmp_path: Path, o
         store.close()
 
 
-def test_a_draft_that_never_became_a_round_is_paid_for(tmp_path: Path) -> None:
-    """It broke off and the expert refused: no entry tells of it, but a stop and a start keep its tokens."""
+def test_tokens_of_a_draft_without_a_round_are_counted(tmp_path: Path) -> None:
+    """The draft broke off and the expert refused: no entry records it, but its tokens survive a restart."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}", "snapshot_every": 1}
     score = {"name": "mean_token_probability", "first_tokens": 16}
     with ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
@@ -209,7 +209,7 @@ def test_a_draft_that_never_became_a_round_is_paid_for(tmp_path: Path) -> None:
             assert gateway.status() == before
 
 
-def test_a_judge_who_comes_too_late_is_paid_for() -> None:
+def test_tokens_of_a_late_judge_are_counted() -> None:
     """The outcome is refused, because the paper's policy has settled the round; its tokens were generated."""
 
     def script(request: Request) -> Reply:

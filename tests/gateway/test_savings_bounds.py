@@ -1,4 +1,4 @@
-"""The bounds on what was saved, by simulation: at all times, on any stream, with outcomes that come late or never."""
+"""The bounds on what was saved, by simulation: at all times, on any stream, with late or missing outcomes."""
 
 import math
 import random
@@ -17,7 +17,7 @@ DRAFT, JUDGE = 20, 30
 
 
 def decided(step: int, propensity: float, call_expert: bool) -> Decision:
-    """A decision in which only the coin matters."""
+    """A decision of which only the coin matters."""
     threshold = 0.0 if propensity == 1.0 else 0.5
     return Decision(step, 0.1, threshold, propensity, propensity, call_expert, serve_draft=not call_expert)
 
@@ -57,7 +57,7 @@ class Failed(NamedTuple):
 
 
 def followed(law: Law, seed: int, *, late: int) -> Failed:
-    """Look at the bounds after every entry of a game whose outcomes come late, or not at all."""
+    """Check the bounds after every entry of a game whose outcomes come late or never."""
     dice, savings = random.Random(seed), Savings()
     asked: list[bool] = []
     waiting: list[tuple[Entry, dict[str, Any]]] = []
@@ -95,7 +95,7 @@ def followed(law: Law, seed: int, *, late: int) -> Failed:
 
 @pytest.mark.parametrize("law", [steady, even, hostile])
 def test_the_bounds_hold_at_all_times(law: Law) -> None:
-    """Either ever fails in at most a share α of streams; the normal interval, looked at as often, in many more."""
+    """Each fails at some time in at most a share α of streams; the normal interval, checked as often, in many more."""
     failed = [followed(law, seed, late=0) for seed in range(STREAMS)]
     allowed = most_explained(STREAMS, ALPHA)
     assert sum(one.below for one in failed) <= allowed
@@ -105,16 +105,16 @@ def test_the_bounds_hold_at_all_times(law: Law) -> None:
     assert sum(one.normal_below for one in failed) > allowed or law is not even
 
 
-def test_the_bounds_hold_where_outcomes_come_late_or_never() -> None:
-    """What is missing are the long answers; they count as nothing from below and as the longest from above."""
+def test_the_bounds_hold_with_late_or_missing_outcomes() -> None:
+    """Long answers are missing; they count as 0 for the lower bound and as the longest for the upper bound."""
     failed = [followed(either, seed, late=12) for seed in range(STREAMS // 5)]
     allowed = most_explained(len(failed), ALPHA)
     assert sum(one.below for one in failed) <= allowed
     assert sum(one.above for one in failed) <= allowed
 
 
-def test_the_bounds_close_in() -> None:
-    """After many rounds at least four fifths of what was saved are proved, and not much more is possible."""
+def test_the_bounds_get_tight() -> None:
+    """After many rounds the lower bound is at least four fifths of what was saved, and the upper bound is near it."""
     dice, savings, truth = random.Random(3), Savings(), 0
     for step in range(1, 20_001):
         generated, asked = steady([], dice), dice.random() < 0.1

@@ -1,4 +1,4 @@
-"""The published document, put to the proof: whatever it allows or forbids, the gateway answers as it says."""
+"""The published OpenAPI document, tested by Schemathesis: the gateway answers as the document says."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from tests.gateway.running import ASK, Running, RunningGateway, pair
 KEY = bearer("one")
 PAGES = document(["homework"], keys=True)["paths"]
 OPERATIONS = [(path, method) for path, methods in PAGES.items() for method in methods]
-# Only where something is sent can something wrong be sent.
+# Invalid requests can be made only where a request has a body or parameters.
 PROOFS = [(*one, GenerationMode.POSITIVE) for one in OPERATIONS] + [
     (path, method, GenerationMode.NEGATIVE)
     for path, method in OPERATIONS
@@ -30,10 +30,10 @@ BOUNDED = settings(
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[RunningGateway]:
-    """A gateway that wants a key; whatever is asked of it, it goes on answering."""
+    """A gateway that requires a key and keeps answering, whatever it is sent."""
     options = {"gateway": {"keys": [{"name": "all", "key": "one", "roles": ALL_ROLES}]}, "loss": "external"}
     with pytest.MonkeyPatch.context() as patch, Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
-        # Wrong keys are tried by the hundred here, and the pauses that follow them have tests of their own.
+        # Hundreds of wrong keys are sent here; the pauses after wrong keys have tests of their own.
         patch.setattr("bpac.gateway.auth.failed_logins.LONGEST", 0.0)
         yield running
         assert post(running.url, ASK, headers=KEY).status == 200
@@ -47,21 +47,21 @@ def schema(gateway: RunningGateway) -> BaseSchema:
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), PROOFS)
-def test_the_gateway_is_as_described(schema: BaseSchema, path: str, method: str, mode: GenerationMode) -> None:
+def test_responses_match_the_document(schema: BaseSchema, path: str, method: str, mode: GenerationMode) -> None:
     """Statuses, headers, bodies and errors are those of the document, and none is a failure of the gateway."""
 
     @BOUNDED
     @given(case=schema[path][method].as_strategy(generation_mode=mode))
     def check(case: Case[Any]) -> None:
         if mode is GenerationMode.POSITIVE and isinstance(case.body, dict) and path == CHAT:
-            case.body["model"] = "homework"  # any other is a page that is not there
+            case.body["model"] = "homework"  # any other model does not exist
         case.call_and_validate(headers=KEY)
 
     check()
 
 
-def test_a_round_from_question_to_loss_is_as_described(schema: BaseSchema) -> None:
-    """The good answers of every page, and what is said to a second loss or one that is none."""
+def test_a_round_from_request_to_feedback_matches_the_document(schema: BaseSchema) -> None:
+    """The successful responses of every endpoint, and the responses to a second loss and to an invalid one."""
 
     def call(path: str, method: str, status: int, **sent: Any) -> Any:
         case = schema[path][method].Case(**sent)
@@ -82,10 +82,8 @@ def test_a_round_from_question_to_loss_is_as_described(schema: BaseSchema) -> No
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_who_shows_no_key_is_turned_away_where_the_document_says_so(
-    gateway: RunningGateway, path: str, method: str
-) -> None:
-    """Status 401 with the error's body on every page but those that tell whether the gateway lives."""
+def test_requests_without_a_key_get_401_as_documented(gateway: RunningGateway, path: str, method: str) -> None:
+    """Status 401 with the error body on every endpoint except those about health."""
     page = PAGES[path][method]
     for wrong in ({}, {"Authorization": "Bearer two"}, {"Authorization": "one"}):
         got = post(gateway.url, ASK, path, wrong, method.upper())

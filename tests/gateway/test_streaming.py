@@ -1,4 +1,4 @@
-"""Streams that feel native: when their first byte comes, and what flows behind it."""
+"""Streams: when the first byte comes, and what follows."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ PREFIX = {"name": "mean_token_probability", "first_tokens": 16}
 
 
 def arrivals(url: str) -> tuple[list[float], str]:
-    """When each event came, in seconds, and all the text."""
+    """The time of each event in seconds, and the whole text."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
     started = time.monotonic()
     connection.request("POST", CHAT, json.dumps(STREAMED), {"Content-Type": "application/json"})
@@ -33,8 +33,10 @@ def arrivals(url: str) -> tuple[list[float], str]:
     return times, text
 
 
-def test_an_accepted_draft_flows_before_it_is_finished() -> None:
-    """With a score of the first 16 tokens, the first byte comes when they are there, and the rest as it is written."""
+def test_an_accepted_draft_streams_before_it_is_complete() -> None:
+    """With a score of the first 16 tokens, the first byte comes when they have arrived, and the rest as it is
+    generated.
+    """
     with Running(pair(LONG, Reply("42")), policy="never", score=PREFIX) as (gateway, _):
         times, text = arrivals(gateway.url)
         assert text == LONG.text
@@ -51,8 +53,8 @@ def test_a_whole_answer_score_waits_for_the_whole_draft() -> None:
         assert len(times) > 5
 
 
-def test_the_expert_flows_straight_through() -> None:
-    """Its first byte comes long before its last, thoughts included."""
+def test_the_expert_streams_without_buffering() -> None:
+    """Its first byte comes long before its last, including its reasoning."""
     expert = Reply(LONG.text, reasoning="hm", pause=0.02)
     with Running(pair(Reply("41"), expert), policy="always") as (gateway, _):
         times, text = arrivals(gateway.url)
@@ -60,8 +62,8 @@ def test_the_expert_flows_straight_through() -> None:
         assert times[0] < 0.8 * times[-1]
 
 
-def test_a_shadow_audit_keeps_nobody_waiting() -> None:
-    """The draft comes at once, though the expert takes its time behind it."""
+def test_a_shadow_audit_does_not_delay_the_draft() -> None:
+    """The draft comes at once, although the expert takes long."""
     options: dict[str, Any] = {"explore": "shadow", "epsilon": 0.5}
     with Running(pair(Reply("42"), Reply("42")), **options) as (gateway, models):
         # Drafts without a loss, until some threshold is certified.
@@ -80,8 +82,8 @@ def test_a_shadow_audit_keeps_nobody_waiting() -> None:
 @pytest.mark.parametrize(
     ("on_takeover", "hang_ups", "forfeits"), [("finish", 0, {}), ("cancel", 1, {"draft cancelled": 1})]
 )
-def test_a_draft_that_the_expert_takes_over(on_takeover: str, hang_ups: int, forfeits: Any) -> None:
-    """It is cancelled where its grade would change nothing, as with a fixed threshold; or finished all the same."""
+def test_a_draft_that_is_not_accepted_is_cancelled_or_finished(on_takeover: str, hang_ups: int, forfeits: Any) -> None:
+    """It is cancelled if its grade would change nothing, as with a fixed threshold; or finished if so configured."""
     loss = {"name": "answer", "equal": "text"}
     options = {"policy": "always", "score": PREFIX, "on_takeover": on_takeover, "loss": loss}
     with Running(pair(LONG, Reply("42")), **options) as (gateway, models):
@@ -92,8 +94,8 @@ def test_a_draft_that_the_expert_takes_over(on_takeover: str, hang_ups: int, for
         assert (status["owed"], status["forfeits"]) == (0, forfeits)
 
 
-def test_a_caller_who_leaves_a_kept_draft() -> None:
-    """The upstream draft is cancelled: it was kept, and nobody will grade it."""
+def test_a_kept_draft_is_cancelled_when_its_caller_leaves() -> None:
+    """The draft is cancelled at its server: it was kept, and is never graded."""
     with Running(pair(LONG, Reply("42")), policy="never", score=PREFIX) as (gateway, models):
         caller = open_chat(gateway.url, STREAMED)
         assert b"200 OK" in caller.recv(1000)
@@ -103,8 +105,8 @@ def test_a_caller_who_leaves_a_kept_draft() -> None:
         assert gateway.status()["steps"] == 1
 
 
-def test_a_draft_that_breaks_off_after_its_beginning() -> None:
-    """The caller is told in the stream; the round was decided on the beginning, and stays as it is."""
+def test_a_draft_that_breaks_off_after_its_decision_ends_with_an_error() -> None:
+    """The stream ends with an error event; the round was decided on the first tokens, and stays as it is."""
     broken = Reply(LONG.text, probability=0.8, cut=30)
     with Running(pair(broken, Reply("42")), policy="never", score=PREFIX) as (gateway, _):
         got = post(gateway.url, STREAMED)
@@ -115,8 +117,8 @@ def test_a_draft_that_breaks_off_after_its_beginning() -> None:
         assert gateway.status()["steps"] == 1
 
 
-def test_a_short_draft_is_scored_as_it_is() -> None:
-    """A draft with fewer tokens than the score looks at has the score of all of them."""
+def test_a_short_draft_is_scored_by_all_its_tokens() -> None:
+    """A draft with fewer tokens than the score uses has the score of all of them."""
     with Running(pair(Reply("4 2", probability=0.75), Reply("42")), policy="never", score=PREFIX) as (gateway, _):
         got = post(gateway.url, STREAMED)
         assert float(got.headers["x-bpac-uncertainty"]) == pytest.approx(0.25)

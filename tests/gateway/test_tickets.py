@@ -1,4 +1,4 @@
-"""Every request takes a ticket on arrival, and none keeps it: each is decided or withdrawn (MATH section 12)."""
+"""Every request takes a ticket on arrival, and each ticket is decided or withdrawn (MATH section 12)."""
 
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from tests.gateway.raw import open_chat, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 from tests.gateway.test_failures import BROKEN, DRAFT, EXPERT, PATIENT, STREAMS
 
-BEGINNING = {"name": "perplexity", "first_tokens": 1}
-SCORES = pytest.mark.parametrize("score", ["perplexity", BEGINNING])
+FIRST_TOKEN = {"name": "perplexity", "first_tokens": 1}
+SCORES = pytest.mark.parametrize("score", ["perplexity", FIRST_TOKEN])
 # By what is asked: what is asked for in addition, the draft, the expert, and why the ticket is withdrawn, if it is.
 PATHS: dict[str, tuple[dict[str, Any], Reply, Reply, str]] = {
     "decided": ({}, DRAFT, EXPERT, ""),
@@ -52,7 +52,7 @@ def router_of(gateway: RunningGateway) -> Router:
 @STREAMS
 @SCORES
 def test_no_ticket_is_left_over(stream: bool, score: Any) -> None:
-    """Whatever becomes of the request; and so the gateway can say at its end that nothing was cut off."""
+    """Whatever happens to the request; so the gateway can record at its end that nothing was cut off."""
 
     def script(request: Request) -> Reply:
         _, draft, expert, _ = PATHS[request.question]
@@ -72,8 +72,8 @@ def test_no_ticket_is_left_over(stream: bool, score: Any) -> None:
 
 @STREAMS
 @SCORES
-def test_a_caller_who_leaves_takes_the_ticket_along(stream: bool, score: Any) -> None:
-    """It was never a round, and does not count as a request without a score."""
+def test_the_ticket_is_withdrawn_when_the_caller_leaves(stream: bool, score: Any) -> None:
+    """It is not a round, and does not count as a request without a score."""
     with Running(pair(SILENCE, EXPERT), model=PATIENT, score=score) as (gateway, models):
         caller = open_chat(gateway.url, ASK | {"stream": stream})
         wait_for(lambda: len(models.requests) == 1)
@@ -87,8 +87,10 @@ def test_a_caller_who_leaves_takes_the_ticket_along(stream: bool, score: Any) ->
 
 @STREAMS
 @SCORES
-def test_an_error_of_ours_takes_the_ticket_along(stream: bool, score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even a mistake in the gateway itself does not hold up the requests behind it."""
+def test_the_ticket_is_withdrawn_after_an_internal_error(
+    stream: bool, score: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even a mistake in the gateway itself does not hold up later requests."""
 
     def mistaken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("a mistake")
@@ -100,7 +102,7 @@ def test_an_error_of_ours_takes_the_ticket_along(stream: bool, score: Any, monke
         assert written(gateway)[-1] == Withdrawn(1, "error")
 
 
-def test_a_draft_that_hangs_does_not_hold_up_the_others() -> None:
+def test_a_hanging_draft_does_not_hold_up_later_requests() -> None:
     """After its deadline it is charged and the game goes on; when its caller leaves, the charge is taken back."""
 
     def script(request: Request) -> Reply:
@@ -122,7 +124,9 @@ def test_a_draft_that_hangs_does_not_hold_up_the_others() -> None:
 
 
 def test_a_stop_that_cuts_requests_off_is_charged(tmp_path: Path) -> None:
-    """What waits for a slow draft is likelier to lose: it is not withdrawn, and the next start counts it as lost."""
+    """Requests that wait for slow drafts are likelier to lose: their tickets are not withdrawn, and the next start
+    charges them.
+    """
 
     def script(request: Request) -> Reply:
         return SILENCE if "slow" in request.question else Reply("42")
@@ -152,7 +156,7 @@ def test_a_stop_that_cuts_requests_off_is_charged(tmp_path: Path) -> None:
 
 
 def test_a_clean_stop_is_not_charged(tmp_path: Path) -> None:
-    """Stopped between requests, a gateway loses nothing by it: the wealth is that of the rounds alone."""
+    """A gateway that is stopped between requests loses nothing: its wealth is that of the rounds alone."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     alone = Router(0.2)
     with ScriptedServer(pair(Reply("42"), Reply("42"))) as models:

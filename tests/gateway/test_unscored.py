@@ -1,4 +1,4 @@
-"""Requests whose draft has no score: the expert answers them, and they are no rounds (MATH section 13)."""
+"""Requests whose draft has no score: the expert answers them, and they are not rounds (MATH section 13)."""
 
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ REASONS = {"no log-probabilities": "no-score", "refused": "draft-refused"}
 @STREAMS
 @pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 8}])
 @pytest.mark.parametrize("failure", [*BROKEN, *MORE])
-def test_a_draft_that_fails(failure: str, stream: bool, score: Any) -> None:
-    """The expert answers; there is no decision, no round, and nothing that feedback could be about."""
+def test_the_expert_answers_if_the_draft_fails(failure: str, stream: bool, score: Any) -> None:
+    """There is no decision, no round, and nothing that feedback could be about."""
     model = {"timeout": 0.5} if failure == "silent" else {}
     reason = REASONS.get(failure, "draft-failed")
     with Running(pair((BROKEN | MORE)[failure], EXPERT), model=model, score=score) as (gateway, _):
@@ -43,8 +43,8 @@ def test_a_draft_that_fails(failure: str, stream: bool, score: Any) -> None:
         assert status["state"] == "not_routing"
 
 
-def test_many_of_them_certify_nothing() -> None:
-    """As rounds of uncertainty 1 that are never lost, eighty of them would open every threshold."""
+def test_unscored_requests_certify_nothing() -> None:
+    """As rounds of uncertainty 1 that never lose, eighty of them would open every threshold."""
     with Running(pair(DRAFT, EXPERT)) as (gateway, _):
         for _ in range(100):
             post(gateway.url, ASK | {"n": 2})
@@ -52,8 +52,8 @@ def test_many_of_them_certify_nothing() -> None:
         assert (status["steps"], status["threshold"], status["unscored"]["requests"]) == (0, 0.0, 100)
 
 
-def test_they_are_counted_over_restarts(tmp_path: Path) -> None:
-    """By reason, as a share of all requests, in the status and for Prometheus; a score that comes ends the state."""
+def test_unscored_requests_are_counted_over_restarts(tmp_path: Path) -> None:
+    """By reason and as a share, in the status and in the metrics; a request with a score ends the state not_routing."""
     options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
     with ScriptedServer(pair(DRAFT, EXPERT)) as models:
         config = settings(models.base_url, gateway=options)
@@ -79,14 +79,14 @@ def test_they_are_counted_over_restarts(tmp_path: Path) -> None:
 
 @STREAMS
 def test_no_draft_without_a_score_is_served(stream: bool) -> None:
-    """Not even in the place of an expert that fails: it would be no round, and so nothing would count its loss."""
+    """Not even in place of an expert that fails: it would not be a round, so its loss would not count."""
     with Running(pair(MORE["no log-probabilities"], BROKEN["busy"]), on_expert_failure="draft") as (gateway, _):
         assert post(gateway.url, ASK | {"stream": stream}).status == 502
 
 
 @STREAMS
-def test_what_both_models_refuse(stream: bool) -> None:
-    """The caller gets the expert's refusal, and it is no round: a flood of them would look like harmless traffic."""
+def test_a_request_that_both_models_refuse_is_not_a_round(stream: bool) -> None:
+    """The caller gets the expert's refusal; as rounds, a flood of them would look like harmless traffic."""
     with Running(pair(MORE["refused"], Reply("no such thing", status=400))) as (gateway, _):
         got = post(gateway.url, ASK | {"stream": stream})
         assert (got.status, got.json["error"]["message"]) == (400, "no such thing")
@@ -95,8 +95,8 @@ def test_what_both_models_refuse(stream: bool) -> None:
 
 
 @STREAMS
-def test_a_caller_who_leaves_an_answer_that_nobody_grades(stream: bool) -> None:
-    """The call of the expert is cancelled: nothing would be learnt from it, and nothing was served."""
+def test_an_unscored_expert_call_is_cancelled_when_the_caller_leaves(stream: bool) -> None:
+    """Nothing would be learnt from the answer, and nothing was served."""
     with Running(pair(DRAFT, SILENCE), model=PATIENT) as (gateway, models):
         caller = open_chat(gateway.url, ASK | {"stream": stream, "n": 2})
         wait_for(lambda: len(models.requests) == 1)

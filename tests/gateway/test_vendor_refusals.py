@@ -1,4 +1,4 @@
-"""What callers hear of a model's server that says no: never a word about the gateway's own credentials."""
+"""What callers see of a model server's refusal: nothing about the gateway's own credentials."""
 
 import logging
 from typing import Any
@@ -16,8 +16,8 @@ STREAMED = ASK | {"stream": True}
 
 @pytest.mark.parametrize("status", [401, 403, 407])
 @pytest.mark.parametrize("ask", [ASK, STREAMED], ids=["whole", "streamed"])
-def test_credentials_are_the_operators_business(status: int, ask: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Status 502 without the server's words or status; the log names the model, once for many requests."""
+def test_refused_credentials_are_not_shown_to_callers(status: int, ask: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Status 502 without the server's message or status; the log names the model, once for many requests."""
     refusal = Reply(SECRET, status=status, headers={"WWW-Authenticate": "Basic", "Retry-After": "7"})
     with Running(pair(Reply("41"), refusal), policy="always", model={"retries": 2}) as (gateway, models):
         for _ in range(3):
@@ -30,8 +30,8 @@ def test_credentials_are_the_operators_business(status: int, ask: Any, caplog: p
         assert gateway.status()["forfeits"] == {"expert failed": 3}
         assert len(models.requests) == 6, "it would say no again"
         assert metric(gateway, "bpac_upstream_failures_total", model="large", kind="credentials") == 3
-    told = [vars(record) for record in caplog.records if record.message == "model cannot be used"]
-    assert [(record["levelno"], record["model"], record["status"]) for record in told] == [
+    logged = [vars(record) for record in caplog.records if record.message == "model cannot be used"]
+    assert [(record["levelno"], record["model"], record["status"]) for record in logged] == [
         (logging.ERROR, "large", status)
     ]
     assert SECRET not in caplog.text
@@ -51,7 +51,7 @@ def test_credentials_are_the_operators_business(status: int, ask: Any, caplog: p
 )
 @pytest.mark.parametrize("ask", [ASK, STREAMED], ids=["whole", "streamed"])
 def test_only_json_is_passed_on(raw: bytes, kind: str, ask: Any) -> None:
-    """Anything else becomes an error of ours with the same status."""
+    """Anything else becomes an error of the gateway with the same status."""
     refusal = Reply(raw=raw, status=404, headers={"Content-Type": kind})
     with Running(pair(Reply("41"), refusal), policy="always") as (gateway, _):
         got = post(gateway.url, ask)
@@ -60,7 +60,7 @@ def test_only_json_is_passed_on(raw: bytes, kind: str, ask: Any) -> None:
         assert b"script" not in got.body
 
 
-def test_json_keeps_its_words_whatever_it_is_called() -> None:
+def test_json_errors_are_passed_on_whatever_their_content_type() -> None:
     """An error that is JSON comes through byte by byte, as JSON."""
     raw = b'{"error": {"message": "too long", "type": "vendor"}}'
     refusal = Reply(raw=raw, status=400, headers={"Content-Type": "text/html"})

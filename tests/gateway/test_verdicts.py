@@ -39,7 +39,7 @@ def cut(text: str) -> Reply:
     ],
 )
 def test_drafts_that_differ_never_open_a_threshold(draft: str, expert: str) -> None:
-    """The default grader records a loss of 1 for each, so no draft as unsure as these is ever served."""
+    """The default grader records a loss of 1 for each, so no draft as uncertain as these is ever served."""
     with Running(pair(Reply(draft), Reply(expert)), epsilon=0.3) as (gateway, _):
         for _ in range(40):
             assert post(gateway.url, ASK).headers["x-bpac-answered-by"] == "expert"
@@ -53,7 +53,7 @@ def test_drafts_that_differ_never_open_a_threshold(draft: str, expert: str) -> N
     ("draft", "expert"), [(cut("42"), Reply("42")), (Reply("42"), cut("42")), (cut("42"), cut("42"))]
 )
 def test_an_answer_that_was_cut_off_has_no_verdict(draft: Reply, expert: Reply) -> None:
-    """Nobody knows how it would have gone on, so its loss is not known, which counts as 1."""
+    """It could have ended in any way, so its loss is not known, which counts as 1."""
     with Running(pair(draft, expert), score={"name": "mean_token_probability", "otherwise": 0.5}) as (gateway, _):
         post(gateway.url, ASK)
         gateway.idle()
@@ -68,8 +68,8 @@ def grader_for(loss: Any) -> grading.Grader:
     return grader
 
 
-def test_a_formula_without_end_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While it is worked out the event loop goes on; its verdict is unknown, and no process is left behind."""
+def test_a_formula_without_end_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is computed the event loop goes on; its verdict is unknown, and no process is left behind."""
     monkeypatch.setattr(grading, "same_result", partial(same_result, seconds=1.0))
 
     pids: set[int] = set()
@@ -102,8 +102,8 @@ def test_a_formula_without_end_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) 
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_closing_while_a_formula_is_worked_out() -> None:
-    """A gateway that stops does not wait for it, and the loss is not known."""
+def test_a_stop_does_not_wait_for_a_formula() -> None:
+    """The gateway stops at once, and the loss is not known."""
 
     async def run() -> GradingOutcome:
         grader = grader_for({"name": "answer", "equal": "mathematics"})
@@ -117,7 +117,7 @@ def test_closing_while_a_formula_is_worked_out() -> None:
 
 
 def test_an_answer_that_is_too_long_has_no_verdict() -> None:
-    """A length limit comes before all comparisons."""
+    """Its length is checked before all comparisons."""
 
     async def run(equal: str) -> GradingOutcome:
         grader = grader_for({"name": "answer", "equal": equal})
@@ -130,7 +130,7 @@ def test_an_answer_that_is_too_long_has_no_verdict() -> None:
 
 
 def test_calls_that_are_too_many_or_too_long_have_no_verdict() -> None:
-    """Neither can hold up the comparison of calls."""
+    """Neither many nor long tool calls can hold up the comparison."""
 
     def calling(arguments: str, times: int) -> Answer:
         call = {"function": {"name": "f", "arguments": arguments}}
@@ -145,7 +145,7 @@ def test_calls_that_are_too_many_or_too_long_have_no_verdict() -> None:
 
 
 def test_a_gateway_without_the_extra_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An operator who wants mathematics compared hears at once what to install; other graders need nothing."""
+    """The error says what to install for comparing mathematics; other graders need nothing."""
     monkeypatch.setitem(sys.modules, "math_verify", None)
     with pytest.raises(MissingExtra, match=r"bpac\[grading\]"):
         grader_for({"name": "answer", "equal": "mathematics"})
