@@ -28,7 +28,7 @@ LEVELS: Law = LevelLaw()
 
 @dataclass(frozen=True)
 class Start:
-    """Fresh routers of a policy, perhaps with a game that does something wrong."""
+    """Fresh routers of a policy, perhaps with a bettor that does something wrong."""
 
     policy: str
     memory: str | None = None
