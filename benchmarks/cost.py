@@ -13,9 +13,10 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.transcription import transcription
-from bpac.replay.replay import Replay, metrics
+from bpac.replay.metrics import replay_metrics
+from bpac.replay.replay import Replay
+from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.laws import Law, PowerLaw
-from bpac.replay.start import Start
 from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import SeededCoins
 from bpac.routing.lock import RLock
@@ -138,7 +139,7 @@ def replays(runs: int) -> None:
     """Shuffled replays of the table that is shaped like the paper's MATH stream, everything included."""
     table = builtin_table("math-like")
     rng = np.random.default_rng(0)
-    replay = Replay(table, Start(Portfolio(), EPSILON, ALPHA), runs=runs)
+    replay = Replay(table, RouterFactory(Portfolio(), EPSILON, ALPHA), runs=runs)
 
     def yardstick() -> None:
         rows = rng.permutation(ROWS)
@@ -147,7 +148,7 @@ def replays(runs: int) -> None:
     ours = theirs = 0.0
     # Turn by turn, so that whatever else the machine does slows both alike.
     for run in tqdm(range(runs), desc="replays", unit="run", leave=False):
-        ours += timed(lambda run=run: metrics(*replay.one(run)))  # type: ignore[misc]
+        ours += timed(lambda run=run: replay_metrics(*replay.run(run)))  # type: ignore[misc]
         theirs += timed(yardstick)
     print(f"\n{runs} shuffled replays of {ROWS} rows: portfolio {ours:.2f} s, transcription {theirs:.2f} s", end="")
     print(f" ({theirs / ours:.1f} times faster)")

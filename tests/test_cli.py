@@ -15,7 +15,7 @@ import pytest
 from bpac import __version__
 from bpac.cli.main import FAMILIES, build_parser, main
 from bpac.replay.simulation.laws import PowerLaw
-from bpac.replay.tables.table import read_table
+from bpac.replay.tables.reading import read_table
 from bpac.routing.policies import POLICIES
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -150,7 +150,7 @@ def test_validate_tells_wrong_from_right(capsys: pytest.CaptureFixture[str]) -> 
     assert wrong["violations"] >= 18
     assert right["violations"] == 0
     assert main(["validate", "--policy", "budget", "--streams", "5", "--steps", "100", "--crash-every", "30"]) == 0
-    assert "the average loss served" in capsys.readouterr().out
+    assert "the average loss of the served answers" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_validate_tells_wrong_from_right(capsys: pytest.CaptureFixture[str]) -> 
         (["--runs", "0"], "runs must be at least 1"),
         (["--seed", "-1"], "seed must be at least 0"),
         (["--delay", "independent:"], "delay 'independent:' is none of"),
-        (["--figure", "x.foo"], "x.foo: a figure ends in .png or .svg"),
-        (["--figure", "picture"], "picture: a figure ends in .png or .svg"),
+        (["--figure", "x.foo"], "x.foo: the name of a figure file ends in .png or .svg"),
+        (["--figure", "picture"], "picture: the name of a figure file ends in .png or .svg"),
         (["--score", "mood"], "has no column mood"),
         (["--exploration", "often"], "exploration 'often' is not known; give two-stage"),
         (["--exploration", "constant:x"], "exploration 'constant:x' cannot be used"),
@@ -173,7 +173,7 @@ def test_validate_tells_wrong_from_right(capsys: pytest.CaptureFixture[str]) -> 
         (["--policy", "paper", "--bet", "fixed:1"], "can lose more than"),
         (["--policy", "paper", "--bet", "wild"], "bet 'wild' is not known; give adaptive"),
         (["--policy", "paper", "--bet", "fixed:lots"], "bet 'fixed:lots' cannot be used"),
-        (["--bet", "fixed"], "--bet belongs to the paper's policies"),
+        (["--bet", "fixed"], "--bet is an option of the policies paper and paper-prior"),
     ],
 )
 def test_wrong_usage_is_told_and_exits_with_2(
@@ -219,7 +219,10 @@ def test_the_table_is_not_overwritten(
     before = table.read_bytes()
     monkeypatch.chdir(table.parent)
     assert main(["replay", str(table), option, table.name]) == 2
-    assert capsys.readouterr().err == f"bpac: {option} {table.name} would overwrite what is read: give another place\n"
+    assert (
+        capsys.readouterr().err
+        == f"bpac: {option} {table.name} would overwrite a file that is read: give another file\n"
+    )
     assert table.read_bytes() == before
     assert main(["replay", str(table), "--trace", "x.svg", "--figure", "./x.svg"]) == 2
     assert "--trace and --figure name the same file, x.svg" in capsys.readouterr().err
@@ -252,7 +255,7 @@ def test_reproduce_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["reproduce", "stall", "--workers", "0"], "workers must be at least 1, or -1 for one a core; got 0"),
+        (["reproduce", "stall", "--workers", "0"], "workers must be at least 1, or -1 for one per core; got 0"),
         (["reproduce", "stall", "--workers", "-5"], "got -5"),
         (["validate", "--seed", "-1"], "seed must be at least 0, got -1"),
         (["validate", "--delay", "losses:"], "delay 'losses:' is none of"),
@@ -276,7 +279,7 @@ def test_reproduce_leaves_its_tables_alone(capsys: pytest.CaptureFixture[str], t
     stall = table.rename(table.with_name("gap-0.05.csv"))
     before = stall.read_bytes()
     assert main(["reproduce", "--tables", str(stall), "--runs", "1", "--out", str(stall.parent)]) == 2
-    assert "gap-0.05.csv would overwrite what is read" in capsys.readouterr().err
+    assert "gap-0.05.csv would overwrite a file that is read" in capsys.readouterr().err
     assert stall.read_bytes() == before
     assert [path.name for path in stall.parent.iterdir()] == [stall.name]
 
@@ -288,7 +291,7 @@ def test_baselines_promise_nothing(capsys: pytest.CaptureFixture[str], table: Pa
         assert main(["validate", "--policy", policy, *short]) == 0
         assert main(["replay", str(table), "--policy", policy, "--runs", "1"]) == 0
         out = capsys.readouterr().out
-        assert out.count("this policy promises nothing") == 2
+        assert out.count("this policy makes no promise") == 2
         assert "promised" not in out
     assert main(["validate", *short]) == 0
     assert "promised: at most 10.00%" in capsys.readouterr().out
@@ -316,7 +319,7 @@ def test_a_command_imports_only_its_own_module() -> None:
         "print([name for name in FAMILIES if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['bpac.cli.replay']"
+    assert done.stdout.splitlines()[-1] == "['bpac.cli.validate']"
 
 
 def test_a_module_of_commands_that_needs_more_is_told_in_one_line(

@@ -18,10 +18,10 @@
         - ``NoScore``: a draft lacks what its score is computed from
             - ``NoLogprobs``: the server gave no usable log-probabilities
         - ``NoVerdict``: a judge did not say a usable mark
-        - ``TooLong`` (``bpac.models.connections``): it is longer than allowed
+        - ``TooLong``, ``TooSlow`` (``bpac.models.reading``): it is longer than allowed, or takes longer
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it said no, and would again: a status 4xx
-            - ``PassedOn`` (``bpac.gateway.chat.upstream``): the gateway's caller hears it in the server's own words
+            - ``UpstreamRefused`` (``bpac.gateway.chat.upstream``): the gateway's caller gets the server's error
         - ``Unavailable``: it failed, even after retries
     - ``StoreError``: a store cannot be used, or failed and takes nothing more
         - ``StoreInUse``: another gateway writes to it

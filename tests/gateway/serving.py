@@ -1,6 +1,5 @@
 """A gateway in a process of its own, which can be killed."""
 
-import argparse
 import importlib
 import json
 import os
@@ -11,7 +10,7 @@ import urllib.error
 from pathlib import Path
 from typing import Any
 
-from bpac.cli.gateway import add_commands
+from bpac.cli.main import build_parser
 from tests.gateway.configured import free_port, get_json, settings, wait_for
 
 COMMAND = [sys.executable, "-m", "tests.gateway.serving"]
@@ -128,10 +127,9 @@ def to_toml(data: dict[str, Any], path: str = "") -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The gateway's commands by themselves."""
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers(required=True))
-    options = parser.parse_args(arguments)
+    """A command, whose errors are raised and not printed."""
+    words = sys.argv[1:] if arguments is None else arguments
+    options = build_parser(words[0]).parse_args(words)
     result: int = options.run(options)
     return result
 

@@ -59,7 +59,7 @@ def test_an_older_copy_put_back(tmp_path: Path, caplog: pytest.LogCaptureFixture
         assert [(loss["game"], loss["acknowledged"] - loss["entries"]) for loss in found] == [(1, 7)]
         assert again[0].startswith("dec-2-1-")
         assert "the journal lost entries: a new game begins with a threshold of 0" in caplog.text
-        assert 'bpac_journal_losses_total{game="1"} 1' in metrics
+        assert 'bpac_journal_losses_total{game="1"} 1.0\n' in metrics
     else:
         assert found == []
         assert again[0].startswith("dec-1-4-")
@@ -83,7 +83,7 @@ def test_a_lost_end_is_shown_by_status(tmp_path: Path, capsys: pytest.CaptureFix
     )
     assert told.startswith(f"LOST: {missing}")
     assert main(["export", str(config), "--out", str(tmp_path / "journal.jsonl")]) == 0
-    assert capsys.readouterr().err == f"bpac: {missing}: what is exported is what is left\n"
+    assert capsys.readouterr().err == f"bpac: {missing}: only what is left is exported\n"
 
 
 def played(directory: Path, rounds: int, *, lives: int = 1) -> Path:

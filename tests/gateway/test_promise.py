@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.gateway.games.decision_ids import read_name
+from bpac.gateway.games.decision_ids import read_decision_id
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.coins import COMMITTED_BLOCK
 from bpac.routing.decision import Decision
@@ -58,7 +58,7 @@ def _check_answers(seen: list[Seen], entries: Sequence[object], store: Store) ->
     decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
     steps = set()
     for answer in seen:
-        named = read_name(answer.headers["x-bpac-decision"], store)
+        named = read_decision_id(answer.headers["x-bpac-decision"], store)
         assert named is not None
         decision = decided[named[1]]
         steps.add(named[1])
