@@ -30,7 +30,7 @@ def test_outcomes_that_are_still_owed_are_no_losses() -> None:
 
 
 def test_rounds_behind_an_open_ticket_are_not_charged_yet() -> None:
-    """What the game has not seen has no charge to take out: such rounds leave the prospects as they are."""
+    """What the bettor has not seen has no charge to take out: such rounds leave the prospects as they are."""
     router = Router(EPSILON, ALPHA, seed=1)
     router.arrive()
     behind = [router.decide(0.3, ticket=router.arrive()), router.decide(0.7, ticket=router.arrive())]
@@ -63,7 +63,7 @@ def test_an_audit_of_what_is_accepted_is_always_worth_it() -> None:
 
 @pytest.mark.parametrize(("policy", "learns"), [("always", False), ("paper", True), ("budget", True), ("naive", True)])
 def test_other_policies(policy: str, learns: bool) -> None:
-    """A fixed threshold learns nothing; of games without a wealth that falls with the threshold all is kept."""
+    """A fixed threshold learns nothing; a bettor without a wealth for each threshold keeps all."""
     router = Router(EPSILON, ALPHA, policy, seed=1)
     for _ in range(100):
         router.observe(router.decide(0.5), 1.0)
