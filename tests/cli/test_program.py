@@ -1,0 +1,67 @@
+"""The program ``bpac``: its commands, and what it imports for them."""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bpac import __version__
+from bpac.cli.main import FAMILIES, build_parser, main
+
+
+@pytest.mark.parametrize("program", [["bpac"], ["python", "-m", "bpac"]], ids=" ".join)
+def test_the_installed_program_knows_its_version(program: list[str]) -> None:
+    """``bpac`` and ``python -m bpac`` are the same program; calling it without a command is wrong usage."""
+    command = [str(Path(sys.executable).with_name(program[0])), *program[1:]]
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout == f"bpac {__version__}\n"
+    wrong = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("usage: bpac ")
+
+
+def test_a_command_imports_only_its_own_module() -> None:
+    """What one command needs, even if it is broken or not installed, keeps no other from running."""
+    code = (
+        f"import sys; from bpac.cli.main import FAMILIES, main; "
+        f"main({['validate', '--streams', '1', '--steps', '9']}); "
+        "print(*(name for name in FAMILIES if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own = [module for module, commands in FAMILIES.items() if "validate" in commands]
+    assert done.stdout.splitlines()[-1].split() == own
+
+
+def test_a_command_module_without_its_extra_is_reported_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the module itself cannot be imported, for its command and for the list of all."""
+    (tmp_path / "bpac_more.py").write_text("from bpac.errors import MissingExtra\nraise MissingExtra('it', 'more')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FAMILIES, "bpac_more", ("more",))
+    for arguments in (["more"], ["--help"]):
+        assert main(arguments) == 2
+        assert capsys.readouterr().err == "bpac: this needs it: install it with  pip install 'bpac[more]'\n"
+
+
+def test_the_table_of_commands_lists_what_the_modules_add(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of commands says what the modules add, and a misspelt command is answered with all of them."""
+    for called, names in [(names[0], names) for names in FAMILIES.values()] + [("reply", sum(FAMILIES.values(), ()))]:
+        with pytest.raises(SystemExit, match="2"):
+            build_parser(called).parse_args(["reply"])
+        assert tuple(re.findall(r"\w+", capsys.readouterr().err.rpartition("choose from")[2])) == names
+
+
+def test_the_help_of_every_command_says_what_it_does_and_names_every_default() -> None:
+    """A command's help begins with a sentence; an option that has a default says ``(default: X)`` or ``default: X``."""
+    commands = next(action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for name, command in commands.choices.items():
+        assert re.fullmatch(r"[A-Z].{10,}\.", command.description or ""), name
+        for option in command._actions:
+            text = argparse.HelpFormatter("bpac")._expand_help(option)
+            assert len(text) > 10, (name, option.dest)
+            if option.option_strings and option.nargs != 0 and option.default not in (None, "", []):
+                assert "default: " in text, (name, option.dest, text)
