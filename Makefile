@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
+NODE_MODULES := node_modules/.package-lock.json
 DEMO_VENV := .venv-demo
 DEMO_READY := $(DEMO_VENV)/ready
 
@@ -24,11 +25,12 @@ test: lint $(BROWSER)  ## run every test: those of the mathematical core, with c
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
-lint: $(READY)  ## check style, types and the direction of imports
+lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of imports, of Python and of the dashboard's JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run --silent check
 
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.import_time
@@ -67,10 +69,18 @@ $(READY): pyproject.toml
 	$(install_openmp)
 	@touch $@
 
+# Node.js comes from PyPI, and like pip it should trust the certificates that the system trusts.
+NPM := NODE_USE_SYSTEM_CA=1 PATH="$(abspath $(BIN)):$$PATH" npm
+
+# Only tools that check the dashboard's scripts; nothing of them is shipped.
+$(NODE_MODULES): package-lock.json $(READY)
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+	touch $(NODE_MODULES)
+
 # The tests of the dashboard look at it in a real browser, Debian's own.
 $(BROWSER): $(READY)
 	@command -v chromium || { $(call apt_install,chromium); }
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO_VENV) node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -103,7 +103,15 @@ def gateway(name: str, upstream: str, directory: Path, policy: str) -> AbstractC
     home.mkdir()
     config = home / "gateway.toml"
     config.write_text(GATEWAY.format(port=port, directory=home, upstream=upstream, policy=policy))
-    command = [str(Path(sys.executable).with_name("bpac")), "serve", str(config), "--log-level", "warning"]
+    command = [
+        sys.executable,
+        "-c",
+        "from bpac.cli.main import main; main()",
+        "serve",
+        str(config),
+        "--log-level",
+        "warning",
+    ]
     return running(name, command, port)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bpac.cli.main import main
-from bpac.replay.tables.table import read_table
+from bpac.replay.tables.reading import read_table
 from bpac.routing.policies import POLICIES
 from tests.cli.running import run_json
 
@@ -124,8 +124,8 @@ def test_traces_equal_the_reference_traces(tmp_path: Path, stream: str, referenc
         (["--runs", "0"], "runs must be at least 1"),
         (["--seed", "-1"], "seed must be at least 0"),
         (["--delay", "independent:"], "delay 'independent:' is none of"),
-        (["--figure", "x.foo"], "x.foo: a figure ends in .png or .svg"),
-        (["--figure", "picture"], "picture: a figure ends in .png or .svg"),
+        (["--figure", "x.foo"], "x.foo: the name of a figure file ends in .png or .svg"),
+        (["--figure", "picture"], "picture: the name of a figure file ends in .png or .svg"),
         (["--score", "mood"], "has no column mood"),
         (["--exploration", "often"], "exploration 'often' is not known; give two-stage"),
         (["--exploration", "constant:x"], "exploration 'constant:x' cannot be used"),
@@ -133,7 +133,7 @@ def test_traces_equal_the_reference_traces(tmp_path: Path, stream: str, referenc
         (["--policy", "paper", "--bet", "fixed:1"], "can lose more than"),
         (["--policy", "paper", "--bet", "wild"], "bet 'wild' is not known; give adaptive"),
         (["--policy", "paper", "--bet", "fixed:lots"], "bet 'fixed:lots' cannot be used"),
-        (["--bet", "fixed"], "--bet belongs to the paper's policies"),
+        (["--bet", "fixed"], "--bet is an option of the policies paper and paper-prior"),
     ],
 )
 def test_a_wrong_setting_is_reported_in_one_line_with_exit_code_2(
@@ -165,7 +165,8 @@ def test_an_output_never_overwrites_the_table_or_another_output(
     before = table.read_bytes()
     monkeypatch.chdir(table.parent)
     assert main(["replay", str(table), option, table.name]) == 2
-    assert capsys.readouterr().err == f"bpac: {option} {table.name} would overwrite what is read: give another place\n"
+    refused = f"bpac: {option} {table.name} would overwrite a file that is read: give another file\n"
+    assert capsys.readouterr().err == refused
     assert table.read_bytes() == before
     assert main(["replay", str(table), "--trace", "x.svg", "--figure", "./x.svg"]) == 2
     assert "--trace and --figure name the same file, x.svg" in capsys.readouterr().err

@@ -23,7 +23,7 @@ def test_validate_finds_the_naive_method_wrong_and_the_oracle_right(capsys: pyte
     assert wrong["violations"] >= 18
     assert right["violations"] == 0
     assert main(["validate", "--policy", "budget", "--streams", "5", "--steps", "100", "--crash-every", "30"]) == 0
-    assert "the average loss served" in capsys.readouterr().out
+    assert "the average loss of the served answers" in capsys.readouterr().out
 
 
 def test_baselines_are_reported_without_a_promise(capsys: pytest.CaptureFixture[str], table: Path) -> None:
@@ -33,7 +33,7 @@ def test_baselines_are_reported_without_a_promise(capsys: pytest.CaptureFixture[
         assert main(["validate", "--policy", policy, *short]) == 0
         assert main(["replay", str(table), "--policy", policy, "--runs", "1"]) == 0
         out = capsys.readouterr().out
-        assert out.count("this policy promises nothing") == 2
+        assert out.count("this policy makes no promise") == 2
         assert "promised" not in out
     assert main(["validate", *short]) == 0
     assert "promised: at most 10.00%" in capsys.readouterr().out
@@ -69,7 +69,7 @@ def test_replay_and_reproduce_write_their_figures(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["reproduce", "stall", "--workers", "0"], "workers must be at least 1, or -1 for one a core; got 0"),
+        (["reproduce", "stall", "--workers", "0"], "workers must be at least 1, or -1 for one per core; got 0"),
         (["reproduce", "stall", "--workers", "-5"], "got -5"),
         (["validate", "--seed", "-1"], "seed must be at least 0, got -1"),
         (["validate", "--delay", "losses:"], "delay 'losses:' is none of"),
@@ -93,6 +93,6 @@ def test_reproduce_never_overwrites_its_tables(capsys: pytest.CaptureFixture[str
     stall = table.rename(table.with_name("gap-0.05.csv"))
     before = stall.read_bytes()
     assert main(["reproduce", "--tables", str(stall), "--runs", "1", "--out", str(stall.parent)]) == 2
-    assert "gap-0.05.csv would overwrite what is read" in capsys.readouterr().err
+    assert "gap-0.05.csv would overwrite a file that is read" in capsys.readouterr().err
     assert stall.read_bytes() == before
     assert [path.name for path in stall.parent.iterdir()] == [stall.name]

@@ -1,4 +1,4 @@
-"""Demos in processes of their own."""
+"""Runs demos in their own processes."""
 
 import json
 import subprocess
@@ -15,31 +15,31 @@ from tests.gateway.configured import free_port, get_json, wait_for
 PROGRAM = Path(sys.executable).with_name("bpac")
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What a command prints on standard output, and nothing else there."""
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The standard output of a command that must succeed."""
     capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == 0
     return capsys.readouterr().out
 
 
 def status_of(directory: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """What ``bpac status`` says of the one game of a demo."""
-    (game,) = json_of(said(capsys, "status", directory / "gateway.toml", "--json"))["games"]
+    """The only game of a demo in the output of ``bpac status``."""
+    (game,) = json_of(output_of(capsys, "status", directory / "gateway.toml", "--json"))["games"]
     assert isinstance(game, dict)
     return game
 
 
 class RunningDemo:
-    """``bpac demo`` with a scripted pair and more questions than it will ever ask, once it has answered a few.
+    """``bpac demo`` with a scripted pair and too many questions to end by itself; it has already answered a few.
 
     Parameters
     ----------
-    directory: where its files go.
+    directory: directory of its files.
     more: further arguments.
     """
 
     def __init__(self, directory: Path, *more: str) -> None:
-        # Demos that look for the usual port at the same time would both find it free.
+        # Two demos that look for the default port at the same time would both find it free.
         port = free_port()
         arguments = [
             "demo",
@@ -73,23 +73,23 @@ class RunningDemo:
         self._process.send_signal(number)
 
     def end(self) -> tuple[int, str, str]:
-        """Wait for its end: exit code, standard output and standard error. None of its processes is left."""
-        said, complained = self._process.communicate(timeout=60.0)
+        """Wait until it has ended: exit code, standard output and standard error. No process may be left."""
+        output, errors = self._process.communicate(timeout=60.0)
         assert self.family
-        wait_for(lambda: not any(map(_lives, self.family)), 30.0)
-        return self._process.returncode, said, complained
+        wait_for(lambda: not any(map(_runs, self.family)), 30.0)
+        return self._process.returncode, output, errors
 
 
-def _lives(process: psutil.Process) -> bool:
+def _runs(process: psutil.Process) -> bool:
     try:
-        # Orphans may wait to be buried where nobody buries them.
+        # In a container without an init process, ended orphans stay as zombies.
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
 
 def json_of(text: str) -> dict[str, Any]:
-    """The one JSON object that a command printed."""
+    """The only line of an output, as a JSON object."""
     (line,) = text.splitlines()
     found: dict[str, Any] = json.loads(line)
     return found

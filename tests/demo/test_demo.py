@@ -12,49 +12,49 @@ from bpac.demo.pair import NAMES
 from bpac.demo.scripted import scripted_questions, scripted_reply
 from bpac.local.benchmark import COUNT
 from bpac.testing import Request
-from tests.demo.running import PROGRAM, json_of, said, status_of
+from tests.demo.running import PROGRAM, json_of, output_of, status_of
 from tests.gateway.configured import free_port
 
 QUESTIONS, LOCAL = 150, 100
 
 
-class Finished(NamedTuple):
-    """A demo that ended by itself: where, and what it printed."""
+class FinishedDemo(NamedTuple):
+    """A demo that ended by itself: its directory and its report."""
 
-    place: Path
+    directory: Path
     report: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """One with the scripted pair."""
-    place = tmp_path_factory.mktemp("demo")
-    arguments = ("--once", "--scripted", "--questions", QUESTIONS, "--dir", place, "--port", free_port(), "--json")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedDemo:
+    """A demo with the scripted pair."""
+    directory = tmp_path_factory.mktemp("demo")
+    arguments = ("--once", "--scripted", "--questions", QUESTIONS, "--dir", directory, "--port", free_port(), "--json")
     ran = subprocess.run([PROGRAM, "demo", *map(str, arguments)], capture_output=True, text=True, check=True)
     assert f"dashboard: {json_of(ran.stdout)['dashboard']}" in ran.stderr.splitlines()[0]
-    return Finished(place, json_of(ran.stdout))
+    return FinishedDemo(directory, json_of(ran.stdout))
 
 
-def test_it_says_what_its_journal_says(finished: Finished, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its numbers are those of ``bpac status`` on the files it leaves, and every question was a round."""
-    game = status_of(finished.place, capsys)
+def test_the_report_agrees_with_the_journal(finished: FinishedDemo, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its numbers are those of ``bpac status`` on the demo's files, and every question is a round."""
+    game = status_of(finished.directory, capsys)
     assert finished.report["game"] == game
     assert finished.report["questions"] == game["steps"] == QUESTIONS
     assert finished.report["complete"]
     assert (game["owed"], game["forfeits"]) == (0, {})
 
 
-def test_its_journal_is_audited(finished: Finished, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it leaves can be exported, and the promise checked from the export alone."""
-    journal = finished.place / "journal.jsonl"
-    said(capsys, "export", finished.place / "gateway.toml", "--out", journal)
-    audit = json_of(said(capsys, "audit", journal, "--json"))
+def test_the_journal_passes_the_audit(finished: FinishedDemo, capsys: pytest.CaptureFixture[str]) -> None:
+    """The journal can be exported, and ``bpac audit`` finds no difference in the export."""
+    journal = finished.directory / "journal.jsonl"
+    output_of(capsys, "export", finished.directory / "gateway.toml", "--out", journal)
+    audit = json_of(output_of(capsys, "audit", journal, "--json"))
     assert (audit["rounds"], audit["differences"]) == (QUESTIONS, [])
     assert audit["claims"] >= 1
 
 
-def test_it_finds_out_the_truth(finished: Finished) -> None:
-    """Losses, right answers and tokens are those of the script, computed here without any server."""
+def test_the_report_contains_the_actual_loss_and_savings(finished: FinishedDemo) -> None:
+    """Losses, correct answers and tokens are those of the scripted models, computed here without a server."""
     truth, game = finished.report["truth"], finished.report["game"]
     rng, pool = Random(0), scripted_questions(COUNT, seed=0)
     asked = list(islice(iter(lambda: rng.choice(pool), None), QUESTIONS))
@@ -71,25 +71,25 @@ def test_it_finds_out_the_truth(finished: Finished) -> None:
     for role in ROLES:
         right = sum(text == question.reference for text, question in zip(texts[role], asked, strict=True))
         assert truth[f"{role}_right"] == pytest.approx(right / QUESTIONS)
-    words = sum(len(reply.reasoning.split()) + len(reply.spoken()) for reply in replies["expert"])
+    words = sum(len(reply.reasoning.split()) + len(reply.answer_tokens()) for reply in replies["expert"])
     assert truth["expert_tokens"] == words
-    # What was saved is what was not spent, and the gateway's journal knows what was spent.
+    # The tokens saved are those not spent, and the gateway's journal knows how many were spent.
     spent = game["savings"]["draft_tokens"] + game["savings"]["expert_tokens"]
     assert truth["tokens_saved"] == words - spent
     assert 0.0 <= truth["served_loss"] <= truth["draft_loss"]
     assert 0 < lost < QUESTIONS
 
 
-def test_it_leaves_a_picture(finished: Finished) -> None:
-    """Beside the configuration, the journal and the log."""
+def test_all_files_are_in_the_directory_of_the_demo(finished: FinishedDemo) -> None:
+    """Figure, configuration, journal and log."""
     for name in ("picture", "config", "store", "log"):
-        assert Path(finished.report[name]).parent == finished.place
+        assert Path(finished.report[name]).parent == finished.directory
     assert Path(finished.report["picture"]).read_bytes().startswith(b"\x89PNG")
     assert "Uvicorn running" in Path(finished.report["log"]).read_text()
 
 
-def test_the_local_pair(tmp_path: Path) -> None:
-    """The real model answers behind the gateway; thinking is right more often, and what is served is in between."""
+def test_the_demo_runs_with_the_local_model(tmp_path: Path) -> None:
+    """The real model answers behind the gateway, is correct more often after thinking, and its losses add up."""
     report = Demo(tmp_path / "demo", questions=LOCAL, once=True, port=free_port()).run()
     truth = report.truth
     assert (report.pair, report.instead_because, report.complete) == ("local", None, True)
@@ -97,7 +97,7 @@ def test_the_local_pair(tmp_path: Path) -> None:
     assert truth is not None
     assert truth.expert_right >= truth.draft_right + 0.1
     assert truth.expert_right >= 0.9
-    # Where the expert was asked, its answer was served.
+    # Where the expert was called, its answer was served.
     assert truth.served_right >= truth.expert_right - truth.served_loss
     assert sum(truth.losses.values()) == pytest.approx(LOCAL * truth.served_loss)
     assert sorted(truth.losses) == list(range(1, LOCAL + 1))
@@ -106,12 +106,10 @@ def test_the_local_pair(tmp_path: Path) -> None:
     assert f"status {tmp_path}/demo/gateway.toml" in text
 
 
-def test_a_scripted_pair_takes_the_place_of_weights_that_are_not_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The demo says so and goes on."""
+def test_a_scripted_pair_replaces_a_missing_local_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The demo writes the reason to standard error and continues."""
     demo = Demo(tmp_path / "demo", questions=20, once=True, port=free_port(), model=tmp_path / "missing.gguf")
     report = demo.run()
     assert (report.pair, report.questions, report.complete) == ("scripted", 20, True)
     assert "missing.gguf" in (report.instead_because or "")
-    assert "the local pair cannot run (there is no model file" in capsys.readouterr().err
+    assert "the local model cannot run (there is no model file" in capsys.readouterr().err

@@ -12,12 +12,12 @@ from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.cli.main import main
 from bpac.collecting.answers_file import Role
-from bpac.demo.asking import ServedAnswer
-from bpac.demo.live import Live
+from bpac.demo.client import ServedAnswer
+from bpac.demo.directory import DEFAULT_PORT, ROUTE, DemoDirectory, chosen_port
+from bpac.demo.ground_truth import GroundTruth, ground_truth
+from bpac.demo.live_display import LiveDisplay
 from bpac.demo.pair import ModelPair, PairModel, started_pair
-from bpac.demo.place import ROUTE, USUAL_PORT, Place, chosen_port
-from bpac.demo.truth import Truth, truth_of
-from bpac.demo.words import standing
+from bpac.demo.status_lines import status_table
 from bpac.errors import BpacError, InputError, StoreInUse
 from bpac.gateway.config.file import load_config
 from bpac.routing.router import Router
@@ -28,72 +28,72 @@ PAIR = ModelPair(
 )
 
 
-def test_the_configuration_is_the_gateways(tmp_path: Path) -> None:
-    """What is written is what a gateway reads, whatever the names."""
-    place = Place(tmp_path / "näh e")
-    place.prepare()
-    place.write_config(PAIR, 8123)
-    config = load_config(place.config)
+def test_the_gateway_can_read_the_configuration(tmp_path: Path) -> None:
+    """Names and paths with quotes, spaces and other letters are read back as they were."""
+    directory = DemoDirectory(tmp_path / "näh e")
+    directory.prepare()
+    directory.write_config(PAIR, 8123)
+    config = load_config(directory.config)
     route = config.routes[ROUTE]
     assert (config.host, config.port) == ("127.0.0.1", 8123)
-    assert config.store == f"sqlite:///{place.store.resolve()}"
+    assert config.store == f"sqlite:///{directory.store.resolve()}"
     assert (route.draft.model, route.expert.model, route.expert.body) == ("small", 'a "large" one', {"n": 1})
 
 
-def test_only_a_demos_own_files_are_replaced(tmp_path: Path) -> None:
-    """An earlier demo's files go; a directory with anything else in it is refused and left as it is."""
-    place = Place(tmp_path / "demo")
-    place.prepare()
-    place.write_config(PAIR, 8123)
-    place.store.write_text("journal")
-    (place.directory / "notes.txt").write_text("mine")
-    place.prepare()
-    assert not place.store.exists()
-    assert (place.directory / "notes.txt").read_text() == "mine"
-    place.config.write_text("[gateway]\n")
-    place.store.write_text("somebody's journal")
+def test_only_files_of_an_earlier_demo_are_replaced(tmp_path: Path) -> None:
+    """A directory that no demo has written to is refused and left unchanged."""
+    directory = DemoDirectory(tmp_path / "demo")
+    directory.prepare()
+    directory.write_config(PAIR, 8123)
+    directory.store.write_text("journal")
+    (directory.path / "notes.txt").write_text("mine")
+    directory.prepare()
+    assert not directory.store.exists()
+    assert (directory.path / "notes.txt").read_text() == "mine"
+    directory.config.write_text("[gateway]\n")
+    directory.store.write_text("somebody's journal")
     with pytest.raises(InputError, match="no demo wrote"):
-        place.prepare()
-    assert place.store.read_text() == "somebody's journal"
-    with pytest.raises(InputError, match="no room"):
-        Place(tmp_path / "what?").prepare()
+        directory.prepare()
+    assert directory.store.read_text() == "somebody's journal"
+    with pytest.raises(InputError, match="must not contain"):
+        DemoDirectory(tmp_path / "what?").prepare()
 
 
-def test_a_demo_under_way_is_left_alone(tmp_path: Path) -> None:
-    """A second demo in the same directory is refused; the journal of the first stays."""
-    place = Place(tmp_path)
-    place.write_config(PAIR, 8123)
-    place.store.write_text("journal")
-    owner = Ownership(str(place.store))
+def test_the_directory_of_a_running_demo_is_refused(tmp_path: Path) -> None:
+    """A second demo in the same directory is refused, and the journal of the first is kept."""
+    directory = DemoDirectory(tmp_path)
+    directory.write_config(PAIR, 8123)
+    directory.store.write_text("journal")
+    owner = Ownership(str(directory.store))
     owner.take()
     with pytest.raises(StoreInUse):
-        place.prepare()
+        directory.prepare()
     owner.release()
-    assert place.store.exists()
+    assert directory.store.exists()
 
 
-def test_ports() -> None:
-    """A port that was asked for and is taken is an error; nobody asked, so any free one will do."""
+def test_a_port_in_use_is_refused_or_avoided() -> None:
+    """A given port that is in use is an error; if the default port is in use, another one is chosen."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        with pytest.raises(BpacError, match=f"port {number} is taken"):
+        with pytest.raises(BpacError, match=f"port {number} is already in use"):
             chosen_port(number)
     assert chosen_port(number) == number
     with socket.socket() as usual:
         usual.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            usual.bind(("127.0.0.1", USUAL_PORT))
+            usual.bind(("127.0.0.1", DEFAULT_PORT))
             usual.listen()
         except OSError:
-            pass  # somebody else has it, which is just as good
-        assert chosen_port(None) != USUAL_PORT
+            pass  # another process uses it, which serves as well
+        assert chosen_port(None) != DEFAULT_PORT
 
 
 @pytest.mark.parametrize("mistake", [["--questions", "0"], ["--port", "70000"], ["--port", "x"]])
-def test_wrong_usage(mistake: list[str], tmp_path: Path) -> None:
-    """Exit code 2, before anything is started or written."""
+def test_wrong_options_exit_with_2_before_anything_is_written(mistake: list[str], tmp_path: Path) -> None:
+    """Neither the directory nor a process is created."""
     try:
         code = main(["demo", *mistake, "--dir", str(tmp_path / "demo")])
     except SystemExit as error:
@@ -102,16 +102,16 @@ def test_wrong_usage(mistake: list[str], tmp_path: Path) -> None:
     assert not (tmp_path / "demo").exists()
 
 
-def test_why_the_local_pair_cannot_run(
+def test_the_reason_why_the_local_model_cannot_run_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Weights that are no weights, and a library that is not installed, are told; nobody asked, nothing is told."""
+    """A broken model file and a missing library are reported, and nothing if the scripted pair was wanted."""
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"no weights at all")
     with started_pair(False, 0, broken) as pair:
         assert pair.name == "scripted"
         assert "broken.gguf did not start" in (pair.instead_because or "")
-    assert "a scripted pair takes its place" in capsys.readouterr().err
+    assert "using a scripted pair instead" in capsys.readouterr().err
     monkeypatch.setattr("bpac.local.server.importlib.util.find_spec", lambda name: None)
     with started_pair(False, 0, broken) as pair:
         assert "pip install 'bpac[local]'" in (pair.instead_because or "")
@@ -121,10 +121,10 @@ def test_why_the_local_pair_cannot_run(
     assert capsys.readouterr().err == ""
 
 
-def test_the_truth_of_four_answers(tmp_path: Path) -> None:
-    """Kept drafts lose where they differ from the expert, right or wrong; audited ones lose nothing."""
-    place = Place(tmp_path)
-    place.write_config(PAIR, 8123)
+def test_the_ground_truth_of_four_answers(tmp_path: Path) -> None:
+    """Served drafts have a loss where they differ from the expert, correct or not; the expert's answers have none."""
+    directory = DemoDirectory(tmp_path)
+    directory.write_config(PAIR, 8123)
     said: dict[Role, tuple[str, ...]] = {
         "draft": ("right", "wrong", "right", "wrong"),
         "expert": ("right", "right", "wrong", "right"),
@@ -141,7 +141,7 @@ def test_the_truth_of_four_answers(tmp_path: Path) -> None:
         ServedAnswer(question, step, role, answers[question, role])
         for step, (question, role) in enumerate(zip(questions, by, strict=True), start=1)
     ]
-    assert asyncio.run(truth_of(served, answers, load_config(place.config).routes[ROUTE])) == Truth(
+    assert asyncio.run(ground_truth(served, answers, load_config(directory.config).routes[ROUTE])) == GroundTruth(
         questions=4,
         losses={1: 0.0, 2: 1.0, 3: 1.0, 4: 0.0},
         served_loss=2 / 4,
@@ -154,30 +154,33 @@ def test_the_truth_of_four_answers(tmp_path: Path) -> None:
     )
 
 
-def test_words_for_tokens_saved() -> None:
-    """The upper bound is said with what it assumes, or not at all."""
-    game = Router(epsilon=0.05, seed=1).summary()
+def test_the_upper_bound_on_tokens_saved_is_shown_with_its_assumption() -> None:
+    """The longest answer that it assumes is named; without an upper bound only the lower one is shown."""
+    game = Router(epsilon=0.05, seed=1).summary().to_json()
     savings = {"tokens_saved": 5.0, "tokens_saved_at_least": -1.0, "tokens_saved_at_most": 9.0, "always_tokens": 40.0}
     savings |= {"longest_answer_assumed": 1234.5, "confidence": 0.95}
-    assumed = standing(game | {"savings": savings})[2]
-    assert assumed == "  tokens saved   5          -1 to 9 (95% each; the latter if no answer exceeds 1,234 tokens)"
-    unbounded = standing(game | {"savings": savings | {"tokens_saved_at_most": None}})[2]
+    assumed = status_table(game | {"savings": savings})[2]
+    assert assumed == (
+        "  tokens saved   5          between -1 and 9 (95% confidence each; "
+        "the upper bound assumes answers of at most 1,234 tokens)"
+    )
+    unbounded = status_table(game | {"savings": savings | {"tokens_saved_at_most": None}})[2]
     assert unbounded == "  tokens saved   5          at least -1 with 95% confidence"
 
 
 def test_lines_are_redrawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second picture takes the place of the first, and no line is wider than the terminal."""
+    """New lines replace the old ones, and no line is wider than the terminal."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as terminal:
-        live = Live(terminal)
+        live = LiveDisplay(terminal)
         live.show(["one", "two " * 100], "short")
         live.show(["three"], "short")
         live.clear()
-        live.say("four")
+        live.print("four")
     seen = ""
-    with os.fdopen(ours, "rb", buffering=0) as screen, suppress(OSError):  # which is the end of a terminal
+    with os.fdopen(ours, "rb", buffering=0) as screen, suppress(OSError):  # raised at the end of a terminal
         while True:
             seen += screen.read(10_000).decode()
     first, second, third = seen.split("\x1b[J")[:3]
@@ -187,16 +190,16 @@ def test_lines_are_redrawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     assert seen.endswith("four\r\n")
 
 
-def test_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be redrawn there is a plain line now and then; nothing with ``TQDM_DISABLE``."""
+def test_plain_lines_are_written_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line is written per pause, and none with ``TQDM_DISABLE``."""
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     file = io.StringIO()
-    always, seldom = Live(file, pause=0.0), Live(file, pause=1e9)
+    always, seldom = LiveDisplay(file, pause=0.0), LiveDisplay(file, pause=1e9)
     for live in (always, seldom):
         live.show(["a", "b"], "first")
         live.show(["c", "d"], "second")
     assert file.getvalue().split() == ["first", "second", "first"]
     monkeypatch.setenv("TQDM_DISABLE", "1")
     silent = io.StringIO()
-    Live(silent, pause=0.0).show(["a"], "first")
+    LiveDisplay(silent, pause=0.0).show(["a"], "first")
     assert silent.getvalue() == ""

@@ -12,14 +12,13 @@ import pytest
 
 from bpac.cli.main import main
 from bpac.errors import InputError, JournalError
-from bpac.gateway.games.decision_ids import CoinKeys
-from bpac.gateway.games.live_game import claimed
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.coins import COMMITTED_BLOCK, CommittedCoins
 from bpac.routing.journal.chain import GAME, next_head, split_head, with_head
 from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
 from bpac.stores import Claim, Game, MemoryStore
+from bpac.stores.coin_keys import CoinKeys
 from bpac.stores.export import journal_lines
 
 ROUNDS, RESTART_AT = 300, 200
@@ -45,7 +44,7 @@ def kept(rounds: int = ROUNDS, *, committed: bool = True) -> tuple[MemoryStore, 
         if decision.call_expert:
             router.observe(decision, float(number % 11 == 0))
         if number % 100 == 50:
-            store.save_snapshot(game, {}, Claim(router.snapshot()["entries"], claimed(router)))
+            store.save_snapshot(game, {}, Claim.of(router, router.snapshot()["entries"]))
     return store, game
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bpac.gateway.auth.authentication import Authentication
 from bpac.gateway.auth.keys import ApiKeys
-from bpac.gateway.http.endpoints import pages
+from bpac.gateway.http.endpoints import other_endpoints
 from bpac.testing import Reply
 from tests.gateway.configured import get_json
 from tests.gateway.raw import CHAT, post
@@ -102,7 +102,7 @@ def test_an_unknown_route(gateway: RunningGateway) -> None:
 def test_the_published_document(gateway: RunningGateway) -> None:
     """Every address in it answers, and every one that answers is in it, but for the dashboard's and its own."""
     paths = get_json(f"{gateway.url}/openapi.json")["paths"]
-    routes: list[Any] = pages(gateway.service, Authentication(ApiKeys((), (), b""))).routes
+    routes: list[Any] = other_endpoints(gateway.service, Authentication(ApiKeys((), (), b""))).routes
     there = {route.path.replace(":path", "") for route in routes}
     assert set(paths) - {CHAT} == {path for path in there if not path.startswith(("/dashboard", "/openapi.json"))}
     for path, methods in paths.items():

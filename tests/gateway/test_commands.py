@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.errors import InputError
-from bpac.replay.tables.table import read_table
+from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.entries import read_journal
 from bpac.routing.router import Router
 from bpac.testing import ScriptedServer
@@ -73,7 +73,7 @@ def test_an_export_is_a_journal_for_the_library(place: Path, capsys: pytest.Capt
     with journal.open(encoding="utf-8") as file:
         router = Router.rebuild(read_journal(file))
     status = json.loads((place / "status.json").read_text())
-    folded = json.loads(json.dumps(router.summary()))
+    folded = json.loads(json.dumps(router.summary().to_json()))
     assert {name: status[name] for name in folded} == folded
     assert folded["steps"] == ROUNDS
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import count, takewhile
 from pathlib import Path
 
-from bpac.gateway.games.decision_ids import read_name
+from bpac.gateway.games.decision_ids import read_decision_id
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.router import Router
@@ -52,7 +52,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     steps = set()
     store = open_store(gateway.store, read_only=True)
     for answer in seen:
-        named = read_name(answer.headers["x-bpac-decision"], store)
+        named = read_decision_id(answer.headers["x-bpac-decision"], store)
         assert named is not None
         decision = decided[named[1]]
         assert float(answer.headers["x-bpac-uncertainty"]) == decision.uncertainty
@@ -84,7 +84,7 @@ def _check_restarted(gateway: Process) -> None:
     (reported,) = get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
     entries = _journal(gateway)
     router = Router.rebuild(entries)
-    folded = json.loads(json.dumps(router.summary()))
+    folded = json.loads(json.dumps(router.summary().to_json()))
     assert {name: reported[name] for name in folded} == folded
     assert router.owed == ()
     unknown = [entry for entry in entries if isinstance(entry, Resolved) and entry.loss is None]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import NoScore, Refused, Unavailable
-from bpac.gateway.chat.draft_outages import SEVERAL, DraftOutages, ends_drafts
+from bpac.gateway.games.draft_outages import SEVERAL, DraftOutages, ends_drafts
 from bpac.gateway.games.restoring import folded
 from bpac.models.retrying import Failed
 from bpac.routing.journal.entries import Overdue, Started, Withdrawn
@@ -92,7 +92,7 @@ def test_a_server_that_goes_down_is_charged_once() -> None:
         for _ in range(10):
             assert ask("before")["x-bpac-decision"] != "unscored"
         gateway.idle()
-        before = gateway.service.keepers()[0].router.log_wealth(1.0)
+        before = gateway.service.live_games()[0].router.log_wealth(1.0)
         asked = [callers.submit(ask, "during") for _ in range(8)]
         for _ in asked:
             assert drafting.acquire(timeout=20.0)
@@ -100,19 +100,19 @@ def test_a_server_that_goes_down_is_charged_once() -> None:
         headers = [answer.result() for answer in asked]
         assert {(each["x-bpac-answered-by"], each["x-bpac-decision"]) for each in headers} == {("expert", "unscored")}
         assert count(gateway, Started) == 2
-        assert gateway.service.keepers()[0].router.log_wealth(1.0) < before
+        assert gateway.service.live_games()[0].router.log_wealth(1.0) < before
         unscored = gateway.status()["unscored"]
         assert unscored["requests"] == 8
         assert unscored["reasons"]["outage"] >= SEVERAL
         # During the outage nothing more is charged.
-        charged = gateway.service.keepers()[0].router.log_wealth(1.0)
+        charged = gateway.service.live_games()[0].router.log_wealth(1.0)
         for _ in range(5):
             ask("during")
-        assert gateway.service.keepers()[0].router.log_wealth(1.0) == charged
+        assert gateway.service.live_games()[0].router.log_wealth(1.0) == charged
         assert count(gateway, Started) == 2
         ask("before")
         assert gateway.status()["steps"] == 11
-        assert gateway.service.keepers()[0].router.under_way == ()
+        assert gateway.service.live_games()[0].router.under_way == ()
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -137,7 +137,7 @@ def test_a_draft_that_fails_by_itself_is_withdrawn(stream: bool) -> None:
         assert count(gateway, Withdrawn) == 24
         assert count(gateway, Started) == 1
         assert gateway.status()["unscored"]["reasons"] == {"draft-failed": 24}
-        assert gateway.service.keepers()[0].router.under_way == ()
+        assert gateway.service.live_games()[0].router.under_way == ()
 
 
 def test_a_failed_draft_beside_others_is_held_back() -> None:
@@ -160,15 +160,15 @@ def test_a_failed_draft_beside_others_is_held_back() -> None:
         slow = callers.submit(ask, "slow")
         assert broken.wait(20.0)
         ask("bad")
-        (keeper,) = gateway.service.keepers()
-        assert (len(keeper.router.under_way), count(gateway, Withdrawn)) == (2, 0)
+        (game,) = gateway.service.live_games()
+        assert (len(game.router.under_way), count(gateway, Withdrawn)) == (2, 0)
         finish.set()
         slow.result()
         gateway.idle()
-        assert list(keeper.router.under_way) == []
+        assert list(game.router.under_way) == []
         assert count(gateway, Withdrawn) == 1
-        kept = folded(gateway.service.store, keeper.game)
-        assert (kept.history.state(), kept.router.step) == (keeper.history.state(), keeper.router.step)
+        kept = folded(gateway.service.store, game.journal.game)
+        assert (kept.history.state(), kept.router.step) == (game.history.state(), game.router.step)
 
 
 def test_drafts_held_back_too_long_are_let_go() -> None:
@@ -192,10 +192,10 @@ def test_drafts_held_back_too_long_are_let_go() -> None:
         assert drafting.wait(20.0)
         ask("bad")
         ask("bad")
-        (keeper,) = gateway.service.keepers()
-        keeper.sweep(time.monotonic() + 3600.0)
+        (game,) = gateway.service.live_games()
+        game.sweep(time.monotonic() + 3600.0)
         assert [type(entry) for entry in entries(gateway)[-3:]] == [Withdrawn, Withdrawn, Overdue]
         finish.set()
         slow.result()
         gateway.idle()
-        assert list(keeper.router.under_way) == []
+        assert list(game.router.under_way) == []

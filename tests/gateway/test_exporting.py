@@ -11,7 +11,7 @@ import pytest
 
 from bpac.cli.main import main
 from bpac.replay.simulation.laws import LevelLaw
-from bpac.replay.tables.table import read_table
+from bpac.replay.tables.reading import read_table
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.router import Router
@@ -123,7 +123,7 @@ def test_a_table_has_the_format_of_its_name(tmp_path: Path, capsys: pytest.Captu
         assert read_table(path).loss.tolist() == [0.0, 1.0]
         assert [file.name for file in path.parent.iterdir()] == [name]
     assert export(config, "--format", "table", "--out", tmp_path / "t.xlsx") == 2
-    assert "t.xlsx: a table ends in .csv" in capsys.readouterr().err
+    assert "t.xlsx: the name of a table file ends in .csv" in capsys.readouterr().err
     assert export(config, "--out", tmp_path / "journals" / "j.jsonl") == 0
     assert main(["audit", str(tmp_path / "journals" / "j.jsonl")]) == 0
     assert f"{tmp_path / 'journals' / 'j.jsonl'}: 2 rounds" in capsys.readouterr().out
@@ -153,7 +153,7 @@ def test_nothing_that_is_read_is_overwritten(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "hard").hardlink_to(tmp_path / "bpac.db")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert export(config, "--out", tmp_path / name) == 2
-    assert "would overwrite what is read: give another place" in capsys.readouterr().err
+    assert "would overwrite a file that is read: give another file" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -1,4 +1,4 @@
-"""Logs are for machines, and hold nothing that callers or models said."""
+"""Logs are JSON, and contain no prompts and no answers."""
 
 import json
 import logging
@@ -18,14 +18,14 @@ def _logged(error: Exception) -> dict[str, str]:
     return line
 
 
-def test_a_line_is_one_object() -> None:
-    """Time, level, message, and what was given with it."""
+def test_a_line_is_one_json_object() -> None:
+    """With time, level, message, and the values that were given with it."""
     line = _logged(StoreError("disk full"))
     assert (line["level"], line["message"], line["decision"]) == ("error", "failed", "dec-1")
     assert line["time"].endswith("Z")
     assert "StoreError: disk full in _logged" in line["error"]
 
 
-def test_errors_do_not_quote_answers() -> None:
-    """Only their kind and their place are told, where their words might hold what a model said."""
+def test_errors_are_logged_without_quoting_answers() -> None:
+    """Only their type and place are logged if their message might quote a model."""
     assert "secret" not in json.dumps(_logged(AnswerError("not a chat completion: my secret")))

@@ -7,6 +7,7 @@ import pytest
 
 from bpac.testing import Reply
 from tests.gateway.configured import get_json
+from tests.gateway.measured import metric
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, pair
 
@@ -53,8 +54,7 @@ def test_an_expert_whose_stream_is_too_long() -> None:
         gateway.idle()
         assert gateway.status()["forfeits"] == {"expert failed": 1}
         assert len(models.requests) == 2, "an answer that was too long is not asked for again"
-        page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
-        assert 'bpac_upstream_failures_total{model="large",kind="too_long"} 1' in page
+        assert metric(gateway, "bpac_upstream_failures_total", model="large", kind="too_long") == 1
 
 
 @pytest.mark.parametrize("policy", ["always", "never"])

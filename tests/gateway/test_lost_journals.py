@@ -59,7 +59,7 @@ def test_an_older_copy_put_back(tmp_path: Path, caplog: pytest.LogCaptureFixture
         assert [(loss["game"], loss["acknowledged"] - loss["entries"]) for loss in found] == [(1, 7)]
         assert again[0].startswith("dec-2-1-")
         assert "the journal lost entries: a new game begins with a threshold of 0" in caplog.text
-        assert 'bpac_journal_losses_total{game="1"} 1' in metrics
+        assert 'bpac_journal_losses_total{game="1"} 1.0\n' in metrics
     else:
         assert found == []
         assert again[0].startswith("dec-1-4-")

@@ -93,7 +93,7 @@ def test_unknown_fields_arrive_unchanged() -> None:
 
 def test_log_probabilities_for_those_who_ask() -> None:
     """They see as many as they asked for, though the score needs more."""
-    tops = tuple(Reply("a b").spoken())
+    tops = tuple(Reply("a b").answer_tokens())
     many = tuple(type(t)(t.text, t.logprob, (-0.1, -2.0, -3.0), (t.text, "x", "y")) for t in tops)
     with Running(pair(Reply(tokens=many), EXPERT), score={"name": "entropy", "top": 3}, **KEPT) as (gateway, models):
         ask = gateway.client().chat.completions

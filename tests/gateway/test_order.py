@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bpac.answer import Token
-from bpac.gateway.games import live_game as keeper
+from bpac.gateway.games.drafting import Drafting
 from bpac.gateway.games.live_game import LiveGame
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
@@ -71,7 +71,7 @@ async def unsafe_streams(patch: pytest.MonkeyPatch) -> int:
 
         crowds = [(stream, iter(questions(stream))) for stream in range(STREAMS)]
         await asyncio.gather(*(worker(*crowd) for crowd in crowds for _ in range(AT_ONCE)))
-        for each in gateway.service.keepers():
+        for each in gateway.service.live_games():
             assert each.router.step == REQUESTS
             if each.router.threshold > SAFE:
                 unsafe.add(int(each.segment))
@@ -91,14 +91,14 @@ def test_the_promise_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPatch) ->
 
 def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
     """Let each request take its ticket when its draft is there: the negative control."""
-    arrive, decide = LiveGame.arrive, LiveGame.decide
+    arrive, decide = Drafting.arrive, LiveGame.decide
 
     def late(self: LiveGame, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
-        return decide(self, uncertainty, arrive(self), note)
+        return decide(self, uncertainty, arrive(self.drafting), note)
 
-    patch.setattr(keeper.LiveGame, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
-    patch.setattr(keeper.LiveGame, "is_under_way", lambda self, ticket: True)
-    patch.setattr(keeper.LiveGame, "decide", late)
+    patch.setattr(Drafting, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
+    patch.setattr(Drafting, "is_under_way", lambda self, ticket: True)
+    patch.setattr(LiveGame, "decide", late)
 
 
 def test_counted_in_the_order_in_which_drafts_end_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:

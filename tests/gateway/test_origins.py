@@ -1,4 +1,4 @@
-"""A gateway without keys, on a machine whose browser is open on somebody else's page."""
+"""A gateway without keys cannot be used by web pages of other sites that are open in a browser on the machine."""
 
 import json
 
@@ -16,40 +16,40 @@ PAGES = ["/v1/status", "/metrics", "/dashboard", "/dashboard/data", "/v1/models"
 
 
 def get(gateway: RunningGateway, path: str, **headers: str) -> Got:
-    """A page, asked for with headers."""
+    """Get a page with headers."""
     return post(gateway.url, b"", path, headers, "GET")
 
 
 def code(got: Got) -> tuple[int, str]:
-    """Why it was refused."""
+    """The status and the code of an error."""
     return got.status, got.json["error"]["code"]
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example", "localhost.", "x@localhost"]
 )
-def test_names_that_were_pointed_here(host: str) -> None:
-    """A page that has its own name lead to this machine (DNS rebinding) reads nothing and asks nothing."""
+def test_requests_to_another_host_name_are_rejected(host: str) -> None:
+    """A page that points its own name at this machine (DNS rebinding) reads nothing, and no model is called."""
     with Running(MODELS) as (gateway, models):
         name = host.format(port=gateway.port)
         for path in PAGES:
             assert code(get(gateway, path, Host=name)) == (403, "host_not_allowed")
         assert code(post(gateway.url, ASK, headers={"Host": name})) == (403, "host_not_allowed")
         assert models.requests == []
-        assert gateway.service.refusals.counts == {"host_not_allowed": len(PAGES) + 1}
+        assert gateway.service.rejections.counts == {"host_not_allowed": len(PAGES) + 1}
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:{port}", "127.0.0.1:{port}", "[::1]:{port}", "[::1]"])
-def test_names_of_this_machine(host: str) -> None:
-    """All of them, with and without a port."""
+def test_names_of_this_machine_are_accepted(host: str) -> None:
+    """With and without a port."""
     with Running(MODELS) as (gateway, _):
         for path in PAGES:
             assert get(gateway, path, Host=host.format(port=gateway.port)).status == 200
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1", ""])
-def test_requests_of_other_pages(origin: str) -> None:
-    """Refused, be it another site, another port or an origin that a browser keeps to itself."""
+def test_requests_with_another_origin_are_rejected(origin: str) -> None:
+    """Be it another site, another port or an origin that the browser hides."""
     with Running(MODELS) as (gateway, models):
         assert code(post(gateway.url, ASK, headers={"Origin": origin})) == (403, "origin_not_allowed")
         assert models.requests == []
@@ -62,8 +62,8 @@ def test_requests_of_other_pages(origin: str) -> None:
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "text/json"]
 )
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/feedback"])
-def test_forms_of_other_pages(kind: str, path: str) -> None:
-    """What a form can send without asking is no JSON, whatever is in it."""
+def test_bodies_that_an_html_form_can_send_are_rejected(kind: str, path: str) -> None:
+    """A form needs no permission to be sent to another site, but it cannot be application/json."""
     with Running(MODELS) as (gateway, models):
         got = post(gateway.url, ASK, path, {"Content-Type": kind})
         assert code(got) == (415, "not_json")
@@ -72,15 +72,15 @@ def test_forms_of_other_pages(kind: str, path: str) -> None:
         Origins("127.0.0.1").check("POST", path, [(b"host", b"localhost"), (b"content-type", fine.encode())])
 
 
-def test_a_gateway_with_keys_has_other_checks() -> None:
-    """It stands behind any name, and takes JSON by whatever name; no browser knows its key."""
+def test_a_gateway_with_keys_checks_neither_name_nor_content_type() -> None:
+    """It may be behind any name; web pages of other sites do not know its key."""
     with Running(MODELS, gateway={"api_keys": ["one"]}) as (gateway, _):
         headers = bearer("one") | {"Host": "api.example", "Content-Type": "text/plain"}
         assert post(gateway.url, ASK, headers=headers).status == 200
 
 
-def test_the_name_it_listens_on() -> None:
-    """Is one more that it answers to, be it a name or an address."""
+def test_the_name_that_the_gateway_listens_on_is_accepted() -> None:
+    """Be it a name or an address; no name and two names are rejected."""
     for host, shown in (("gateway.local", b"Gateway.Local:8800"), ("::1", b"[::1]:1"), ("127.0.0.2", b"127.0.0.2")):
         Origins(host).check("GET", "/metrics", [(b"host", shown)])
     for headers in ([], [(b"host", b"localhost"), (b"host", b"evil.example")]):
@@ -88,8 +88,8 @@ def test_the_name_it_listens_on() -> None:
             Origins("127.0.0.1").check("GET", "/metrics", headers)
 
 
-def test_what_is_refused_is_said_in_openais_words() -> None:
-    """Every refusal has the error's body, and its type says whose fault it is."""
+def test_rejections_have_the_error_body_of_openai() -> None:
+    """With a type that says what kind of error it is."""
     with Running(MODELS) as (gateway, _):
         got = post(gateway.url, json.dumps(ASK).encode(), headers={"Host": "evil.example"})
         assert set(got.json["error"]) == {"message", "type", "param", "code"}

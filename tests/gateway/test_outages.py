@@ -56,12 +56,12 @@ class Traffic:
         """One life of the gateway; where the game stands when its work is done and it is stopped."""
         async with virtual(self._config, self.script, self._patch, self._store) as gateway:
             await work(self, gateway)
-            (status,) = gateway.service.status()["homework"]
+            (game,) = gateway.service.status().routes["homework"]
             # As the server does with what does not end in time, before it stops the service.
             for task in self._under_way:
                 task.cancel()
             await asyncio.gather(*self._under_way)
-        return status
+        return game.to_json()
 
     async def asked(self, gateway: Gateway, requests: int) -> list[dict[str, str]]:
         """The headers of the answers to so many requests, 32 at once, with their audits done."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.gateway.games.decision_ids import read_name
+from bpac.gateway.games.decision_ids import read_decision_id
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.coins import COMMITTED_BLOCK
 from bpac.routing.decision import Decision
@@ -36,7 +36,7 @@ def test_five_thousand_requests(tmp_path: Path, explore: str) -> None:
     (game,) = kept_open.games()
     entries = [kept.entry for kept in kept_open.entries(game)]
     router = Router.rebuild(entries)
-    folded = json.loads(json.dumps(router.summary()))
+    folded = json.loads(json.dumps(router.summary().to_json()))
     assert {name: reported[name] for name in folded} == folded
     assert (reported["steps"], reported["owed"], reported["forfeits"]) == (requests, 0, {})
     assert reported["threshold"] > 0.3
@@ -58,7 +58,7 @@ def _check_answers(seen: list[Seen], entries: Sequence[object], store: Store) ->
     decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
     steps = set()
     for answer in seen:
-        named = read_name(answer.headers["x-bpac-decision"], store)
+        named = read_decision_id(answer.headers["x-bpac-decision"], store)
         assert named is not None
         decision = decided[named[1]]
         steps.add(named[1])

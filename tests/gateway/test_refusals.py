@@ -8,6 +8,7 @@ from bpac.gateway.chat import expert as audits
 from bpac.routing.coins import SeededCoins
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request
+from tests.gateway.measured import metric
 from tests.gateway.raw import Got, post
 from tests.gateway.running import ASK, Running, RunningGateway
 from tests.gateway.test_failures import STREAMS
@@ -26,7 +27,7 @@ def strict(request: Request) -> Reply:
 
 def opened(gateway: RunningGateway, seed: int) -> None:
     """Ask until every draft is accepted and few are audited, with coins that are the same in every run."""
-    router_of(gateway)._coins = SeededCoins(seed)
+    router_of(gateway)._proposals._coins = SeededCoins(seed)
     while gateway.status()["steps"] < 60:
         post(gateway.url, ASK)
     gateway.idle()
@@ -56,8 +57,7 @@ def test_nobody_suffers_from_one_callers_refusals(stream: bool, score: Any) -> N
         assert 0 < status["refused"] == len(audited) < 60
         assert (status["forfeits"], status["epoch"], status["threshold"], status["owed"]) == ({}, 1, 1.0, 0)
         assert (status["state"], status["forfeit_share"], status["doubt"]) == ("routing", 0.0, 1.0)
-        page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
-        assert f'bpac_refused_total{{route="homework"}} {len(audited)}' in page
+        assert metric(gateway, "bpac_refused_total", route="homework") == len(audited)
 
 
 def test_counted_as_failures_they_would_close_the_route(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from bpac.gateway.chat.request import ChatRequest, parse_object
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.http.openapi import document
 from bpac.testing import Reply, ScriptedServer
-from bpac.wire.completions import to_json
+from bpac.wire.json import to_json
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import open_chat, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair

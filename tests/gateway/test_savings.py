@@ -15,6 +15,7 @@ from bpac.stores import open_store
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.law import KnownPair, Question
+from tests.gateway.measured import metric
 from tests.gateway.raw import open_chat, post
 from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
 from tests.gateway.serving import main, to_toml
@@ -29,7 +30,7 @@ def test_what_was_spent_is_exact() -> None:
     for step in range(1, 11):
         savings.add(decided(step, 1.0, True), {"draft_tokens": 7})
         savings.add(Resolved(step, 0.0), {"expert_tokens": 100 * step, "judge_tokens": 3, "propensity": 1.0})
-    report = savings.report(Prices(draft=1.0, expert=10.0, judge=5.0))
+    report = savings.report(Prices(draft=1.0, expert=10.0, judge=5.0)).to_json()
     assert (report["draft_tokens"], report["expert_tokens"], report["judge_tokens"]) == (70, 5500, 30)
     assert report["always_tokens"] == 5500
     for name, value in (("tokens_saved", -100), ("money_saved", -(70 * 1.0 + 30 * 5.0) / 1e6)):
@@ -39,16 +40,16 @@ def test_what_was_spent_is_exact() -> None:
 
 def test_money_needs_every_price() -> None:
     """A price that is not known is not nothing: without that of a judge, no money is reported."""
-    assert "money_saved" in Savings().report(Prices(1.0, 2.0, 0.0))
+    assert "money_saved" in Savings().report(Prices(1.0, 2.0, 0.0)).to_json()
     for prices in (None, Prices(None, 2.0, 0.0), Prices(1.0, None, 0.0), Prices(1.0, 2.0, None)):
-        assert "money_saved" not in Savings().report(prices)
+        assert "money_saved" not in Savings().report(prices).to_json()
 
 
 def test_from_above_nothing_is_said_before_an_answer_was_seen() -> None:
     """No bound, rather than one that assumes something about answers nobody has seen."""
     savings = Savings()
     savings.add(decided(1, 0.1, False), {"draft_tokens": 7})
-    report = savings.report(Prices(1.0, 2.0, 0.0))
+    report = savings.report(Prices(1.0, 2.0, 0.0)).to_json()
     assert (report["tokens_saved_at_least"], report["tokens_saved_at_most"]) == (-7, None)
     assert (report["money_saved_at_most"], report["longest_answer_assumed"]) == (None, None)
 
@@ -73,7 +74,7 @@ def test_the_order_of_outcomes_does_not_matter() -> None:
         savings = Savings()
         for entry, note in entries:
             savings.add(entry, note)
-        reports.append(savings.report())
+        reports.append(savings.report().to_json())
         dice.shuffle(entries)
     assert all(report == reports[0] for report in reports)
 
@@ -89,7 +90,7 @@ def test_what_comes_late_is_in_the_note_of_the_next_entry() -> None:
         if dice.random() < 0.2:
             live.judged(dice.randrange(100))
         snapshots.append((len(journal), json.dumps(asdict(live))))
-        noted = dict(live.noted(note))
+        noted = dict(live.with_late_tokens(note))
         journal.append((entry, noted))
         live.add(entry, noted)
     for after, snapshot in [(0, json.dumps(asdict(Savings()))), *snapshots]:
@@ -98,7 +99,7 @@ def test_what_comes_late_is_in_the_note_of_the_next_entry() -> None:
             again.add(entry, note)
         assert again.report() == live.report()
     live.drafted(7)
-    assert live.report()["draft_tokens"] == again.report()["draft_tokens"] + 7
+    assert live.report().draft_tokens == again.report().draft_tokens + 7
 
 
 def test_a_snapshot_of_other_sums_is_not_taken(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_a_snapshot_of_other_sums_is_not_taken(tmp_path: Path) -> None:
         for other in (earlier, shorter, fewer, lacking, {}, None):
             store = open_store(options["store"])
             store.save_snapshot(game, good | {"savings": other}, store.claims(game)[-1])
-            assert folded(store, game).savings.report() == before["savings"]
+            assert folded(store, game).savings.report().to_json() == before["savings"]
             store.close()
             with RunningGateway(config) as gateway:
                 assert gateway.status() == before
@@ -150,12 +151,12 @@ def test_status_knows_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str])
                 assert post(gateway.url, Question(number).body).status == 200
             gateway.idle()
             live = gateway.status()["savings"]
-            page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
+            names = ("tokens_saved", "tokens_saved_at_least", "money_saved", "money_saved_at_least")
+            measured = {name: metric(gateway, f"bpac_{name}", route="homework", segment="") for name in names}
     assert live["money_saved_at_least"] == pytest.approx(
         (20_000 * (live["tokens_saved_at_least"] + live["draft_tokens"]) - 100 * live["draft_tokens"]) / 1e6
     )
-    for name in ("tokens_saved", "tokens_saved_at_least", "money_saved", "money_saved_at_least"):
-        assert f'bpac_{name}{{route="homework",segment=""}} {live[name]:.12g}\n' in page
+    assert measured == {name: live[name] for name in names}
     assert main(["status", str(tmp_path / "gateway.toml"), "--json"]) == 0
     (game,) = json.loads(capsys.readouterr().out)["games"]
     assert game["savings"] == live
@@ -186,7 +187,7 @@ def test_drafts_that_flow_on_after_their_decision_are_paid_for(tmp_path: Path, o
         with RunningGateway(config) as gateway:
             assert gateway.status()["savings"] == before
         store = open_store(options["store"], read_only=True)
-        assert folded(store, store.games()[-1]).savings.report() == before
+        assert folded(store, store.games()[-1]).savings.report().to_json() == before
         store.close()
 
 

@@ -82,7 +82,7 @@ def followed(law: Law, seed: int, *, late: int) -> Failed:
             lost = late and note["expert_tokens"] == 1000 and note["propensity"] < 1.0
             savings.add(entry, {"propensity": note["propensity"]} if lost else note)
         if moved or step == ROUNDS:
-            report = savings.report()
+            report = savings.report().to_json()
             saved = truth - report["draft_tokens"] - report["judge_tokens"]
             below = below or saved < report["tokens_saved_at_least"] - 1e-6
             if report["tokens_saved_at_most"] is not None and (report["longest_answer_assumed"] or 0) >= longest:
@@ -122,5 +122,5 @@ def test_the_bounds_close_in() -> None:
         savings.add(decided(step, 0.1, asked), {"draft_tokens": DRAFT})
         if asked:
             savings.add(Resolved(step, 0.0), {"expert_tokens": generated, "propensity": 0.1})
-    report, saved = savings.report(), truth - 20_000 * DRAFT
+    report, saved = savings.report().to_json(), truth - 20_000 * DRAFT
     assert 0.8 * saved < report["tokens_saved_at_least"] < saved < report["tokens_saved_at_most"] < 1.3 * saved

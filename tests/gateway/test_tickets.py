@@ -45,8 +45,8 @@ def written(gateway: RunningGateway) -> list[Entry]:
 
 def router_of(gateway: RunningGateway) -> Router:
     """The router of the one game."""
-    (keeper,) = gateway.service.keepers()
-    return keeper.router
+    (game,) = gateway.service.live_games()
+    return game.router
 
 
 @STREAMS

@@ -1,4 +1,4 @@
-"""Traces arrive at a collector: one for a request, with its stages in it, and nothing of what was said."""
+"""Traces arrive at a collector: one per request with its stages, without prompts and answers."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
 class Collector(ThreadingHTTPServer):
-    """Takes in traces as OpenTelemetry's collector does."""
+    """Receives traces as OpenTelemetry's collector does."""
 
     def __init__(self) -> None:
         self.received: list[bytes] = []
@@ -51,7 +51,7 @@ class Collector(ThreadingHTTPServer):
 
 @contextmanager
 def collecting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """A collector, to which traces go."""
+    """A collector that traces are sent to."""
     with Collector() as collector:
         thread = threading.Thread(target=collector.serve_forever)
         thread.start()
@@ -64,8 +64,8 @@ def collecting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_request_is_one_trace(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
-    """It goes on with the caller's, its stages are in it, and the models' servers are told of it."""
+def test_a_request_is_one_trace_with_its_stages(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+    """It continues the trace of the caller, and is passed on to the model servers."""
     with collecting(monkeypatch) as collector:
         with Running(pair(DRAFT, EXPERT), gateway={"traces": True}, policy="always") as (gateway, models):
             header = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
@@ -75,14 +75,14 @@ def test_a_request_is_one_trace(monkeypatch: pytest.MonkeyPatch, stream: bool) -
             decision = answer.headers["x-bpac-decision"]
             answer.parse()
             gateway.idle()
-            told = [request.headers["traceparent"].split("-") for request in models.requests]
+            received = [request.headers["traceparent"].split("-") for request in models.requests]
         spans = {span.name: span for span in collector.spans()}
     assert set(spans) == {"chat completion", "draft", "journal", "expert", "grading"}
     assert {span.trace_id.hex() for span in spans.values()} == {TRACE}
     request = spans["chat completion"]
     assert request.parent_span_id.hex() == PARENT
     assert all(spans[name].parent_span_id == request.span_id for name in set(spans) - {request.name})
-    assert [(trace, span) for _, trace, span, _ in told] == [
+    assert [(trace, span) for _, trace, span, _ in received] == [
         (TRACE, spans[n].span_id.hex()) for n in ("draft", "expert")
     ]
     noted = {pair.key: pair.value for pair in request.attributes}
@@ -94,8 +94,8 @@ def test_a_request_is_one_trace(monkeypatch: pytest.MonkeyPatch, stream: bool) -
     assert MESSAGES[0]["content"].encode() not in sent
 
 
-def test_a_failure_is_marked_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A span that ended in an error says so by its name alone."""
+def test_a_failed_stage_is_marked_without_the_message_of_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the type of the error is sent."""
     with collecting(monkeypatch) as collector:
         with Running(pair(Reply(status=500), EXPERT), gateway={"traces": True}) as (gateway, _):
             gateway.client().chat.completions.create(model="homework", messages=MESSAGES)
@@ -106,7 +106,7 @@ def test_a_failure_is_marked_without_its_words(monkeypatch: pytest.MonkeyPatch) 
     assert {"chat completion", "draft", "expert"} == set(spans)
 
 
-def test_without_traces_nothing_of_it_is_loaded() -> None:
-    """Who does not ask for traces does not pay for them."""
+def test_opentelemetry_is_not_imported_without_traces() -> None:
+    """Neither time nor memory is spent on it."""
     code = "import sys, bpac.gateway.server; sys.exit(any('opentelemetry' in name for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

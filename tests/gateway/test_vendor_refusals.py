@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bpac.testing import Reply
+from tests.gateway.measured import metric
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, pair
 
@@ -28,8 +29,7 @@ def test_credentials_are_the_operators_business(status: int, ask: Any, caplog: p
         gateway.idle()
         assert gateway.status()["forfeits"] == {"expert failed": 3}
         assert len(models.requests) == 6, "it would say no again"
-        page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
-        assert 'bpac_upstream_failures_total{model="large",kind="credentials"} 3' in page
+        assert metric(gateway, "bpac_upstream_failures_total", model="large", kind="credentials") == 3
     told = [vars(record) for record in caplog.records if record.message == "model cannot be used"]
     assert [(record["levelno"], record["model"], record["status"]) for record in told] == [
         (logging.ERROR, "large", status)

@@ -14,7 +14,7 @@ from bpac.errors import MissingExtra
 from bpac.gateway.chat import grading
 from bpac.gateway.chat.grading import GradingOutcome, graded, grader_of
 from bpac.gateway.config.file import Config
-from bpac.grading.mathematics.results import same_result
+from bpac.grading.mathematics.exact_equivalence import same_result
 from bpac.testing import Reply
 from tests.gateway.configured import settings
 from tests.gateway.raw import post

@@ -36,7 +36,7 @@ for arguments in json.load(sys.stdin):
     ended.append((code, out.getvalue(), err.getvalue()))
 json.dump(ended, sys.stdout)
 """
-# Writes a store, without orjson where that is not installed.
+# Writes a store.
 PLAY = """
 from bpac.stores import open_store
 from tests.stores.journals import play
@@ -147,9 +147,9 @@ def test_nothing_imports_an_extra_before_it_is_needed() -> None:
     required = {Requirement(text).name for text in texts}
     extras = {name for name, packages in packages_distributions().items() if required & set(packages)}
     assert not _imported_by("import bpac") & extras
-    # Stores encode faster with orjson where the gateway has installed it, and do without it elsewhere.
-    assert _imported_by("from bpac.cli.main import build_parser; build_parser()") & extras <= {"orjson"}
-    assert _imported_by("import bpac.models.client") & extras == {"aiohttp"}
+    # Stores encode faster with msgspec where it is installed, and do without it elsewhere.
+    assert _imported_by("from bpac.cli.main import build_parser; build_parser()") & extras <= {"msgspec"}
+    assert _imported_by("import bpac.models.client") & extras == {"aiohttp", "msgspec"}
 
 
 def test_importing_the_library_imports_numpy_and_the_standard_library_only() -> None:

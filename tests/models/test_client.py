@@ -117,7 +117,7 @@ def test_an_answer_without_end_is_not_asked_for_again(
     ask: Callable[[ModelClient], Awaitable[Answer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is longer than allowed is given up, whole or streamed: it would be as long again."""
-    monkeypatch.setattr("bpac.models.client.LONGEST_ANSWER", 2000)
+    monkeypatch.setattr("bpac.models.client.MAX_BYTES", 2000)
     error, server = asking(Reply("word " * 1000), lambda client: error_of(ask(client)))
     assert isinstance(error, Unavailable)
     assert "longer than 2000 bytes" in str(error)
@@ -136,7 +136,7 @@ def test_a_server_that_is_not_there() -> None:
 
 def test_an_error_body_of_any_kind_is_quoted() -> None:
     """Also if it is not what OpenAI sends."""
-    for raw, said in ((b"plain \n words", "plain words"), (b'{"error": "short"}', "short"), (b"", "nothing said")):
+    for raw, said in ((b"plain \n words", "plain words"), (b'{"error": "short"}', "short"), (b"", "no message")):
         error, _ = asking(Reply(status=400, raw=raw), lambda client: error_of(completed(client)))
         assert str(error).endswith(f"status 400: {said}")
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from bpac.errors import SettingsError, Unavailable
-from bpac.gateway.config.models import ModelSettings
-from bpac.gateway.config.tables import Section
+from bpac.gateway.config.models import read_models
 from bpac.gateway.telemetry.logs import JsonFormatter
 from bpac.models.client import ModelClient
-from bpac.models.fields import address, below, redacted
+from bpac.models.fields import address, endpoint_url, redacted
 from bpac.stores import open_store
 from bpac.testing import Reply, ScriptedServer
 
@@ -69,7 +68,7 @@ def test_errors_and_values_do_not_show_them() -> None:
 
     asyncio.run(ask())
     table = {"base_url": "http://me:s3cret@x/v1", "model": "m", "api_key": "t0ken"}
-    said += [str(client), repr(client), repr(ModelSettings.read("a", Section(table, "models.a")))]
+    said += [str(client), repr(client), repr(read_models({"a": table}))]
     assert not [text for text in said if any(secret in text for secret in SECRETS)]
 
 
@@ -95,7 +94,7 @@ def test_nothing_gets_into_the_log() -> None:
 
 def test_queries_stay_at_the_end_of_an_address() -> None:
     """As servers that want a version there need it; and the password of an address is sent as one."""
-    assert below("http://h/v1/?a=1", "/chat/completions") == "http://h/v1/chat/completions?a=1"
+    assert endpoint_url("http://h/v1/?a=1", "/chat/completions") == "http://h/v1/chat/completions?a=1"
     paths = []
     with ScriptedServer(Reply("42")) as server:
         base = server.base_url.replace("http://", "http://me:s3cret@") + "?api-version=1"

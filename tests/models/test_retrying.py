@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac.errors import Unavailable
-from bpac.models.retrying import Failed, Patience, requested_wait
+from bpac.models.retrying import Failed, RetryPolicy, requested_wait
 
 
 @given(st.integers(1, 2000))
 def test_pauses_double_and_are_bounded(tried: int) -> None:
     """Between half of the doubled wait and all of it, and never more than the longest."""
     wait = min(60.0, 0.5 * 2.0 ** min(tried - 1, 100))
-    assert wait / 2 <= Patience().pause(tried) <= wait
+    assert wait / 2 <= RetryPolicy().pause(tried) <= wait
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_other_errors_are_not_repeated() -> None:
         raise KeyError("mine")
 
     with pytest.raises(KeyError):
-        asyncio.run(Patience().get(attempt, "m"))
+        asyncio.run(RetryPolicy().get(attempt, "m"))
     assert next(asked) == 1
 
 
@@ -47,5 +47,5 @@ def test_the_last_failure_is_told() -> None:
         raise Failed("busy", 503)
 
     with pytest.raises(Unavailable, match="m gave no answer in 3 attempts: busy") as caught:
-        asyncio.run(Patience(retries=2, backoff=0.001).get(attempt, "m"))
+        asyncio.run(RetryPolicy(retries=2, backoff=0.001).get(attempt, "m"))
     assert caught.value.status == 503

@@ -4,37 +4,36 @@ import pytest
 
 from bpac.betting.ledgers.ledger import Round
 from bpac.betting.wealth.portfolio import PortfolioWealth
+from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.fault_rules import FaultRules, WrongFaultRules
 from bpac.replay.simulation.faults import Faults
 from bpac.replay.simulation.laws import LAWS
-from bpac.replay.simulation.rules import OldRules, Rules
-from bpac.replay.start import Start as PlainStart
-from bpac.replay.validation import Start as AnyStart
-from bpac.replay.validation import StreamResult, Validation
+from bpac.replay.validation import MakeRouter, StreamResult, Validation
 from bpac.routing.decision import Decision
 from bpac.routing.policies import named_policy
 from bpac.routing.router import Router
 from tests.promise.test_order import ALPHA, calls, holds
-from tests.promise.test_promise import Start
+from tests.promise.test_promise import Routers
 
 pytestmark = pytest.mark.promise
 
-RULES = Rules()
+RULES = FaultRules()
 # Drafts that lose take ten times as long.
 SLOW_LOSSES = Drafting.parse("losses:10", 64)
 ONE_AT_A_TIME = Drafting()
 
 
-def start(memory: str = "alarmed") -> PlainStart:
+def start(memory: str = "alarmed") -> RouterFactory:
     """Fresh routers of the default policy."""
-    return PlainStart(named_policy("portfolio", memory), 0.1, ALPHA)
+    return RouterFactory(named_policy("portfolio", memory), 0.1, ALPHA)
 
 
 def streams(
     faults: str,
-    rules: Rules = RULES,
+    rules: FaultRules = RULES,
     *,
-    routers: AnyStart | None = None,
+    routers: MakeRouter | None = None,
     law: str = "edge",
     drafting: Drafting = ONE_AT_A_TIME,
     steps: int = 1500,
@@ -64,9 +63,9 @@ def test_promise_holds_under_load_with_all_faults_at_once(law: str) -> None:
     assert holds(streams(everything, law=law, drafting=SLOW_LOSSES, count=30))
 
 
-def wrong(rule: str) -> Rules:
+def wrong(rule: str) -> FaultRules:
     """The right rules but for one, which is the old one."""
-    rules: Rules = type("Wrong", (Rules,), {rule: getattr(OldRules, rule)})()
+    rules: FaultRules = type("Wrong", (FaultRules,), {rule: getattr(WrongFaultRules, rule)})()
     return rules
 
 
@@ -88,7 +87,7 @@ def test_a_crash_that_ends_all_drafts_under_way_is_charged() -> None:
     assert not holds(streams("crash:500", wrong("crashing"), drafting=SLOW_LOSSES, steps=2000, count=30))
 
 
-class AsWins(Rules):
+class AsWins(FaultRules):
     """Wrong: where the expert refuses, the draft has lost nothing."""
 
     def refused(self, router: Router, audit: Decision) -> None:
@@ -114,14 +113,14 @@ class NotCounted(PortfolioWealth):
 def test_refusals_open_nothing(faults: str) -> None:
     """Controls: refused audits counted as wins, or not counted, let an attacker open unsafe thresholds."""
     assert not holds(streams(faults, AsWins(), steps=1000, count=30))
-    assert not holds(streams(faults, routers=Start("portfolio", "latched", 0.1, NotCounted), steps=1000, count=30))
+    assert not holds(streams(faults, routers=Routers("portfolio", "latched", 0.1, NotCounted), steps=1000, count=30))
 
 
 def test_refusals_close_nothing() -> None:
     """An attacker who sends refused requests in masses costs others nothing; counted as losses they close the route."""
     usual, fair, as_losses = (
         calls(streams(faults, rules, law="rising", steps=2000, count=10))
-        for faults, rules in (("", RULES), ("refusals", RULES), ("refusals", OldRules()))
+        for faults, rules in (("", RULES), ("refusals", RULES), ("refusals", WrongFaultRules()))
     )
     assert fair < usual + 0.05
     assert as_losses > 0.95

@@ -147,6 +147,6 @@ def test_a_policy_that_takes_bad_scores_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The check of bad input fails where a router takes what is no number in [0, 1]."""
-    monkeypatch.setattr("bpac.routing.router.fraction", lambda value, name: 0.5)
+    monkeypatch.setattr("bpac.routing.router.proposals.fraction", lambda value, name: 0.5)
     with pytest.raises(CheckFailed, match="is refused"):
         check_bad_input(POLICIES["portfolio"])

@@ -76,7 +76,7 @@ def test_a_refusal_without_a_coin_pays_nothing() -> None:
     for _ in range(500):
         router.refuse(router.decide(0.3))
     assert gains(router, before) == [0.0] * len(POINTS)
-    assert router.summary()["refused"] == 500
+    assert router.summary().refused == 500
 
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper", "paper-prior", "hoeffding", "naive", "budget"])

@@ -11,7 +11,8 @@ from bpac import Decision, Router, Ticket
 from bpac.errors import InputError, JournalError, UnknownTicket
 from bpac.routing.exploration.schedules import Constant
 from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
-from bpac.routing.policies import Budget, Portfolio
+from bpac.routing.policies import Budget, Portfolio, named_policy
+from bpac.routing.rule import decide_again
 from tests.routing.test_epochs import opened, ring
 
 EPSILON, ALPHA = 0.1, 0.1
@@ -111,7 +112,7 @@ def test_a_withdrawn_ticket_holds_nobody_up() -> None:
         without.observe(without.decide(0.5), 0.0)
     router.withdraw(gone, "no score")
     assert wealth(router) == wealth(without)
-    assert (router.step, router.summary()["withdrawn"], router.under_way) == (5, 1, ())
+    assert (router.step, router.summary().withdrawn, router.under_way) == (5, 1, ())
 
 
 @pytest.mark.parametrize("fate", ["decided", "withdrawn"])
@@ -337,9 +338,11 @@ def test_a_trial_leaves_the_router_alone(tickets: bool) -> None:
 def test_the_least_propensity_is_one_while_nothing_is_accepted() -> None:
     """As the decisions say, for those who compute them again; the paper's policy takes the rate all the same."""
     for policy, least in (("portfolio", 1.0), ("paper", 0.2)):
-        router = fresh(policy)
-        assert router._route.least_propensity(0.0, 0.2) == router.decide(0.5).least_propensity == least
-        assert router._route.least_propensity(0.3, 0.2) == 0.2
+        decision, certain = fresh(policy).decide(0.5), named_policy(policy).certain_while_closed
+        for threshold, expected in ((0.0, least), (0.3, 0.2)):
+            again = decide_again(decision, threshold=threshold, rate=0.2, shadow=False, certain_while_closed=certain)
+            assert again.least_propensity == expected
+        assert decision.least_propensity == least
 
 
 @pytest.mark.parametrize("ticket", [None, 3, "1", Ticket(1, 1, 0.0, 0.2, 0, 2)])

@@ -76,7 +76,7 @@ def test_nothing_of_history_was_served() -> None:
     router.warm_start(HISTORY)
     certificate = router.certificate()
     assert (router.step, certificate.rounds, certificate.lower, certificate.upper) == (0, 0, 0.0, 0.0)
-    assert router.summary()["expert_call_rate"] is None
+    assert router.summary().expert_call_rate is None
     assert router.decide(1.0).step == 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import BpacError, SnapshotError
-from bpac.stores import CoinKey, SqliteStore, Store, StoreError
+from bpac.stores import CoinKey, ReadOnlySqliteStore, SqliteStore, Store, StoreError
 from tests.stores.journals import claim, play
 
 
@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 def test_flipped_bits(path: Path) -> None:
     """Of 500 anywhere in the file, each is refused in words of ours, or everything reads as it was written."""
     whole = path.read_bytes()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     expected = state(store)
     store.close()
     rng = random.Random(7)
@@ -46,7 +46,7 @@ def test_flipped_bits(path: Path) -> None:
         at, bit = rng.randrange(len(whole)), rng.randrange(8)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
         try:
-            store = SqliteStore.read_only(str(path))
+            store = ReadOnlySqliteStore(str(path))
             try:
                 read, lost = state(store), store.losses()
             finally:
@@ -107,7 +107,7 @@ def test_a_changed_row(path: Path, change: str) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute(change)
     raw.close()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     with pytest.raises(StoreError, match=r"is damaged: entry \d+ of game 1 \('homework'\) is not as it was written"):
         list(store.entries(store.games()[0]))
     store.close()
@@ -121,7 +121,7 @@ def test_a_changed_game(path: Path) -> None:
     with pytest.raises(StoreError, match="game 2 is not as it was written"):
         SqliteStore(str(path))
     with pytest.raises(StoreError, match="game 2 is not as it was written"):
-        SqliteStore.read_only(str(path))
+        ReadOnlySqliteStore(str(path))
 
 
 def test_a_snapshot_of_another_journal(path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_snapshot_of_another_journal(path: Path) -> None:
         with sqlite3.connect(path) as raw:
             raw.execute(change)
         raw.close()
-        store = SqliteStore.read_only(str(path))
+        store = ReadOnlySqliteStore(str(path))
         with pytest.raises(SnapshotError, match="damaged or not of this journal"):
             [store.snapshot(game) for game in store.games()]
         store.close()
@@ -163,7 +163,7 @@ def test_columns_of_another_kind(path: Path, change: str) -> None:
         raw.execute(change)
     raw.close()
     with pytest.raises((StoreError, SnapshotError), match=r"^[^\n]*(damaged|cannot be read)[^\n]*$"):
-        state(SqliteStore.read_only(str(path)))
+        state(ReadOnlySqliteStore(str(path)))
 
 
 def test_losses_that_are_damaged_are_left_out(path: Path) -> None:
@@ -171,7 +171,7 @@ def test_losses_that_are_damaged_are_left_out(path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("INSERT INTO losses VALUES (1, 'text', 5, 'head')")
     raw.close()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     assert store.losses() == []
     store.close()
 
@@ -181,7 +181,7 @@ def test_the_secret_and_a_key(path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE coin_keys SET key = 'text'")
     raw.close()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     with pytest.raises(StoreError, match="a row of game 1"):
         store.key(store.games()[0], 1)
     store.close()
@@ -189,17 +189,17 @@ def test_the_secret_and_a_key(path: Path) -> None:
         raw.execute("UPDATE secrets SET value = 5")
     raw.close()
     with pytest.raises(StoreError, match="its secret is missing"):
-        SqliteStore.read_only(str(path))
+        ReadOnlySqliteStore(str(path))
 
 
 def test_reading_ends_where_the_file_ends(path: Path) -> None:
     """A truncated file is refused in words, at the latest when its journal is read, unless nothing of it is missing."""
     whole = path.read_bytes()
-    expected = state(SqliteStore.read_only(str(path)))
+    expected = state(ReadOnlySqliteStore(str(path)))
     for size in (0, 50, 100, 4096, 8192, len(whole) - 4096):
         path.write_bytes(whole[:size])
         with pytest.raises(StoreError):
-            state(SqliteStore.read_only(str(path)))
+            state(ReadOnlySqliteStore(str(path)))
     path.write_bytes(whole[:-1])  # the last byte of a page need not carry anything
     with suppress(StoreError):
-        assert state(SqliteStore.read_only(str(path))) == expected
+        assert state(ReadOnlySqliteStore(str(path))) == expected

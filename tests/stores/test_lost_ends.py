@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bpac.routing.journal.entries import Labelled
-from bpac.stores import Game, LostEntries, SqliteStore, StoreError
+from bpac.stores import Game, LostEntries, ReadOnlySqliteStore, SqliteStore, StoreError
 from tests.stores.journals import play
 
 
@@ -70,7 +70,7 @@ def test_a_deleted_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
     put_back(path, left)
     path.with_name("bpac.db-wal").unlink()
     expected = [LostEntries(1, len(written), len(written) + 5, head.hex())]
-    reader = SqliteStore.read_only(str(path))
+    reader = ReadOnlySqliteStore(str(path))
     assert reader.losses() == expected
     reader.close()
     with caplog.at_level(logging.ERROR):
@@ -79,7 +79,7 @@ def test_a_deleted_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
     assert said in caplog.text
     assert store.losses() == expected
     store.close()
-    for opened in (SqliteStore.read_only(str(path)), SqliteStore(str(path))):
+    for opened in (ReadOnlySqliteStore(str(path)), SqliteStore(str(path))):
         assert opened.losses() == expected
         opened.close()
     assert caplog.text.count("acknowledged entries") == 1
@@ -138,7 +138,7 @@ def test_another_journal_that_is_longer(tmp_path: Path) -> None:
         store.append(game, Labelled((0.5,), 1.0), {})
     store.close()
     note.write_bytes(noted)
-    reader = SqliteStore.read_only(str(path))
+    reader = ReadOnlySqliteStore(str(path))
     (found,) = reader.losses()
     reader.close()
     assert found == LostEntries(1, entries + 2, entries + 1, head.hex())
@@ -208,7 +208,7 @@ def test_every_flipped_bit_of_the_note_is_found(tmp_path: Path) -> None:
     whole = path.with_name("bpac.db.head").read_bytes()
     for at in range(len(whole)):
         path.with_name("bpac.db.head").write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
-        reader = SqliteStore.read_only(str(path))
+        reader = ReadOnlySqliteStore(str(path))
         assert reader.losses() == []
         reader.close()
 
@@ -216,16 +216,16 @@ def test_every_flipped_bit_of_the_note_is_found(tmp_path: Path) -> None:
 def test_a_note_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """At the start the store refuses; later the journal goes on, and the operator is told once."""
     (tmp_path / "one.db.head").mkdir()
-    with pytest.raises(StoreError, match=r"one\.db\.head is no ordinary file: give the store another place"):
+    with pytest.raises(StoreError, match=r"one\.db\.head is not a regular file: give the store another place"):
         SqliteStore(str(tmp_path / "one.db"))
     (tmp_path / "two.db.head").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match=r"two\.db\.head is a symbolic link"):
         SqliteStore(str(tmp_path / "two.db"))
     store = SqliteStore(str(tmp_path / "bpac.db"))
-    os.close(store._noting._descriptor)
+    os.close(store._acknowledged._descriptor)
     game, written, _ = play(store, 5)
     asyncio.run(store.durable())
     assert len(list(store.entries(game))) == len(written)
     assert caplog.text.count("a lost end of the journal would go unnoticed") == 1
-    store._noting._descriptor = os.open(tmp_path, os.O_RDONLY)
+    store._acknowledged._descriptor = os.open(tmp_path, os.O_RDONLY)
     store.close()

@@ -11,7 +11,7 @@ import pytest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved, entry_to_json
 from bpac.routing.router import Router
-from bpac.stores import SqliteStore, Store, StoreError
+from bpac.stores import ReadOnlySqliteStore, SqliteStore, Store, StoreError
 from bpac.stores.sqlite.migrations import APPLICATION, MIGRATIONS
 from tests.stores.journals import play
 
@@ -54,7 +54,7 @@ def test_an_older_store_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture
     path = tmp_path / "bpac.db"
     written = old_store(path, version)
     with pytest.raises(StoreError, match="is of an older version: start the gateway once, which upgrades it"):
-        SqliteStore.read_only(str(path))
+        ReadOnlySqliteStore(str(path))
     with caplog.at_level(logging.INFO):
         store = SqliteStore(str(path))
     assert caplog.text.count("upgrading the store") == 2

@@ -105,7 +105,7 @@ def test_what_cannot_be_made_private_is_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(StoreError, match=r"can be read by others \(mode 644\) and cannot be made private .* chmod 600"):
         make_private(str(path))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(StoreError, match="no ordinary file"):
+    with pytest.raises(StoreError, match="not a regular file"):
         make_private(str(tmp_path / "pipe"))
     with pytest.raises(StoreError, match="cannot be written"):
         make_private(str(tmp_path / "nowhere" / "bpac.db"))

@@ -53,6 +53,11 @@ class Terms:
         """Largest share of acceptable drafts that is served (κ)."""
         return 1.0 if self.shadow else 1.0 - self.floor
 
+    @property
+    def fair_loss(self) -> float:
+        """The loss that a refused audit counts as at score 0: a weighted loss of ε/π at every threshold (MATH 13)."""
+        return min(self.epsilon / self.kept_share, 1.0)
+
     def weighted_loss(self, loss: float, propensity: float) -> float:
         """Inverse-propensity weighted loss of an audited draft (Z)."""
         return self.kept_share * (loss / propensity)

@@ -1,4 +1,4 @@
-"""The demo's command."""
+"""The command ``demo``: a gateway in front of a small local model, and a client that sends it questions."""
 
 import argparse
 import json
@@ -13,23 +13,45 @@ QUESTIONS = 10_000
 
 
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add demo to the command line."""
+    """Add the command to the command line."""
     demo = commands.add_parser(
-        "demo", help="run a gateway in front of a real pair of small models and ask it some thousand questions"
+        "demo",
+        help="run a gateway in front of a small local model, which answers at once or after thinking, and send it "
+        "questions",
     )
-    demo.add_argument("--once", action="store_true", help="end with a summary, and not only at Ctrl-C")
-    demo.add_argument("--scripted", action="store_true", help="a scripted pair of models, not the local one")
-    demo.add_argument("--questions", type=int, default=QUESTIONS, metavar="N", help=f"how many ({QUESTIONS})")
-    demo.add_argument("--port", type=int, metavar="P", help="of the gateway; 8800, or a free one, if not given")
     demo.add_argument(
-        "--dir", type=Path, default=DIRECTORY, help=f"where its files go ({DIRECTORY}); an earlier demo's are replaced"
+        "--once",
+        action="store_true",
+        help="end with a summary after the questions; without it, the demo goes on slowly until Ctrl-C",
     )
-    demo.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    demo.add_argument(
+        "--scripted", action="store_true", help="use scripted models, with random answers, instead of the local model"
+    )
+    demo.add_argument(
+        "--questions",
+        type=int,
+        default=QUESTIONS,
+        metavar="N",
+        help=f"number of questions that are sent as fast as the models answer (default: {QUESTIONS})",
+    )
+    demo.add_argument(
+        "--port",
+        type=int,
+        metavar="P",
+        help="port of the gateway (default: 8800, or any free port if that is in use)",
+    )
+    demo.add_argument(
+        "--dir",
+        type=Path,
+        default=DIRECTORY,
+        help=f"directory for the files of the demo; those of an earlier demo are replaced (default: {DIRECTORY})",
+    )
+    demo.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     demo.set_defaults(run=_demo)
 
 
 def _demo(options: argparse.Namespace) -> int:
-    # Only here: no other command needs what it imports.
+    # Imported here, because the list of all commands must work without the extra.
     try:
         from bpac.demo.demo import Demo  # noqa: PLC0415
     except MissingExtra:
@@ -37,12 +59,12 @@ def _demo(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "a package", "demo") from error
     demo = Demo(options.dir, options.questions, options.once, options.scripted, options.port)
-    # Ctrl-C is how a demo ends, unless it was to end by itself.
+    # Without --once, Ctrl-C is how a demo ends.
     stopped = INTERRUPTED if options.once else FINE
     try:
         report = demo.run()
     except KeyboardInterrupt:
-        sys.stderr.write("bpac: stopped without a report\n")
+        sys.stderr.write("bpac: stopped before any question was answered, so there is no report\n")
         return stopped
     sys.stdout.write(f"{json.dumps(report.to_json()) if options.json else report}\n")
     return FINE if report.complete else stopped

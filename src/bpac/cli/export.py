@@ -12,7 +12,8 @@ from typing import IO
 from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
 from bpac.output_files import refuse_overwriting, whole_file
-from bpac.replay.tables.table import check_ending, write_columns
+from bpac.replay.tables.formats import table_format
+from bpac.replay.tables.writing import write_columns
 from bpac.stores import files_of, open_store
 from bpac.stores.export import GradedRounds, chosen_game, complete_columns, journal_lines, table_rows
 
@@ -60,7 +61,7 @@ def _export(options: argparse.Namespace) -> int:
     config = load_config(options.config, secrets=False)
     refuse_overwriting({"--out": options.out}, [options.config, *files_of(config.store)])
     if options.format == "table" and options.out is not None:
-        check_ending(options.out)
+        table_format(options.out)
     with closing(open_store(config.store, read_only=True)) as store:
         game = chosen_game(store, options.route, options.segment, options.game)
         for loss in store.losses():

@@ -14,8 +14,13 @@ EPILOG = "bpac COMMAND --help describes a command and its options."
 # The commands by the module that adds them. Only the module of the command that is called is imported, so that each
 # works without what the others need. The list of all commands needs every module.
 FAMILIES = {
-    "bpac.cli.replay": ("replay", "validate", "reproduce"),
-    "bpac.cli.collect": ("collect", "grade", "table", "chain"),
+    "bpac.cli.replay": ("replay",),
+    "bpac.cli.validate": ("validate",),
+    "bpac.cli.reproduce": ("reproduce",),
+    "bpac.cli.collect": ("collect",),
+    "bpac.cli.grade": ("grade",),
+    "bpac.cli.table": ("table",),
+    "bpac.cli.chain": ("chain",),
     "bpac.cli.graders": ("graders",),
     "bpac.cli.serve": ("serve",),
     "bpac.cli.status": ("status",),

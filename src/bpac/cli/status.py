@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bpac.gateway.config.file import Config, load_config
-from bpac.gateway.games.live_game import standing_of
 from bpac.gateway.games.restoring import folded
 from bpac.gateway.games.savings import Prices
+from bpac.gateway.games.status import game_status
 from bpac.stores import open_store
 from bpac.stores.store import Game, Store
 
@@ -54,8 +54,8 @@ def _standing(store: Store, game: Game, config: Config) -> dict[str, Any]:
     kept = folded(store, game)
     route = config.routes.get(game.route)
     prices = None if route is None else Prices.of(route)
-    numbers = {"route": game.route, "segment": game.segment, "game": game.number}
-    return numbers | standing_of(kept.router, kept.history) | {"savings": kept.savings.report(prices)}
+    status = game_status(game, kept.router, kept.history, kept.savings.report(prices))
+    return {"route": game.route, **status.to_json()}
 
 
 def _text(game: Mapping[str, Any]) -> Iterator[str]:

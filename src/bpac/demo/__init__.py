@@ -1,1 +1,1 @@
-"""The demo: a real gateway in front of a pair of models, questions from the official client, and what came of it."""
+"""The demo: a real gateway with two models behind it, questions from the official OpenAI client, and a report."""

@@ -1,4 +1,4 @@
-"""A demo from its beginning to its end."""
+"""The demo: starts models and gateway, sends questions, computes the actual loss, and reports."""
 
 import asyncio
 import contextlib
@@ -12,40 +12,40 @@ from random import Random
 
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Question
-from bpac.demo.asking import ServedAnswer, ask_all, ask_slowly, client_of
+from bpac.demo.client import ServedAnswer, ask_all, ask_slowly, client_of
+from bpac.demo.directory import ALPHA, EPSILON, ROUTE, DemoDirectory, chosen_port
+from bpac.demo.figure import draw_demo, read_series
 from bpac.demo.gateway_process import GatewayProcess
-from bpac.demo.interrupts import heard_as_ctrl_c
-from bpac.demo.live import Live
+from bpac.demo.ground_truth import GroundTruth, both_answers, ground_truth
+from bpac.demo.live_display import LiveDisplay
 from bpac.demo.pair import ModelPair, started_pair
-from bpac.demo.picture import course_of, draw_course
-from bpac.demo.place import ALPHA, EPSILON, ROUTE, Place, chosen_port
-from bpac.demo.report import Report
-from bpac.demo.truth import Truth, both_answers, truth_of
-from bpac.demo.words import in_short, row, standing
+from bpac.demo.report import DemoReport
+from bpac.demo.signals import signals_as_keyboard_interrupt
+from bpac.demo.status_lines import status_line, status_table, table_row
 from bpac.errors import MissingExtra, Unavailable
 from bpac.gateway.config.file import load_config
 from bpac.local.server import MODEL
 from bpac.replay.figures.canvas import save
 
-# Seconds between two looks at the gateway, and between two questions when all have been asked.
-LOOK, SLOWLY = 0.5, 0.2
-# Of the answers asked for afterwards, each so many are shown.
-EACH = 20
+# Seconds between two updates of the display, and between two questions after the first part of the demo.
+REFRESH, PAUSE = 0.5, 0.2
+# While the missing answers are requested, progress is shown every so many answers.
+SHOW_EVERY = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What a demo is to do.
+    """Settings of a demo.
 
     Parameters
     ----------
-    directory: where its files go; those of an earlier demo there are overwritten.
-    questions: how many are asked as fast as the pair answers.
-    once: end when the questions are answered, and not only at Ctrl-C.
-    scripted: take a scripted pair of models.
-    port: of the gateway; the usual one or any free one if not given.
-    seed: of the questions.
-    model: the weights of the local pair.
+    directory: where its files are written; those of an earlier demo are replaced.
+    questions: number of questions that are sent as fast as the models answer.
+    once: whether to end after these questions; if not, the demo goes on slowly until Ctrl-C.
+    scripted: whether to use the scripted pair of models.
+    port: port of the gateway (default: 8800, or any free port if that is in use).
+    seed: random seed of the questions.
+    model: GGUF file of the local model.
     """
 
     directory: Path
@@ -61,28 +61,28 @@ class Demo:
         if self.port is not None:
             whole(self.port, "port", 1, 65_535)
 
-    def run(self) -> Report:
-        """Everything; ``KeyboardInterrupt`` if it was stopped before there was anything to report."""
-        if importlib.util.find_spec("matplotlib") is None:  # better now than when all has been asked
+    def run(self) -> DemoReport:
+        """Run the demo; raises ``KeyboardInterrupt`` if it was stopped before any question was answered."""
+        if importlib.util.find_spec("matplotlib") is None:  # fails now and not after all questions
             raise MissingExtra("matplotlib", "demo")
-        port, place = chosen_port(self.port), Place(self.directory)
-        place.prepare()
-        with heard_as_ctrl_c(), started_pair(self.scripted, self.seed, self.model) as pair:
-            place.write_config(pair, port)
-            with GatewayProcess(place, port) as gateway:
-                session = Session(self, pair, place, gateway)
+        port, directory = chosen_port(self.port), DemoDirectory(self.directory)
+        directory.prepare()
+        with signals_as_keyboard_interrupt(), started_pair(self.scripted, self.seed, self.model) as pair:
+            directory.write_config(pair, port)
+            with GatewayProcess(directory, port) as gateway:
+                session = DemoSession(self, pair, directory, gateway)
                 try:
                     asyncio.run(session.run())
                 except KeyboardInterrupt:
                     if not session.served:
                         raise
                 except Unavailable as error:
-                    raise gateway.complaint(f"or a model failed ({error})") from error
-                gateway.rest()
+                    raise gateway.failure(f"or a model failed ({error})") from error
+                gateway.wait_until_idle()
                 game = gateway.status()
             session.draw()
-            session.live.clear()
-        return Report(
+            session.display.clear()
+        return DemoReport(
             pair=pair.name,
             instead_because=pair.instead_because,
             questions=len(session.served),
@@ -91,91 +91,100 @@ class Demo:
             game=game,
             truth=session.truth,
             dashboard=gateway.dashboard,
-            place=place,
+            directory=directory,
         )
 
 
 @dataclass(slots=True)
-class Session:
-    """The part of a demo in which questions are asked.
+class DemoSession:
+    """The part of a demo in which questions are sent.
 
     Parameters
     ----------
-    demo, pair, place, gateway: what is asked of whom.
+    demo, pair, directory, gateway: the demo and its parts.
+    display: shows progress.
+    shown: the lines that are shown.
+    served: the answers so far.
+    truth: actual losses and savings, once they are known.
+    began, ended: when the first and the last of the questions were sent that are sent as fast as possible.
     """
 
     demo: Demo
     pair: ModelPair
-    place: Place
+    directory: DemoDirectory
     gateway: GatewayProcess
-    live: Live = field(default_factory=Live)
+    display: LiveDisplay = field(default_factory=LiveDisplay)
     shown: list[str] = field(default_factory=list)
     served: list[ServedAnswer] = field(default_factory=list)
-    truth: Truth | None = None
+    truth: GroundTruth | None = None
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
 
     @property
     def seconds(self) -> float:
-        """How long the questions took that are asked as fast as they are answered."""
+        """Time of the questions that are sent as fast as possible, so far."""
         return (self.ended or time.monotonic()) - self.began
 
     async def run(self) -> None:
-        """Ask all questions, find out what was really lost, and unless it is once only go on asking, slowly."""
-        self.live.say(f"The {self.pair.name} pair behind a gateway; dashboard: {self.gateway.dashboard}")
+        """Send all questions, compute the actual loss, and go on slowly unless the demo is to end."""
+        self.display.print(f"The {self.pair.name} pair behind a gateway; dashboard: {self.gateway.dashboard}")
         questions = self._questions()
         async with client_of(self.gateway.base_url) as client:
             some = islice(questions, self.demo.questions)
-            await self._watched(ask_all(client, ROUTE, some, self.served.append))
+            await self._with_display(ask_all(client, ROUTE, some, self.served.append))
             self.ended = time.monotonic()
             answers = await both_answers(self.pair, self.served, self._show_afterwards)
-            self.truth = await truth_of(self.served, answers, load_config(self.place.config).routes[ROUTE])
+            route = load_config(self.directory.config).routes[ROUTE]
+            self.truth = await ground_truth(self.served, answers, route)
             if not self.demo.once:
                 self.draw()
-                await self._watched(ask_slowly(client, ROUTE, questions, self.served.append, SLOWLY))
+                await self._with_display(ask_slowly(client, ROUTE, questions, self.served.append, PAUSE))
 
     def draw(self) -> None:
-        """Draw the picture of the journal as it is."""
+        """Draw the figure of the journal so far."""
         title = f"The {self.pair.name} pair behind the gateway: ε = {EPSILON:g}, α = {ALPHA:g}"
-        save(draw_course(course_of(self.place), self.truth, title), self.place.picture)
+        save(draw_demo(read_series(self.directory), self.truth, title), self.directory.figure)
 
     def _questions(self) -> Iterator[Question]:
-        # Drawn independently, each as likely as any other: the promise is about such streams.
+        # Independent and identically distributed: the promise is about such streams.
         rng = Random(self.demo.seed)
         while True:
             yield rng.choice(self.pair.questions)
 
-    async def _watched(self, work: Coroutine[None, None, None]) -> None:
-        """Do the work, and show meanwhile where the game stands."""
-        watching = asyncio.create_task(self._watch())
+    async def _with_display(self, work: Coroutine[None, None, None]) -> None:
+        """Do the work, and show the status of the game meanwhile."""
+        refreshing = asyncio.create_task(self._refresh_repeatedly())
         try:
             await work
         finally:
-            watching.cancel()
+            refreshing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await watching
-        await self._look()
+                await refreshing
+        await self._refresh()
 
-    async def _watch(self) -> None:
+    async def _refresh_repeatedly(self) -> None:
         while True:
-            await self._look()
-            await asyncio.sleep(LOOK)
+            await self._refresh()
+            await asyncio.sleep(REFRESH)
 
-    async def _look(self) -> None:
-        # A gateway that does not answer fails the questions, too, and they say it better.
+    async def _refresh(self) -> None:
+        # If the gateway does not answer, the questions fail too, and their error says more.
         with contextlib.suppress(OSError):
             game = await asyncio.to_thread(self.gateway.status)
             asked, wanted = len(self.served), self.demo.questions
-            rate = f"{asked / max(self.seconds, 1e-9):.0f} a second"
+            rate = f"{asked / max(self.seconds, 1e-9):.0f} per second"
             of = f"of {wanted:,}, {rate}" if self.ended is None else "Ctrl-C ends the demo"
-            self.shown = [row("questions", f"{asked:,}", of), *standing(game)]
+            self.shown = [table_row("questions", f"{asked:,}", of), *status_table(game)]
             if (truth := self.truth) is not None:
-                self.shown.append(row("really lost", f"{truth.served_loss:.2%}", f"in {truth.questions:,} questions"))
-            self.shown.append(row("dashboard", self.gateway.dashboard))
-            self.live.show(self.shown, f"{asked:,} {of}: {in_short(game)}")
+                actual = table_row(
+                    "actual loss", f"{truth.served_loss:.2%}", f"in the first {truth.questions:,} questions"
+                )
+                self.shown.append(actual)
+            self.shown.append(table_row("dashboard", self.gateway.dashboard))
+            self.display.show(self.shown, f"{asked:,} {of}: {status_line(game)}")
 
     def _show_afterwards(self, done: int, total: int) -> None:
-        if done % EACH:
+        if done % SHOW_EVERY:
             return
-        so_far = f"{done:,} of {total:,} spared answers, to see what was really lost"
-        self.live.show([*self.shown, row("asking", so_far)], f"asking {so_far}")
+        progress = f"{done:,} of {total:,} missing answers requested, to compute the actual loss"
+        self.display.show([*self.shown, table_row("now", progress)], progress)

@@ -1,6 +1,6 @@
-"""The process that a ``GatewayProcess`` runs: ``bpac serve`` that also ends when its standard input does.
+"""The process that a ``GatewayProcess`` starts: ``bpac serve`` that also ends when its standard input is closed.
 
-It does so when the demo dies, however that dies: no gateway is left behind.
+The operating system closes it when the demo ends in any way, even by SIGKILL, so that no gateway keeps running.
 """
 
 import os
@@ -15,7 +15,7 @@ from bpac.gateway.telemetry.logs import log_as_json
 
 
 def main(config: str) -> int:
-    """Serve a configuration; the exit code of the process."""
+    """Run the gateway of a configuration file and return the exit code."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         log_as_json("info")
@@ -26,7 +26,7 @@ def main(config: str) -> int:
 
 
 def _end_with_parent() -> None:
-    os.read(sys.stdin.fileno(), 1)  # nothing is ever sent: it returns at the end
+    os.read(sys.stdin.fileno(), 1)  # nothing is ever written to it: this returns when it is closed
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""The gateway of a demo: the real one, in a process of its own."""
+"""The gateway of a demo: the real one, in its own process."""
 
 import json
 import subprocess
@@ -8,41 +8,41 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from bpac.demo.place import ROUTE, Place
+from bpac.demo.directory import ROUTE, DemoDirectory
 from bpac.errors import Unavailable
 from bpac.local.server import open_directly
 
-# Seconds: to start, to come to rest, to end.
-START, REST, END = 60.0, 20.0, 20.0
+# Seconds until it must have started, become idle, and ended.
+START, IDLE, END = 60.0, 20.0, 20.0
 
 
 class GatewayProcess:
-    """``bpac serve`` for as long as the ``with`` block lasts.
+    """``bpac serve``, running inside the ``with`` block.
 
     Parameters
     ----------
-    place: where its configuration is, and its log goes.
-    port: where it listens.
+    directory: where its configuration is and its log is written.
+    port: the port that it listens on.
     """
 
-    def __init__(self, place: Place, port: int) -> None:
+    def __init__(self, directory: DemoDirectory, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"
-        self._place = place
+        self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def base_url(self) -> str:
-        """What an OpenAI client needs."""
+        """The base URL for OpenAI clients."""
         return f"{self.address}/v1"
 
     @property
     def dashboard(self) -> str:
-        """What a browser needs."""
+        """The address of the dashboard."""
         return f"{self.address}/dashboard"
 
     def __enter__(self) -> Self:
-        with self._place.log.open("wb") as log:
-            self._process = self._started(log, self._place.config)
+        with self._directory.log.open("wb") as log:
+            self._process = self._started(log, self._directory.config)
         try:
             self._wait("/readyz", START, "was not ready")
         except BaseException:
@@ -56,7 +56,7 @@ class GatewayProcess:
         self.stop()
 
     def stop(self) -> None:
-        """Stop; nothing happens if it was stopped before."""
+        """Stop the process; nothing happens if it was stopped before."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -66,25 +66,25 @@ class GatewayProcess:
         except BaseException as error:
             process.kill()
             process.communicate()
-            if not isinstance(error, subprocess.TimeoutExpired):  # Ctrl-C, say: in a hurry
+            if not isinstance(error, subprocess.TimeoutExpired):  # such as Ctrl-C while waiting
                 raise
 
     def status(self) -> dict[str, Any]:
-        """Where its one game stands, as ``bpac status --json`` puts it."""
-        (game,) = json.loads(self._page("/v1/status"))["routes"][ROUTE]
+        """The status of its only game, as in ``bpac status --json``."""
+        (game,) = json.loads(self._get("/v1/status"))["routes"][ROUTE]
         return {"route": ROUTE, **game}
 
-    def rest(self) -> None:
-        """Wait until nothing is under way any more: no request, and no audit behind one."""
-        self._wait("/metrics", REST, "was still busy", contains=b"\nbpac_in_flight 0\n")
+    def wait_until_idle(self) -> None:
+        """Wait until no request and no audit is in progress."""
+        self._wait("/metrics", IDLE, "was still busy", contains=b"\nbpac_in_flight 0.0\n")
 
-    def complaint(self, what: str) -> Unavailable:
-        """An error that says what is wrong, whether the gateway lives, and where to read more."""
+    def failure(self, what: str) -> Unavailable:
+        """An error that says what went wrong, whether the gateway is still running, and where its log is."""
         code = None if self._process is None else self._process.poll()
         ended = "" if code is None else f"; its process ended with exit code {code}"
-        words = self._place.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        last = f": {words[-1]}" if words else ""
-        return Unavailable(f"the gateway {what}{ended}; its log, {self._place.log}, ends with{last or ' nothing'}")
+        lines = self._directory.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        log = f"its log {self._directory.log} " + (f"ends with: {lines[-1]}" if lines else "is empty")
+        return Unavailable(f"the gateway {what}{ended}; {log}")
 
     @staticmethod
     def _started(log: IO[bytes], config: Path) -> subprocess.Popen[bytes]:
@@ -93,23 +93,23 @@ class GatewayProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=log,
-            start_new_session=True,  # Ctrl-C is for us; we stop the gateway
+            start_new_session=True,  # Ctrl-C reaches only this process, which then stops the gateway
         )
 
-    def _wait(self, page: str, patience: float, otherwise: str, contains: bytes = b"") -> None:
-        deadline = time.monotonic() + patience
+    def _wait(self, path: str, timeout: float, otherwise: str, contains: bytes = b"") -> None:
+        deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:
-                raise self.complaint("is not running")
+                raise self.failure("is not running")
             try:
-                if contains in self._page(page):
+                if contains in self._get(path):
                     return
             except OSError:  # not listening yet, or not ready
                 pass
             time.sleep(0.05)
-        raise self.complaint(f"{otherwise} after {patience:g} seconds")
+        raise self.failure(f"{otherwise} after {timeout:g} seconds")
 
-    def _page(self, path: str) -> bytes:
+    def _get(self, path: str) -> bytes:
         with open_directly(f"{self.address}{path}", timeout=10.0) as response:
-            page: bytes = response.read()
-            return page
+            body: bytes = response.read()
+            return body

@@ -1,4 +1,4 @@
-"""A pair of models that runs, and questions for it: the local one, or a scripted one in its place."""
+"""The two models of a demo and questions for them: the local model that comes with bpac, or scripted ones."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,24 +11,24 @@ from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.demo.scripted import scripted_questions, scripted_reply
 from bpac.errors import InputError, MissingExtra, Unavailable
-from bpac.local.benchmark import COUNT, fresh
+from bpac.local.benchmark import COUNT, benchmark_questions
 from bpac.local.chain import BODY, SLOTS
 from bpac.local.server import LocalServer
 from bpac.testing import ScriptedServer
 
-# What the gateway's configuration calls the two models.
+# The names of the two models in the gateway's configuration.
 NAMES: Mapping[Role, str] = {"draft": "direct", "expert": "thinking"}
 
 
 @dataclass(frozen=True, slots=True)
 class PairModel:
-    """Where a model is and how it is asked.
+    """A model on a running server.
 
     Parameters
     ----------
-    base_url: its server.
-    name: what it is called there.
-    body: fields of every request.
+    base_url: base URL of the server.
+    name: name of the model there.
+    body: additional fields of every request.
     """
 
     base_url: str
@@ -38,14 +38,14 @@ class PairModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelPair:
-    """Two models that answer, and what they can be asked.
+    """Two running models and questions for them.
 
     Parameters
     ----------
     name: ``local`` or ``scripted``.
-    models: by their role.
-    questions: different ones, with their right answers.
-    instead_because: why it takes the place of the local pair, if it does and nobody asked for it.
+    models: the models by role.
+    questions: different questions with their correct answers.
+    instead_because: why the scripted pair is used although the local one was wanted; None otherwise.
     """
 
     name: str
@@ -56,13 +56,15 @@ class ModelPair:
 
 @contextmanager
 def started_pair(scripted: bool, seed: int, model: Path) -> Iterator[ModelPair]:
-    """The local pair, or a scripted one if that is wanted or the local one cannot run, which is then announced.
+    """Start the local pair, or a scripted pair if that is wanted or the local one cannot run.
+
+    The reason why the local pair cannot run is written to standard error.
 
     Parameters
     ----------
-    scripted: do not even try to start the local pair.
-    seed: of the questions.
-    model: the weights of the local pair.
+    scripted: whether to use the scripted pair.
+    seed: random seed of the questions.
+    model: GGUF file of the local model.
     """
     with ExitStack() as stack:
         reason = None
@@ -72,11 +74,11 @@ def started_pair(scripted: bool, seed: int, model: Path) -> Iterator[ModelPair]:
             except (InputError, MissingExtra, Unavailable) as error:
                 reason = str(error)
                 sys.stderr.write(
-                    f"bpac: the local pair cannot run ({reason})\n"
-                    "bpac: a scripted pair takes its place: its answers are drawn, nobody thinks\n"
+                    f"bpac: the local model cannot run ({reason})\n"
+                    "bpac: using a scripted pair instead, whose answers are random and not computed by a model\n"
                 )
             else:
-                # The same small model twice: at once, and after thinking.
+                # One small model in two roles: it answers at once, or after thinking.
                 models = {
                     role: PairModel(
                         server.base_url,
@@ -85,7 +87,7 @@ def started_pair(scripted: bool, seed: int, model: Path) -> Iterator[ModelPair]:
                     )
                     for role in ROLES
                 }
-                yield ModelPair("local", models, fresh(COUNT, seed))
+                yield ModelPair("local", models, benchmark_questions(COUNT, seed))
                 return
         scripts = stack.enter_context(ScriptedServer(lambda request: scripted_reply(request, NAMES["draft"])))
         models = {role: PairModel(scripts.base_url, NAMES[role]) for role in ROLES}

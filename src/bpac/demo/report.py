@@ -1,4 +1,4 @@
-"""What came of a demo, for people and for scripts."""
+"""The report of a demo, as text and as JSON."""
 
 import shlex
 import shutil
@@ -8,26 +8,26 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bpac.demo.place import Place
-from bpac.demo.truth import Truth
-from bpac.demo.words import row, standing
+from bpac.demo.directory import DemoDirectory
+from bpac.demo.ground_truth import GroundTruth
+from bpac.demo.status_lines import status_table, table_row
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What came of a demo.
+class DemoReport:
+    """The results of a demo.
 
     Parameters
     ----------
     pair: ``local`` or ``scripted``.
-    instead_because: why the scripted pair took the place of the local one, if it did unasked.
-    questions: answers that came.
-    wanted: how many were to come at the least.
-    seconds: how long that took.
-    game: where the gateway's game stands at the end, as ``bpac status --json`` puts it.
-    truth: what was really lost, where that was found out.
-    dashboard: where it was to be seen.
-    place: the files.
+    instead_because: why the scripted pair was used although the local one was wanted; None otherwise.
+    questions: number of questions that were answered.
+    wanted: number of questions that were to be answered.
+    seconds: time that they took.
+    game: status of the gateway's game at the end, as in ``bpac status --json``.
+    truth: actual losses and savings; None if the demo was stopped before they were known.
+    dashboard: address of the dashboard.
+    directory: the files.
     """
 
     pair: str
@@ -36,18 +36,18 @@ class Report:
     wanted: int
     seconds: float
     game: Mapping[str, Any]
-    truth: Truth | None
+    truth: GroundTruth | None
     dashboard: str
-    place: Place
+    directory: DemoDirectory
 
     @property
     def complete(self) -> bool:
-        """Whether all questions were answered and what was really lost is known."""
+        """Whether all questions were answered and the actual loss is known."""
         return self.questions >= self.wanted and self.truth is not None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        place, truth = self.place, None
+        """The report as JSON values."""
+        directory, truth = self.directory, None
         if self.truth is not None:
             truth = asdict(self.truth)
             del truth["losses"]
@@ -60,45 +60,48 @@ class Report:
             "dashboard": self.dashboard,
             "game": self.game,
             "truth": truth,
-            "config": str(place.config),
-            "store": str(place.store),
-            "log": str(place.log),
-            "picture": str(place.picture),
+            "config": str(directory.config),
+            "store": str(directory.store),
+            "log": str(directory.log),
+            "picture": str(directory.figure),
         }
 
     def __str__(self) -> str:
-        game, place = self.game, self.place
+        game, directory = self.game, self.directory
+        journal = _quoted(directory.path / "journal.jsonl")
         lines = [
             f"The {self.pair} pair behind the gateway: {self.questions:,} questions in {self.seconds:.0f} s, "
             f"ε = {game['epsilon']:g}, α = {game['alpha']:g}",
-            *standing(game),
-            *self._truth(),
-            "To look closer:",
-            f"  {program()} status {_quoted(place.config)}",
-            f"  {program()} export {_quoted(place.config)} --out {_quoted(place.directory / 'journal.jsonl')}",
-            f"  {program()} audit {_quoted(place.directory / 'journal.jsonl')}",
-            f"  picture: {place.picture}",
+            *status_table(game),
+            *self._actual(),
+            "Next steps:",
+            f"  {program()} status {_quoted(directory.config)}",
+            f"  {program()} export {_quoted(directory.config)} --out {journal}",
+            f"  {program()} audit {journal}",
+            f"  figure: {directory.figure}",
         ]
         return "\n".join(lines)
 
-    def _truth(self) -> list[str]:
+    def _actual(self) -> list[str]:
         truth = self.truth
         if truth is None:
-            return ["It was stopped before both models could be asked what was really lost."]
-        of = f" of the first {truth.questions:,} questions" if truth.questions < self.questions else ""
-        alone = f"of the {truth.expert_tokens:,} that the expert alone would have generated"
+            return [
+                "The actual loss is not known: the demo was stopped before both models had answered every question."
+            ]
+        first = f"the first {truth.questions:,} questions" if truth.questions < self.questions else "every question"
         return [
-            f"What no gateway can see, found by asking both models afterwards{of}:",
-            row("loss served", f"{truth.served_loss:.2%}", f"promised: at most {self.game['epsilon']:.2%}; "
-                f"of every draft: {truth.draft_loss:.2%}"),
-            row("tokens saved", f"{truth.tokens_saved:,}", alone),
-            row("right answers", f"{truth.served_right:.1%}", f"the expert alone: {truth.expert_right:.1%}; "
-                f"the draft alone: {truth.draft_right:.1%}"),
+            f"Actual results, which a gateway cannot know, from answers of both models to {first}:",
+            table_row("actual loss", f"{truth.served_loss:.2%}", f"limit: {self.game['epsilon']:.2%}; "
+                      f"always serving the draft: {truth.draft_loss:.2%}"),
+            table_row("tokens saved", f"{truth.tokens_saved:,}",
+                      f"of {truth.expert_tokens:,} for always calling the expert"),
+            table_row("correct", f"{truth.served_right:.1%}", f"always serving the expert: {truth.expert_right:.1%}; "
+                      f"the draft: {truth.draft_right:.1%}"),
         ]  # fmt: skip
 
 
 def program() -> str:
-    """How this program was called, as far as one can call it so again."""
+    """The command that runs this program again."""
     called = Path(sys.argv[0])
     if called.name != "bpac" or shutil.which("bpac") == str(called):
         return "bpac"

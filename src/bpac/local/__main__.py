@@ -1,4 +1,4 @@
-"""Serve the local model until interrupted: ``python -m bpac.local``."""
+"""``python -m bpac.local``: serve the small model of this package until interrupted."""
 
 import argparse
 import signal
@@ -15,14 +15,15 @@ FINE, FAILED, WRONG_USAGE = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until a signal; the exit code is 0 (fine), 1 (failed) or 2 (wrong usage, or the extra is missing)."""
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Serve the local model until interrupted.")
-    given = "GGUF file to serve (default: the model that comes with bpac)"
-    parser.add_argument("--model", type=Path, default=MODEL, metavar="FILE", help=given)
-    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 chooses a free one (default: 0)")
-    parser.add_argument("--slots", type=int, default=4, help="requests answered at the same time (default: 4)")
-    parser.add_argument("--context", type=int, default=512, help="tokens per chat, answer included (default: 512)")
-    parser.add_argument("--threads", type=int, default=1, help="number of processor threads (default: 1)")
+    """Serve the model and print its address. Exit code: 0 fine, 1 failed, 2 wrong usage, or no extra."""
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Serve a small language model until interrupted.")
+    model = "GGUF file of the model (default: the model in this package)"
+    parser.add_argument("--model", type=Path, default=MODEL, metavar="FILE", help=model)
+    parser.add_argument("--port", type=int, default=0, help="port to listen on (default: any free port)")
+    parser.add_argument("--slots", type=int, default=4, metavar="N", help="number of concurrent requests (default: 4)")
+    context = "largest number of tokens of a chat, including the answer (default: 512)"
+    parser.add_argument("--context", type=int, default=512, metavar="N", help=context)
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processor threads (default: 1)")
     options = parser.parse_args(arguments)
     try:
         _serve(options)
@@ -33,14 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    over = threading.Event()
-    before = {number: signal.signal(number, lambda *_: over.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    stopped = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     fields = ("model", "port", "slots", "context", "threads")
     try:
         with LocalServer(**{name: getattr(options, name) for name in fields}) as server:
             sys.stdout.write(f"{server.base_url}\n")
             sys.stdout.flush()
-            over.wait()
+            stopped.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

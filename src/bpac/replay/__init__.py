@@ -1,1 +1,1 @@
-"""Replays and simulations: tables and made-up streams through a router, and what came of it."""
+"""Replays of recorded answers and simulations of made-up ones, with metrics, studies and figures of the results."""

@@ -1,4 +1,4 @@
-"""A replay as a page: the first run of a table, with the look of the gateway's dashboard."""
+"""A replay as a web page: the first run of a table, shown as the gateway's dashboard shows a live game."""
 
 import time
 from collections.abc import Mapping
@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from bpac.dashboard.decisions import Told
+from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.history import History
 from bpac.dashboard.page import replay_page
+from bpac.dashboard.savings import TokenSavings
 from bpac.output_files import whole_file
-from bpac.replay.replay import Path as ReplayPath
+from bpac.replay.metrics import ReplayPath
 from bpac.replay.replay import Replay
-from bpac.replay.start import Start
+from bpac.replay.router_factory import RouterFactory
 from bpac.replay.tables.table import Table
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.router import Router
 
-# Decisions that the page keeps: the last ones.
+# Number of decisions on the page: the last ones.
 MOST_DECISIONS = 200
 GAME = 1
 
@@ -37,7 +38,7 @@ class Watcher:
     start: makes the router.
     """
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: RouterFactory) -> None:
         self._start = start
         self.router: Router
         self.history = History()
@@ -71,35 +72,39 @@ class Watcher:
                 self.latest[done.step] = decision, done
 
 
-def write_page(replay: Replay, start: Start, path: Path, *, name: str, score: str) -> None:
-    """Replay the first run and write its page; a file of that name is replaced.
+def write_page(replay: Replay, make_router: RouterFactory, path: Path, *, name: str, score: str) -> None:
+    """Replay the first run and write its page; an existing file is replaced.
 
     Parameters
     ----------
-    replay, start: what is replayed, and what makes its routers.
-    path: where to write.
-    name: of the table.
+    replay: the replay.
+    make_router: makes its routers.
+    path: the file to write.
+    name: name of the table.
     score: the column with the uncertainty.
     """
-    page = replay_page(replay_document(replay, start, name=name, score=score, generated=time.time()))
+    page = replay_page(replay_document(replay, make_router, name=name, score=score, generated=time.time()))
     with whole_file(path) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
 
 
-def replay_document(replay: Replay, start: Start, *, name: str, score: str, generated: float) -> dict[str, Any]:
-    """What a dashboard would say of the first run of a replay, as JSON values.
+def replay_document(
+    replay: Replay, make_router: RouterFactory, *, name: str, score: str, generated: float
+) -> dict[str, Any]:
+    """The dashboard's document of the first run of a replay, as JSON values.
 
-    It knows more than a gateway can: the loss that was really served, and the tokens of every answer.
+    It contains what a gateway cannot know: the actual loss, and the tokens of every answer.
 
     Parameters
     ----------
-    replay, start: what is replayed, and what makes its routers.
-    name: of the table.
+    replay: the replay.
+    make_router: makes its routers.
+    name: name of the table.
     score: the column with the uncertainty.
-    generated: when, in seconds since 1970.
+    generated: time of writing, in seconds since 1970.
     """
-    watcher = Watcher(start)
-    table, path = replace(replay, router=watcher).one(0)
+    watcher = Watcher(make_router)
+    table, path = replace(replay, make_router=watcher).run(0)
     watcher.finish()
     tokens = _tokens(table, path)
     subject = Subject(name, game=GAME, score=score, savings=_savings(tokens))
@@ -115,14 +120,14 @@ def replay_document(replay: Replay, start: Start, *, name: str, score: str, gene
     document = whole_document([game], title=f"Replay of {name}", live=False, generated=generated)
     owed = {decision.step for decision in watcher.router.owed}
     told = [
-        _told(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
+        _view(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
         for step, (decision, outcome) in reversed(watcher.latest.items())
     ]
     return document | {"decisions": told}
 
 
 def _tokens(table: Table, path: ReplayPath) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """Tokens so far, after each step; nothing if the table does not have them."""
+    """Tokens so far after each step; empty if the table has no tokens."""
     if table.draft_tokens is None or table.expert_tokens is None:
         return {}
     return {
@@ -132,25 +137,25 @@ def _tokens(table: Table, path: ReplayPath) -> dict[str, np.ndarray[Any, np.dtyp
     }
 
 
-def _savings(tokens: Mapping[str, Any]) -> dict[str, float] | None:
+def _savings(tokens: Mapping[str, Any]) -> TokenSavings | None:
     if not tokens:
         return None
     draft, expert, always = (float(tokens[kind][-1]) for kind in ("draft", "expert", "always"))
-    return {
-        "draft_tokens": draft,
-        "expert_tokens": expert,
-        "judge_tokens": 0.0,
-        "always_tokens": always,
-        "tokens_saved": always - draft - expert,
-    }
+    return TokenSavings(
+        draft_tokens=draft,
+        expert_tokens=expert,
+        judge_tokens=0.0,
+        always_tokens=always,
+        tokens_saved=always - draft - expert,
+    )
 
 
-def _told(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> Told:
+def _view(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> DecisionView:
     """A decision with the tokens of its row."""
     row = decision.step - 1
     if table.draft_tokens is None or table.expert_tokens is None:
-        return Told(decision, outcome, owed)
+        return DecisionView(decision, outcome, owed)
     draft, expert = float(table.draft_tokens[row]), float(table.expert_tokens[row])
-    return Told(
+    return DecisionView(
         decision, outcome, owed, {"draft_tokens": draft}, {"expert_tokens": expert} if decision.call_expert else {}
     )

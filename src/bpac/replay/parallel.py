@@ -1,4 +1,4 @@
-"""Running many replays: on all cores or on a cluster, with a progress bar, and from where they were stopped."""
+"""Runs tasks many times, on all cores or on a Dask cluster; finished runs are saved so that a command can resume."""
 
 import hashlib
 import json
@@ -17,19 +17,20 @@ from bpac import __version__
 from bpac.arguments import whole
 from bpac.errors import InputError, MissingExtra
 
-# Runs that are computed, and kept on disk, together.
+# Runs that are computed and saved together.
 CHUNK = 10
+DASK_TIMEOUT = "10s"
 Arrays = Mapping[str, NDArray[Any]]
 
 
 class Task(Protocol):
-    """Something that can be run many times, each time with other luck, and gives arrays of fixed shapes."""
+    """Something that can be run many times, each time with another random seed; the shapes of its arrays are fixed."""
 
     def key(self) -> dict[str, Any]:
-        """All that its numbers depend on, as JSON values."""
+        """Everything that its numbers depend on, as JSON values; finished runs are found by it."""
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
-        """The run of that number, always the same."""
+        """The arrays of the run of that number. Equal numbers give equal runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class Engine:
 
     Parameters
     ----------
-    workers: processes on this machine; −1 for one a core.
-    dask: address of a Dask scheduler, to run on its workers instead (extra ``dask``).
+    workers: number of processes on this machine; −1 for one per core.
+    dask: address of a Dask scheduler whose workers run the tasks instead (extra ``dask``).
     """
 
     workers: int = -1
@@ -47,11 +48,11 @@ class Engine:
 
     def __post_init__(self) -> None:
         if self.workers < 1 and self.workers != -1:
-            raise InputError(f"workers must be at least 1, or -1 for one a core; got {self.workers}")
+            raise InputError(f"workers must be at least 1, or -1 for one per core; got {self.workers}")
 
     @contextmanager
     def parallel(self) -> Iterator[joblib.Parallel]:
-        """Ready to take calls; results come as they are finished."""
+        """Takes calls and yields their results as they finish."""
         if self.dask is None:
             yield joblib.Parallel(n_jobs=self.workers, return_as="generator_unordered")
             return
@@ -60,34 +61,34 @@ class Engine:
         except ImportError as error:
             raise MissingExtra("dask", "dask") from error
         try:
-            client = Client(self.dask, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+            client = Client(self.dask, timeout=DASK_TIMEOUT, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
-            raise InputError(f"--dask {self.dask}: no scheduler answers there ({error})") from error
+            raise InputError(f"--dask {self.dask}: no Dask scheduler answers there ({error})") from error
         with client, joblib.parallel_config(backend="dask", client=client):
             yield joblib.Parallel(return_as="generator_unordered")
 
 
-HERE = Engine()
+ALL_CORES = Engine()
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Some runs of a task, and where they are kept."""
+    """Some runs of a task, and the file that they are saved in."""
 
     task: Task
     runs: range
     file: Path
 
 
-def run_tasks(tasks: Sequence[Task], runs: int, keep: Path, engine: Engine = HERE) -> list[Arrays]:
+def run_tasks(tasks: Sequence[Task], runs: int, keep: Path, engine: Engine = ALL_CORES) -> list[Arrays]:
     """Run every task and return its arrays, with the runs along the first axis.
 
     Parameters
     ----------
-    tasks: which; equal ones are computed once.
-    runs: how many runs of each.
-    keep: a folder for finished runs; what is found there is not computed again.
-    engine: where they run.
+    tasks: the tasks; equal ones are computed once.
+    runs: number of runs of each task.
+    keep: folder for finished runs; runs that are found there are not computed again.
+    engine: where the tasks run.
     """
     whole(runs, "runs", 1)
     chunks = [_chunks(task, runs, keep) for task in tasks]
@@ -98,7 +99,7 @@ def run_tasks(tasks: Sequence[Task], runs: int, keep: Path, engine: Engine = HER
             done: Any = parallel(joblib.delayed(_compute)(i, chunk.task, chunk.runs) for i, chunk in enumerate(missing))
             bar = tqdm(done, total=len(missing), desc="experiments", unit="chunk", leave=False, mininterval=0.5)
             for index, arrays in bar:
-                # By us and not by the workers, who may be elsewhere.
+                # Saved here and not by the workers, which may run on other machines.
                 _keep(arrays, missing[index].file)
     return [_load(parts) for parts in chunks]
 
@@ -120,10 +121,10 @@ def _compute(index: int, task: Task, runs: range) -> tuple[int, dict[str, NDArra
 
 
 def _keep(arrays: Arrays, file: Path) -> None:
-    """The file appears whole or not at all."""
+    """The file is written completely or not at all."""
     unfinished = file.with_suffix(".part")
     with unfinished.open("wb") as opened:
-        np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]  # it takes them for its flags
+        np.savez_compressed(opened, **arrays)  # type: ignore[arg-type]  # mypy takes the arrays for its flags
     unfinished.replace(file)
 
 

@@ -25,13 +25,13 @@ class GradingValue:
         """Whether the loss of an audit could still lift a threshold."""
         if decision.propensity < 1.0:
             return True  # it stands for drafts that were kept
-        if decision.uncertainty >= 1.0 or isinstance(route.game, FixedThreshold):
+        if decision.uncertainty >= 1.0 or isinstance(route.bettor, FixedThreshold):
             return False
-        if not isinstance(route.game, PortfolioWealth):
+        if not isinstance(route.bettor, PortfolioWealth):
             return True
         if route.epoch != self._epoch or route.entries >= self._next_look:
             charged = [owed for owed in route.owed.values() if owed.epoch == route.epoch]
             # A look takes time for each open audit, so the more there are, the rarer it is.
             self._epoch, self._next_look = route.epoch, route.entries + max(LOOK_EVERY, len(charged))
-            self._hopeless = route.game.hopeless_from(math.log(route.settings.alpha), charged)
+            self._hopeless = route.bettor.hopeless_from(math.log(route.settings.alpha), charged)
         return decision.uncertainty < self._hopeless

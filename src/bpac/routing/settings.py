@@ -1,5 +1,6 @@
 """All settings of a router as one value, and its JSON form, from which any router can be built again."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -99,6 +100,15 @@ class Settings:
         """The settings that were written with ``to_json``."""
         settings: Settings = _build(cls, data, "settings")
         return settings
+
+    def check_rebuilds(self) -> None:
+        """Raise ``SettingsError`` unless the settings survive being written to a journal and read back."""
+        try:
+            again = Settings.from_json(json.loads(json.dumps(self.to_json(), allow_nan=False)))
+        except (SettingsError, TypeError, ValueError) as error:
+            raise SettingsError(f"these settings cannot be written to a journal and read back: {error}") from error
+        if again != self:
+            raise SettingsError(f"a journal would read these settings back differently: {self} becomes {again}")
 
 
 def check_policy(policy: object) -> None:

@@ -1,15 +1,17 @@
-"""Entries and notes as JSON text. Stores need no extra: they use orjson where the gateway has installed it."""
+"""Journal entries and notes as JSON text. A store works without extras, and uses msgspec where it is installed."""
 
 import json
 from typing import Any
 
 try:
-    import orjson
-except ImportError:  # slower, which matters to a busy gateway only
-    orjson = None  # type: ignore[assignment]
+    import msgspec
+except ImportError:  # encoding takes longer then, which matters to a busy gateway only
+    _encode_fast = None
+else:
+    _encode_fast = msgspec.json.Encoder().encode
 
-# Kept, because ``json.dumps`` makes a new one for every call that is told how to write.
-_standard = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+# One is kept: ``json.dumps`` makes a new encoder for every call with other separators.
+_encode_standard = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def encode(value: Any) -> str:
@@ -18,4 +20,4 @@ def encode(value: Any) -> str:
     >>> encode({"step": 3, "loss": 0.5})
     '{"step":3,"loss":0.5}'
     """
-    return _standard(value) if orjson is None else orjson.dumps(value).decode()
+    return _encode_standard(value) if _encode_fast is None else _encode_fast(value).decode()

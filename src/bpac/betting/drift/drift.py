@@ -45,6 +45,8 @@ class Drift:
     def fade(self, least_propensity: float) -> None:
         """Take in a round that cost nothing at the threshold in force."""
         self.alarm.fade(least_propensity)
+        if not self.stirred:
+            return
         if self.doubt is not None:
             self.doubt.fade(least_propensity)
         self._listen()

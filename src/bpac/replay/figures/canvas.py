@@ -1,4 +1,4 @@
-"""Paper and pens: what all pictures share. The only module that imports matplotlib (extra ``figures``)."""
+"""What all figures share: colours, panels and files. The only module that imports matplotlib (extra ``figures``)."""
 
 import io
 from pathlib import Path
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart without colour vision, and on paper.
+# These colours and dashes can be told apart without colour vision and in black and white.
 COLOURS = {"portfolio": "#0072b2", "paper": "#d55e00", "oracle": "#555555", "limit": "#cc3311"}
 STYLES: dict[str, Any] = {"portfolio": "-", "paper": "--", "oracle": ":"}
 
@@ -24,18 +24,18 @@ def new_figure(width: float, height: float) -> "Figure":
     except ImportError as error:
         raise MissingExtra("matplotlib", "figures") from error
     mpl.rcParams["svg.hashsalt"] = "bpac"
-    mpl.rcParams["svg.fonttype"] = "none"  # text stays text: smaller, and a screen reader can read it
-    # The class, not pyplot: no global state, no window.
+    mpl.rcParams["svg.fonttype"] = "none"  # text stays text: the file is smaller and screen readers can read it
+    # Not pyplot, which has global state and may open windows.
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def check_installed() -> None:
-    """Raise ``MissingExtra`` unless figures can be drawn; to be called before long work whose results are drawn."""
+    """Raise ``MissingExtra`` if figures cannot be drawn; call it before long work whose results are drawn."""
     new_figure(1.0, 1.0)
 
 
-def look_of(label: str, number: int) -> tuple[str, Any]:
-    """The colour and dashes of a method: its own if it has some, else the next that are free."""
+def line_style(label: str, number: int) -> tuple[str, Any]:
+    """Colour and dashes of a method: fixed ones for the main policies, else those of that number."""
     free = (
         ("#009e73", "-."),
         ("#cc79a7", (0, (5, 1))),
@@ -48,8 +48,8 @@ def look_of(label: str, number: int) -> tuple[str, Any]:
     return COLOURS.get(label, colour), STYLES.get(label, style)
 
 
-def label(axes: "Axes", title: str, low: float, high: float) -> None:
-    """Title, axis and range of a panel over time."""
+def format_panel(axes: "Axes", title: str, low: float, high: float) -> None:
+    """Set title, axis labels and range of a panel that shows something over the steps."""
     axes.set_title(title, fontsize=10)
     axes.set_xlabel("Step")
     axes.set_ylim(low, high)
@@ -57,22 +57,22 @@ def label(axes: "Axes", title: str, low: float, high: float) -> None:
 
 
 def as_svg(figure: "Figure") -> str:
-    """The figure as an SVG element, to be put into a page."""
+    """The figure as the text of an SVG file."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()[text.getvalue().index("<svg") :]
+    return text.getvalue()
 
 
-def check_ending(path: Path) -> None:
-    """Raise ``InputError`` unless the file's name asks for a format that figures can be written in."""
-    # What matplotlib can write, which is more than we promise.
+def check_figure_format(path: Path) -> None:
+    """Raise ``InputError`` unless the extension of the file name is a format that figures can be written in."""
+    # Whatever matplotlib can write is accepted; only PNG and SVG are documented.
     if path.suffix.lower().removeprefix(".") not in new_figure(1.0, 1.0).canvas.get_supported_filetypes():
-        raise InputError(f"{path}: a figure ends in .png or .svg")
+        raise InputError(f"{path}: the name of a figure file ends in .png or .svg")
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write a figure as PNG or SVG, by the ending of the file's name; the file appears whole or not at all."""
-    check_ending(path)
+    """Write a figure in the format of the file name's extension. The file is written completely or not at all."""
+    check_figure_format(path)
     with whole_file(path) as unfinished:
-        # Without a date and with fixed ids, the same numbers give the same file.
+        # Without a date, the same numbers give the same file.
         figure.savefig(unfinished, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)

@@ -1,11 +1,11 @@
-"""Pictures of the promise under load and faults."""
+"""Figures of the promise under load and faults."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bpac.replay.figures.canvas import COLOURS, look_of, new_figure
+from bpac.replay.figures.canvas import COLOURS, line_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,23 +14,23 @@ TITLES = ("Streams with an unsafe threshold (%)", "Expert calls (ECP, %)")
 
 
 def draw_order(shares: Mapping[str, Sequence[tuple[int, float, float]]], alpha: float) -> "Figure":
-    """Unsafe streams and expert calls against the drafts under way at once.
+    """Unsafe streams and expert calls by the number of drafts in flight.
 
     Parameters
     ----------
-    shares: for each order, ``(drafts under way, share of unsafe streams, expert call rate)``.
+    shares: for each order, ``(drafts in flight, share of unsafe streams, expert call rate)``.
     alpha: the promised bound on the share of unsafe streams.
     """
     figure = new_figure(8.5, 3.4)
     panels = figure.subplots(1, 2)
     for metric, (panel, title) in enumerate(zip(panels, TITLES, strict=True), start=1):
         for number, (name, points) in enumerate(shares.items()):
-            colour, style = look_of(name, number)
+            colour, style = line_style(name, number)
             at = [str(point[0]) for point in points]
             values = [100.0 * point[metric] for point in points]
             panel.plot(at, values, color=colour, linestyle=style, marker="o", markersize=4, label=name)
         panel.set_title(title, fontsize=10)
-        panel.set_xlabel("Drafts under way at once")
+        panel.set_xlabel("Drafts in flight")
         panel.set_ylim(0.0, 105.0)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].axhline(100.0 * alpha, color=COLOURS["limit"], linewidth=1.0, label=f"promised: α = {alpha:g}")
@@ -39,7 +39,7 @@ def draw_order(shares: Mapping[str, Sequence[tuple[int, float, float]]], alpha: 
 
 
 def draw_cases(cases: Mapping[str, Mapping[str, tuple[float, float]]], alpha: float) -> "Figure":
-    """Unsafe streams and expert calls in each case, by each rule, as bars.
+    """Unsafe streams and expert calls in each case and by each rule, as bars.
 
     Parameters
     ----------

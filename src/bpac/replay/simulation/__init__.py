@@ -1,1 +1,1 @@
-"""Simulated streams, load and faults."""
+"""Simulated queries: their distribution, their timing, what goes wrong, and the gateway that handles them."""

@@ -1,4 +1,4 @@
-"""When outcomes arrive: at once, late, late because they are losses, or never."""
+"""When outcomes arrive: at once, after a delay, after a longer delay where the draft loses, or never."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from bpac.errors import InputError
 
-# Losses take this many times as long as other outcomes, and are lost this many times as often.
+# Outcomes with a loss take this many times as long as others, and are lost this many times as often.
 LOSS_FACTOR = 3.0
 
 
@@ -17,9 +17,9 @@ class Delay:
     Parameters
     ----------
     mean: mean delay of an outcome, in requests.
-    by_loss: whether losses take three times as long.
-    lost: share of outcomes that never arrive, three times that for losses; they are forfeited.
-    deadline: requests after which a lost outcome is given up.
+    by_loss: whether outcomes with a loss take three times as long.
+    lost: share of outcomes without a loss that never arrive and are forfeited; it is three times that for losses.
+    deadline: number of requests after which an outcome that has not arrived is given up.
     """
 
     mean: float = 0.0
@@ -50,7 +50,7 @@ class Delay:
         return cls(mean=value, by_loss=kind == "losses")
 
     def draw(self, loss: float, rng: np.random.Generator) -> tuple[int, bool]:
-        """How many requests an outcome takes, and whether it is lost."""
+        """The delay of an outcome in requests, and whether it is lost."""
         worse = LOSS_FACTOR if loss > 0.0 else 1.0
         if self.lost:
             return (self.deadline, True) if rng.random() < self.lost * worse else (0, False)

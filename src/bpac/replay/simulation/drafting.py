@@ -1,4 +1,4 @@
-"""Drafts that take time: how many are under way at once, and how long each takes."""
+"""Drafts that take time: how many are in flight at once, and how long each takes."""
 
 import math
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ DRAFT_TIMES = "none, independent:MEAN or losses:FACTOR"
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """A closed loop of queries: whenever a draft ends, the next query arrives.
+    """A closed loop of queries: when a draft ends, the next query arrives.
 
     Parameters
     ----------
-    in_flight: drafts under way at once.
+    in_flight: number of drafts in flight at once.
     fixed: time that every draft takes.
-    mean: mean of a random time on top of it.
-    loss_factor: drafts that lose take so many times as long.
-    tickets: whether queries count in the order in which they arrive; if not, in the order in which their drafts end.
+    mean: mean of a random time that is added to it.
+    loss_factor: drafts with a loss take this many times as long.
+    tickets: whether queries are counted in the order of arrival; if not, in the order in which their drafts end.
     hung: number of the query whose draft never ends; 0 for none.
     deadline: time after which a draft is overdue.
     """
@@ -42,8 +42,8 @@ class Drafting:
         """Read a draft time: ``none``, ``independent:MEAN`` or ``losses:FACTOR``.
 
         Only ratios of times matter, because the next query arrives when a draft ends. ``none``: all drafts take equally
-        long. ``independent:MEAN``: each takes 1, and an exponential time with that mean on top, whatever its loss.
-        ``losses:FACTOR``: an exponential time, FACTOR times as long for drafts that lose.
+        long. ``independent:MEAN``: each takes 1 plus an exponential time with that mean, independent of its loss.
+        ``losses:FACTOR``: each takes an exponential time, which is FACTOR times as long for drafts with a loss.
 
         >>> Drafting.parse("losses:3", in_flight=64)
         Drafting(in_flight=64, fixed=0.0, mean=1.0, loss_factor=3.0, tickets=True, hung=0, deadline=inf)
@@ -62,7 +62,7 @@ class Drafting:
         return cls(in_flight, 1.0, value, 1.0, tickets)
 
     def draw(self, query: int, loss: float, rng: np.random.Generator) -> float:
-        """How long the draft of a query takes."""
+        """The time that the draft of a query takes."""
         if query == self.hung:
             return math.inf
         time = self.fixed + (float(rng.exponential(self.mean)) if self.mean else 0.0)

@@ -1,4 +1,4 @@
-"""What happens to queries, in the order in which a router hears of it."""
+"""Events in the life of queries, in the order in which they are reported to a router."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from bpac.replay.simulation.delays import Delay
 
 
 class Arrived(NamedTuple):
-    """A query arrives, and its draft is asked for. Only reported where drafts take time.
+    """A query arrives and its draft is requested. Reported only where drafts take time.
 
     Parameters
     ----------
@@ -21,14 +21,14 @@ class Arrived(NamedTuple):
 
 
 class Drafted(NamedTuple):
-    """The draft of a query is there.
+    """The draft of a query is complete.
 
     Parameters
     ----------
     query: its number.
-    uncertainty: score of the draft; none if it has no score.
-    loss: loss of the draft, which a router does not know.
-    refused: whether the expert will refuse to answer the query, which a router does not know either.
+    uncertainty: score of the draft; None if it has no score.
+    loss: loss of the draft, which the router does not know.
+    refused: whether the expert will refuse to answer the query, which the router does not know either.
     """
 
     query: int
@@ -38,7 +38,7 @@ class Drafted(NamedTuple):
 
 
 class Late(NamedTuple):
-    """The draft of a query is not there by its deadline.
+    """The draft of a query is not complete at its deadline.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Answered(NamedTuple):
     Parameters
     ----------
     query: its number.
-    loss: loss of its draft; none if it will never be known.
+    loss: loss of its draft; None if it will never be known.
     refused: whether the expert refused to answer.
     """
 
@@ -64,18 +64,18 @@ class Answered(NamedTuple):
 
 
 class CutOff(NamedTuple):
-    """The draft's server fails, and every draft under way with it."""
+    """The draft model's server fails, and every draft in flight fails with it."""
 
 
 class Crashed(NamedTuple):
-    """The process dies: queries under way and outcomes on their way are lost."""
+    """The process crashes: queries in flight and outcomes that have not arrived are lost."""
 
 
 Event = Arrived | Drafted | Late | Answered | CutOff | Crashed
 
 
-class Outcomes:
-    """Outcomes on their way.
+class PendingOutcomes:
+    """Outcomes that have not arrived yet.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ class Outcomes:
         self._waiting: list[tuple[int, int, float | None]] = []
 
     def expect(self, query: int, loss: float, now: int) -> None:
-        """The outcome of a draft that was decided as number ``now`` is on its way."""
+        """Add the outcome of a draft that was decided as number ``now``."""
         wait, lost = self._delay.draw(loss, self._rng)
         heapq.heappush(self._waiting, (now + wait, query, None if lost else loss))
 
     def give_up(self, query: int, now: int) -> None:
-        """The outcome of a draft that was decided as number ``now`` is given up at the deadline."""
+        """Let the outcome of a draft that was decided as number ``now`` be given up at the deadline."""
         heapq.heappush(self._waiting, (now + self._delay.deadline, query, None))
 
     def due(self, now: int) -> Iterator[Answered]:
@@ -104,16 +104,16 @@ class Outcomes:
             yield Answered(query, outcome)
 
     def forget(self) -> None:
-        """Lose everything that is on its way."""
+        """Lose all pending outcomes."""
         self._waiting.clear()
 
 
 def delayed(
     rounds: Iterable[tuple[float, float]], delay: Delay, rng: np.random.Generator
 ) -> Iterator[Drafted | Answered]:
-    """Queries in order, each decided as it arrives, and between them the outcomes of earlier ones.
+    """Queries in order, each decided when it arrives, and between them the outcomes of earlier ones.
 
-    Every query has an outcome here; callers use those of the drafts that were audited.
+    Every query has an outcome here; callers use only those of the drafts that were audited.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def delayed(
     >>> list(delayed([(0.1, 0.0)], Delay(), np.random.default_rng(0)))
     [Drafted(query=1, uncertainty=0.1, loss=0.0, refused=False), Answered(query=1, loss=0.0, refused=False)]
     """
-    outcomes = Outcomes(delay, rng)
+    outcomes = PendingOutcomes(delay, rng)
     at_once = delay == Delay()
     for query, (uncertainty, loss) in enumerate(rounds, start=1):
         yield Drafted(query, uncertainty, loss)

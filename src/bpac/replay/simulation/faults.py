@@ -10,10 +10,10 @@ Server = Literal["draft", "expert", "grader"]
 SERVERS: tuple[Server, ...] = ("draft", "expert", "grader")
 FAULTS = "outage-draft, outage-expert, outage-grader, refusals, refusals-timed or crash:N"
 
-# Each server is out for 150 of every 900 requests, and no two of them at the same time.
+# Each server is down for 150 of every 900 requests, and no two of them at the same time.
 OUTAGE, OUTAGE_EVERY = 150, 900
 OUTAGE_STARTS: dict[Server, int] = {"draft": 200, "expert": 500, "grader": 750}
-# Share of the requests that an attacker sends, and while a threshold is in force, if the attack is timed.
+# Share of the requests that come from an attacker; for a timed attack, only while drafts are being accepted.
 REFUSED_SHARE, TIMED_SHARE = 0.5, 0.8
 
 
@@ -23,10 +23,10 @@ class Faults:
 
     Parameters
     ----------
-    outages: the servers that are out from time to time.
-    refusals: who sends requests that look certain (score 0) and that the expert refuses: nobody, an attacker who sends
-        them at random, or one who sends them only while drafts are being accepted.
-    crash_every: decisions after which the process dies; 0 for never.
+    outages: the servers that are down from time to time.
+    refusals: when an attacker sends requests with the score 0 that the expert refuses: never, at random times, or only
+        while drafts are being accepted.
+    crash_every: number of decisions after which the process crashes, again and again; 0 for never.
     """
 
     outages: tuple[Server, ...] = ()
@@ -64,16 +64,16 @@ class Faults:
         return cls(tuple(outages), refusals, crash_every)
 
     def out(self, server: Server, request: int) -> bool:
-        """Whether a server is out when the request of that number comes to it."""
+        """Whether a server is down for the request of that number."""
         return server in self.outages and (request - OUTAGE_STARTS[server]) % OUTAGE_EVERY < OUTAGE
 
     def attacks(self, luck: float, accepting: bool) -> bool:
-        """Whether the next request is the attacker's.
+        """Whether the next request comes from the attacker.
 
         Parameters
         ----------
         luck: a random number in [0, 1).
-        accepting: whether drafts are being accepted, which every caller can see.
+        accepting: whether drafts are being accepted now, which callers can observe.
         """
         if self.refusals == "random":
             return luck < REFUSED_SHARE

@@ -1,4 +1,4 @@
-"""Made-up streams whose true risk is known exactly: where a promise can be checked, not only hoped for."""
+"""Distributions of uncertainty and loss whose true risk is known exactly, so that promises can be checked on them."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,7 +16,7 @@ class Law(Protocol):
     """A distribution of uncertainty and loss."""
 
     def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
-        """Independent rounds: their uncertainties and losses."""
+        """Uncertainties and losses of independent rounds."""
 
     def risk(self, threshold: float) -> float:
         """Expected loss below a threshold, ``E[l · 1{U < u}]``, without the factor κ."""
@@ -24,14 +24,14 @@ class Law(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PowerLaw:
-    """A draft at quantile v of the uncertainty is wrong with chance ``most · v**power``: risk in closed form.
+    """A draft at quantile v of the uncertainty is wrong with probability ``most · v**power``; risk has a closed form.
 
     Parameters
     ----------
-    most: chance of a loss at uncertainty 1.
-    power: how it grows; 0 is the same everywhere.
-    crowding: uncertainty is ``v**crowding``: 1 is uniform, more crowds it near 0.
-    sizes, weights: how large a loss is, and how often.
+    most: probability of a loss at uncertainty 1.
+    power: how fast the probability grows with v; 0 makes it constant.
+    crowding: uncertainty is ``v**crowding``; 1 makes it uniform, more moves it towards 0.
+    sizes, weights: the possible sizes of a loss, and the probability of each.
 
     >>> PowerLaw(most=0.4, power=1).risk(0.5)
     0.05
@@ -54,14 +54,14 @@ class PowerLaw:
             raise InputError(f"a law needs a weight for each size, and they must sum to 1; got {self.weights}")
 
     def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
-        """Independent rounds: their uncertainties and losses."""
+        """Uncertainties and losses of independent rounds."""
         quantile = rng.random(count)
         wrong = rng.random(count) < self.most * quantile**self.power
         size = rng.choice(self.sizes, size=count, p=self.weights)
         return quantile**self.crowding, np.where(wrong, size, 0.0)
 
     def risk(self, threshold: float) -> float:
-        """Expected loss below a threshold."""
+        """Expected loss below a threshold, without the factor κ."""
         mean_size = sum(size * weight for size, weight in zip(self.sizes, self.weights, strict=True))
         below = threshold ** ((self.power + 1.0) / self.crowding)
         return float(mean_size * self.most * below / (self.power + 1.0))
@@ -69,13 +69,13 @@ class PowerLaw:
 
 @dataclass(frozen=True, slots=True)
 class LevelLaw:
-    """A score with few values, as verbalised confidences have: ties matter.
+    """A score with few values, such as a verbalised confidence, so that many drafts have equal scores.
 
     Parameters
     ----------
-    levels: the values.
-    weights: how often each occurs.
-    chances: how often a draft with it is wrong.
+    levels: the values of the score.
+    weights: probability of each value.
+    chances: probability that a draft with that value is wrong.
 
     >>> law = LevelLaw()
     >>> law.risk(0.5) < law.risk(0.51)          # a draft at the threshold is not accepted
@@ -97,13 +97,13 @@ class LevelLaw:
             raise InputError(f"the weights must sum to 1, got {sum(self.weights)}")
 
     def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
-        """Independent rounds: their uncertainties and losses."""
+        """Uncertainties and losses of independent rounds."""
         which = rng.choice(len(self.levels), size=count, p=self.weights)
         wrong = rng.random(count) < np.array(self.chances)[which]
         return np.array(self.levels)[which], wrong.astype(np.float64)
 
     def risk(self, threshold: float) -> float:
-        """Expected loss below a threshold."""
+        """Expected loss below a threshold, without the factor κ."""
         below = np.array(self.levels) < threshold
         return float(np.sum(np.array(self.weights) * self.chances * below))
 
@@ -113,19 +113,19 @@ LAWS: dict[str, Law] = {
     "flat": PowerLaw(most=0.25, power=0.0),
     "graded": PowerLaw(most=0.9, power=1.0, sizes=(0.6,)),
     "levels": LevelLaw(),
-    # One score for all drafts, whose risk is just above the default promise of 0.1: the hardest for it to keep.
+    # All drafts have one score, whose risk is just above validate's default ε = 0.1: the hardest case for a promise.
     "edge": LevelLaw(levels=(0.5,), weights=(1.0,), chances=(0.106,)),
 }
 
 
 def named_law(name: str) -> Law:
-    """The ready law of that name."""
+    """The built-in law of that name."""
     one_of(name, "law", tuple(LAWS))
     return LAWS[name]
 
 
 def largest_safe(law: Law, most: float) -> float:
-    """The largest threshold whose expected loss is at most ``most``, to the last bit but one.
+    """The largest threshold whose expected loss is at most ``most``, found by bisection.
 
     >>> round(largest_safe(PowerLaw(most=0.4, power=1), 0.05), 6)
     0.5

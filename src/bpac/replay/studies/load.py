@@ -1,47 +1,77 @@
-"""The promise under load: many drafts under way at once, and faults on the way."""
+"""The promise under load: many drafts in flight at once, and faults."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from bpac.replay.experiments import ALPHA
+import numpy as np
+from numpy.typing import NDArray
+
 from bpac.replay.figures import draw_cases, draw_order
 from bpac.replay.parallel import Arrays
-from bpac.replay.report import Section
+from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.fault_rules import FaultRules, WrongFaultRules
 from bpac.replay.simulation.faults import OUTAGE, OUTAGE_EVERY, Faults
 from bpac.replay.simulation.laws import named_law
-from bpac.replay.simulation.rules import OldRules, Rules
-from bpac.replay.simulation.tasks import SimulationTask
-from bpac.replay.start import Start
-from bpac.replay.studies.study import Folder, interval, percent
+from bpac.replay.studies.experiments import ALPHA
+from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 from bpac.replay.validation import Validation
 from bpac.routing.policies import Portfolio
 
 EPSILON = 0.1
 IN_FLIGHT = (1, 16, 64, 256)
 ARRIVAL, COMPLETION = "order of arrival (tickets)", "order of completion"
-RULE, OLD_RULE = "rules of MATH 12 and 13", "old rules"
-# One query hangs, and is overdue after ten times the usual time of a draft.
+RULES, WRONG_RULES = "rules of MATH 12 and 13", "wrong rules"
+# The number of the query whose draft hangs, and the deadline of drafts, at ten times their mean time.
 HUNG, DEADLINE = 200, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationTask:
+    """Streams of one simulation.
+
+    Parameters
+    ----------
+    case: what is simulated, as the report calls it.
+    rule: the rule that is followed, as the report calls it.
+    validation: the simulation.
+    """
+
+    case: str
+    rule: str
+    validation: Validation
+
+    def key(self) -> dict[str, Any]:
+        """Everything that its numbers depend on."""
+        names = ("make_router", "law", "steps", "delay", "drafting", "faults")
+        values = {name: repr(getattr(self.validation, name)) for name in names}
+        return {**values, "rules": type(self.validation.rules).__name__}
+
+    def run(self, number: int) -> dict[str, NDArray[Any]]:
+        """Whether an ``unsafe`` threshold was ever in force, and the share of expert ``calls``."""
+        result = self.validation.stream(number)
+        return {"unsafe": np.array("threshold" in result.broken), "calls": np.array(result.expert_call_rate)}
 
 
 def _rows(tasks: Sequence[SimulationTask], results: Sequence[Arrays]) -> list[list[str]]:
     rows = []
     for task, arrays in zip(tasks, results, strict=True):
-        unsafe = interval(int(arrays["broken"].sum()), len(arrays["broken"]))
+        unsafe = share_with_bound(int(arrays["unsafe"].sum()), len(arrays["unsafe"]))
         rows.append([task.case, task.rule, unsafe, percent(float(arrays["calls"].mean()))])
     return rows
 
 
 @dataclass(frozen=True, slots=True)
 class OrderStudy:
-    """What the order of rounds does to the promise, and what tickets cost."""
+    """What the order in which rounds are counted does to the promise, and what tickets cost."""
 
     name: str = "order"
     steps: int = 1500
 
     def tasks(self) -> list[SimulationTask]:
-        """Both orders at several numbers of drafts under way, and one draft that hangs."""
+        """Both orders with several numbers of drafts in flight, and one draft that hangs."""
         tasks = [
             self._task(str(in_flight), Drafting.parse("losses:3", in_flight, tickets=tickets))
             for in_flight in IN_FLIGHT
@@ -53,83 +83,88 @@ class OrderStudy:
         return tasks
 
     def _task(self, case: str, drafting: Drafting) -> SimulationTask:
-        start = Start(Portfolio(), EPSILON, ALPHA)
-        validation = Validation(start, named_law("rising"), steps=self.steps, drafting=drafting)
+        make_router = RouterFactory(Portfolio(), EPSILON, ALPHA)
+        validation = Validation(make_router, named_law("rising"), self.steps, drafting=drafting)
         return SimulationTask(case, ARRIVAL if drafting.tickets else COMPLETION, validation)
 
-    def section(self, results: Sequence[Arrays], folder: Folder) -> Section:
-        """How often an unsafe threshold was in force, and the expert calls, by the number of drafts under way."""
+    def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
+        """How often an unsafe threshold was in force, and the expert calls, by the number of drafts in flight."""
         tasks = self.tasks()
-        header = ["drafts under way", "rounds count in the", "unsafe threshold ever in force", "ECP"]
         rows = _rows(tasks, results)
-        folder.csv(self.name, header, rows)
+        # The columns of the file keep their names for scripts.
+        folder.write_csv(
+            self.name, ["drafts under way", "rounds count in the", "unsafe threshold ever in force", "ECP"], rows
+        )
         shares = {
             rule: [
-                (int(task.case), float(arrays["broken"].mean()), float(arrays["calls"].mean()))
+                (int(task.case), float(arrays["unsafe"].mean()), float(arrays["calls"].mean()))
                 for task, arrays in zip(tasks, results, strict=True)
                 if task.rule == rule and task.case.isdecimal()
             ]
             for rule in (ARRIVAL, COMPLETION)
         }
-        picture = folder.picture(self.name, draw_order(shares, ALPHA))
+        svg = folder.write_figure(self.name, draw_order(shares, ALPHA))
         text = (
-            "Drafts that lose take three times as long; the next query arrives when a draft ends. "
-            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {len(results[0]['broken'])} streams. Counted in "
-            "the order in which drafts end, easy questions come first and the promise breaks. Tickets keep it, at the "
-            "price of a lag."
+            "Drafts with a loss take three times as long; the next query arrives when a draft ends. "
+            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {len(results[0]['unsafe'])} streams. If rounds are "
+            "counted in the order in which drafts end, easy questions come first and the promise is broken. Tickets "
+            "count them in the order of arrival and keep the promise; the cost is that thresholds open later."
         )
-        return Section(self.name, "The order of rounds", text, picture, header, rows)
+        header = ["drafts in flight", "rounds are counted in the", "unsafe threshold ever in force", "ECP"]
+        return ReportSection(self.name, "The order in which rounds are counted", text, svg, header, rows)
 
 
 @dataclass(frozen=True, slots=True)
 class FaultsStudy:
-    """What faults do to the promise, by the rules and by the old ones."""
+    """What faults do to the promise, by the rules of the gateway and by wrong ones."""
 
     name: str = "faults"
     steps: int = 3000
 
     def tasks(self) -> list[SimulationTask]:
-        """Every fault, by both rules; where a fault ends drafts there are 64 under way, and losing ones are slow."""
+        """Every fault by both rules. Where a fault ends drafts, 64 are in flight and those with a loss are slow."""
         one, many = Drafting(), Drafting.parse("losses:10", 64)
         cases = {
             "none": (Faults(), one),
-            "outages of the draft": (Faults(("draft",)), one),
-            "outages of the draft, 64 under way": (Faults(("draft",)), many),
+            "outages of the draft model": (Faults(("draft",)), one),
+            "outages of the draft model, 64 drafts in flight": (Faults(("draft",)), many),
             "outages of the expert": (Faults(("expert",)), one),
             "outages of the grader": (Faults(("grader",)), one),
             "refusals provoked at random": (Faults(refusals="random"), one),
             "refusals provoked while drafts are accepted": (Faults(refusals="timed"), one),
-            "crash every 500 rounds, 64 under way": (Faults(crash_every=500), many),
+            "crash every 500 rounds, 64 drafts in flight": (Faults(crash_every=500), many),
         }
-        start = Start(Portfolio(), EPSILON, ALPHA)
-        old = replace(start, alpha_epochs="each")
-        right: tuple[str, Start, Rules] = (RULE, start, Rules())
+        make_router = RouterFactory(Portfolio(), EPSILON, ALPHA)
+        rules: list[tuple[str, RouterFactory, FaultRules]] = [
+            (RULES, make_router, FaultRules()),
+            (WRONG_RULES, replace(make_router, alpha_epochs="each"), WrongFaultRules()),
+        ]
         return [
             SimulationTask(
                 case,
-                rule,
-                Validation(maker, named_law("rising"), steps=self.steps, drafting=drafting, faults=faults, rules=rules),
+                name,
+                Validation(factory, named_law("rising"), self.steps, drafting=drafting, faults=faults, rules=rule),
             )
             for case, (faults, drafting) in cases.items()
-            for rule, maker, rules in (right, (OLD_RULE, old, OldRules()))
+            for name, factory, rule in rules
         ]
 
-    def section(self, results: Sequence[Arrays], folder: Folder) -> Section:
+    def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """How often an unsafe threshold was in force under each fault, and the expert calls."""
         tasks = self.tasks()
         header = ["fault", "rule", "unsafe threshold ever in force", "ECP"]
         rows = _rows(tasks, results)
-        folder.csv(self.name, header, rows)
+        folder.write_csv(self.name, header, rows)
         cases: dict[str, dict[str, tuple[float, float]]] = {}
         for task, arrays in zip(tasks, results, strict=True):
-            shares = float(arrays["broken"].mean()), float(arrays["calls"].mean())
+            shares = float(arrays["unsafe"].mean()), float(arrays["calls"].mean())
             cases.setdefault(task.case, {})[task.rule] = shares
-        picture = folder.picture(self.name, draw_cases(cases, ALPHA))
+        svg = folder.write_figure(self.name, draw_cases(cases, ALPHA))
         text = (
-            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {len(results[0]['broken'])} streams. Outages last "
-            f"{OUTAGE} of every {OUTAGE_EVERY} requests. Refusals come from an attacker whose requests look certain; "
-            "ECP is that of the other callers. Old rules: drafts without a score count as rounds of uncertainty 1, "
-            "refusals as losses, given-up audits sound the alarm and every epoch has a fresh α, and what was under way "
-            "at a crash or an outage is withdrawn."
+            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {len(results[0]['unsafe'])} streams. An outage "
+            f"lasts for {OUTAGE} of every {OUTAGE_EVERY} requests. Refusals are provoked by an attacker whose drafts "
+            "have uncertainty 0; ECP is that of the other callers. Wrong rules: drafts without a score count as "
+            "rounds of uncertainty 1, refusals count as losses, audits that were given up count for the drift alarm, "
+            "every epoch has its own α, and queries that were in flight at a crash or an outage are withdrawn."
         )
-        return Section(self.name, "Faults", text, picture, header, rows)
+        return ReportSection(self.name, "Faults", text, svg, header, rows)

@@ -10,21 +10,27 @@ from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
 from bpac.output_files import whole_file
 from bpac.replay.figures import as_svg, save
 from bpac.replay.parallel import Arrays, Task
-from bpac.replay.report import Section
+from bpac.replay.studies.report import ReportSection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
-    """Where results are written, and what was written there."""
+class ResultsFolder:
+    """Writes the files of studies into one folder.
+
+    Parameters
+    ----------
+    path: the folder.
+    written: the files that were written, in order.
+    """
 
     path: Path
     written: list[Path] = field(default_factory=list)
 
-    def csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Write numbers."""
+    def write_csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Write ``NAME.csv``."""
         path = self.path / f"{name}.csv"
         with whole_file(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -32,13 +38,15 @@ class Folder:
             writer.writerows(rows)
         self.written.append(path)
 
-    def picture(self, name: str, figure: "Figure") -> str:
-        """Write a picture as PNG and SVG, and return it as an SVG element."""
-        for ending in ("png", "svg"):
-            path = self.path / f"{name}.{ending}"
-            save(figure, path)
-            self.written.append(path)
-        return as_svg(figure)
+    def write_figure(self, name: str, figure: "Figure") -> str:
+        """Write ``NAME.png`` and ``NAME.svg``, and return the figure as an SVG element."""
+        png, svg = (self.path / f"{name}.{extension}" for extension in ("png", "svg"))
+        save(figure, png)
+        text = as_svg(figure)  # drawing takes long: the file and the report share one
+        with whole_file(svg) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+        self.written.extend((png, svg))
+        return text[text.index("<svg") :]
 
 
 class Study(Protocol):
@@ -46,20 +54,26 @@ class Study(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """Its name on the command line and of its files."""
 
     def tasks(self) -> Sequence[Task]:
-        """What must be run for it."""
+        """The tasks whose results it needs."""
 
-    def section(self, results: Sequence[Arrays], folder: Folder) -> Section:
-        """The results of its tasks, in their order, as a section of the report; numbers and pictures are written."""
+    def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
+        """Write numbers and figures, and return the section of the report.
+
+        Parameters
+        ----------
+        results: the results of the tasks, in their order.
+        folder: where files are written.
+        """
 
 
 def percent(value: float) -> str:
-    """A fraction as people read it."""
+    """A fraction as a percentage."""
     return f"{100.0 * value:.1f} %"
 
 
-def interval(count: int, runs: int) -> str:
-    """A share of runs, with its exact upper 95 % bound."""
+def share_with_bound(count: int, runs: int) -> str:
+    """A share of runs, with its exact upper 95 % confidence bound."""
     return f"{percent(count / runs)} (at most {percent(clopper_pearson_upper(count, runs, 0.05))})"

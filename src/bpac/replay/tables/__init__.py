@@ -1,1 +1,1 @@
-"""Tables of recorded answers."""
+"""Tables of recorded answers: the table itself, the file formats, and the built-in tables."""

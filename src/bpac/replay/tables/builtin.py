@@ -1,10 +1,10 @@
-"""Built-in streams, made up so that anyone can run everything without data.
+"""Built-in tables, generated so that every replay can be run without data.
 
-What was shaped: the chance of a loss along the score, so that the paper's policy at ε = 0.08 has about the
-paper's expert call rate (several shapes do; these were picked among them); the lengths of answers, so that its
-token ratio follows; and how much worse the other scores sort. What was then found: the paper's empirical risk
-(its bet stalls there whatever the shape) and all figures of other policies. The true risk of every threshold
-is known in closed form.
+Three things were chosen: the probability of a loss along the score, so that the paper's policy at ε = 0.08 has about
+the expert call rate that the paper prints (several shapes do; these were picked among them); the lengths of answers, so
+that its token ratio follows; and how much worse the other scores rank the losses. Everything else is a result: the
+empirical risk of the paper's policy (its bet stalls there whatever the shape) and all figures of other policies. The
+true risk of every threshold is known in closed form.
 """
 
 import math
@@ -15,22 +15,22 @@ import numpy as np
 from bpac.arguments import one_of
 from bpac.errors import TableError
 from bpac.replay.simulation.laws import PowerLaw
-from bpac.replay.tables.streams import head, joined, shifted, shuffled
-from bpac.replay.tables.table import Table, read_table
+from bpac.replay.tables.reading import read_table
+from bpac.replay.tables.table import Table, head, joined, shuffled
 
 PREFIX = "builtin:"
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIn:
-    """A made-up benchmark.
+class BuiltinBenchmark:
+    """A generated benchmark.
 
     Parameters
     ----------
-    law: uncertainties and losses.
-    rows: how many questions it has.
+    law: distribution of uncertainty and loss.
+    rows: number of questions.
     draft_tokens, expert_tokens: mean lengths of the answers.
-    harder_is_longer: how much longer the expert thinks about what the draft is unsure of.
+    harder_is_longer: how much longer the expert's answers get as the draft's uncertainty grows; 0 for not at all.
     """
 
     law: PowerLaw
@@ -40,14 +40,14 @@ class BuiltIn:
     harder_is_longer: float
 
     def law_of(self, score: str) -> PowerLaw:
-        """The law along another score: as many losses in all, less well sorted."""
+        """The distribution for another score: the same number of losses, ranked less well."""
         power = SCORES[score] * self.law.power
         return replace(self.law, power=power, most=self.law.most * (power + 1.0) / (self.law.power + 1.0))
 
     def table(self, seed: int, rows: int | None = None, score: str = "uncertainty") -> Table:
-        """A draw of it, spread evenly: the table's own risk follows the law's to within a loss or so.
+        """A random table, stratified so that its own risk at each threshold is that of the law to within about a loss.
 
-        Independent draws would differ by as much as the effects that people want to see.
+        Independent draws would differ by as much as the effects that the comparisons are about.
         """
         rng = np.random.default_rng(seed)
         law, rows = self.law_of(score), rows or self.rows
@@ -61,17 +61,17 @@ class BuiltIn:
         return shuffled(Table(quantile**law.crowding, loss, drafts, experts), rng)
 
 
-# How well a score sorts the losses, beside the paper's score: the power of the law along it, as a share.
+# How well each score ranks the losses: the power of the law along it, relative to that of the paper's score.
 SCORES = {"uncertainty": 1.0, "perplexity": 0.9, "entropy": 0.6}
 
-# A judge who gives marks from 1 to 10 makes losses sqrt(k / 9) for a draft that is k marks behind.
+# A judge that gives marks from 1 to 10 leads to a loss of sqrt(k / 9) for a draft whose mark is k lower.
 MARKS = tuple(math.sqrt(k / 9.0) for k in (1, 2, 3, 4))
 
 BENCHMARKS = {
-    "mmlu-pro-like": BuiltIn(PowerLaw(0.158, 0.8, crowding=2.0), 3738, 365.0, 1500.0, 0.5),
-    "math-like": BuiltIn(PowerLaw(0.138, 0.8, crowding=2.0), 4628, 655.0, 3300.0, 0.5),
-    "bbh-like": BuiltIn(PowerLaw(0.198, 0.6, crowding=2.0), 5476, 250.0, 1300.0, 0.4),
-    "magpie-like": BuiltIn(
+    "mmlu-pro-like": BuiltinBenchmark(PowerLaw(0.158, 0.8, crowding=2.0), 3738, 365.0, 1500.0, 0.5),
+    "math-like": BuiltinBenchmark(PowerLaw(0.138, 0.8, crowding=2.0), 4628, 655.0, 3300.0, 0.5),
+    "bbh-like": BuiltinBenchmark(PowerLaw(0.198, 0.6, crowding=2.0), 5476, 250.0, 1300.0, 0.4),
+    "magpie-like": BuiltinBenchmark(
         PowerLaw(0.235, 0.5, crowding=1.2, sizes=MARKS, weights=(0.5, 0.3, 0.15, 0.05)), 4379, 570.0, 1500.0, 0.2
     ),
 }
@@ -79,36 +79,37 @@ MIXED = ("magpie-and-bbh", "mmlu-pro-then-bbh")
 
 
 def builtin_table(name: str, seed: int = 0, rows: int | None = None, score: str = "uncertainty") -> Table:
-    """The built-in stream of that name.
+    """The built-in table of that name.
 
-    Besides the four benchmarks there are two mixed streams: all of ``magpie-like`` with 100 questions of
-    ``bbh-like`` among them, and 1,500 questions of ``mmlu-pro-like`` followed by 3,000 of ``bbh-like``.
+    Besides the four benchmarks there are two mixed tables: ``magpie-and-bbh`` is all of ``magpie-like`` with 100
+    questions of ``bbh-like`` mixed in, and ``mmlu-pro-then-bbh`` is 1,500 questions of ``mmlu-pro-like`` followed by
+    3,000 of ``bbh-like``.
 
     Parameters
     ----------
-    name: which.
-    seed: of the draw.
-    rows: another length than its own, for the four benchmarks.
-    score: another score than the paper's, for the four benchmarks.
+    name: name of the table.
+    seed: random seed.
+    rows: number of questions, for the four benchmarks (default: that of the benchmark).
+    score: name of the score, for the four benchmarks.
 
     >>> len(builtin_table("mmlu-pro-then-bbh"))
     4500
     """
-    one_of(name, "built-in stream", (*BENCHMARKS, *MIXED))
+    one_of(name, "built-in table", (*BENCHMARKS, *MIXED))
     if name in BENCHMARKS:
         return BENCHMARKS[name].table(seed, rows, score)
     hard = BENCHMARKS["bbh-like"].table(seed + 1)
     if name == "magpie-and-bbh":
         return shuffled(joined(BENCHMARKS["magpie-like"].table(seed), head(hard, 100)), np.random.default_rng(seed))
-    return shifted(BENCHMARKS["mmlu-pro-like"].table(seed), head(hard, 3000), 1500)
+    return joined(head(BENCHMARKS["mmlu-pro-like"].table(seed), 1500), head(hard, 3000))
 
 
-def open_table(place: str, score: str = "uncertainty") -> Table:
-    """A table from a file, or a built-in one by ``builtin:NAME``."""
-    if not place.startswith(PREFIX):
-        return read_table(place, score)
-    name = place.removeprefix(PREFIX)
+def open_table(source: str, score: str = "uncertainty") -> Table:
+    """The table in a file, or the built-in table if ``source`` is ``builtin:NAME``."""
+    if not source.startswith(PREFIX):
+        return read_table(source, score)
+    name = source.removeprefix(PREFIX)
     scores = tuple(SCORES) if name in BENCHMARKS else ("uncertainty",)
     if score not in scores:
-        raise TableError(f"{place} has no column {score}; it has {', '.join(scores)}")
+        raise TableError(f"{source} has no column {score}; it has {', '.join(scores)}")
     return builtin_table(name, score=score)

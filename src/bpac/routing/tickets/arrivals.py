@@ -15,9 +15,12 @@
    of the journal finds the same prefix at every point.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from bpac.routing.decision import Decision
+
+RoundT = TypeVar("RoundT")
 
 PENDING, CHARGED, LOSS, FORFEIT, REFUSED = "pending", "charged", "loss", "forfeit", "refused"
 
@@ -39,8 +42,7 @@ class Held:
         self.outcome = outcome
         self.loss = loss
 
-    @property
-    def harmless(self) -> bool:
+    def is_harmless(self) -> bool:
         """Whether the round is won at every threshold: its draft was kept, or its loss is known to be 0."""
         return not self.decision.call_expert or (self.outcome == LOSS and self.loss == 0.0)
 
@@ -88,3 +90,30 @@ class Arrivals:
             for number, held in state["held"]
         }
         self.passed, self.overdue = set(state["passed"]), set(state["overdue"])
+
+
+def cut_off_rounds(
+    done: Mapping[int, RoundT | None], tickets: range, harmless: Callable[[RoundT], bool]
+) -> Iterator[RoundT | None]:
+    """The rounds that still count after queries were cut off, in order of arrival; none stands for the charge.
+
+    The earliest ticket that is not done is charged. Of the rounds beyond it only those that are not harmless count:
+    what was under way is likelier to lose than what was decided, so the wins beyond it prove nothing.
+
+    Parameters
+    ----------
+    done: rounds by ticket; none for a ticket that was withdrawn.
+    tickets: the tickets to go through.
+    harmless: whether a round is won at every threshold.
+
+    >>> list(cut_off_rounds({1: "win", 3: "win", 4: None, 5: "loss"}, range(1, 6), lambda round_: round_ == "win"))
+    ['win', None, 'loss']
+    """
+    beyond = False
+    for number in tickets:
+        if number not in done:
+            if not beyond:
+                yield None
+            beyond = True
+        elif (round_ := done[number]) is not None and not (beyond and harmless(round_)):
+            yield round_

@@ -5,7 +5,7 @@ from typing import Any
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors.bettor import Bettor
 from bpac.routing.decision import Decision
-from bpac.routing.tickets.arrivals import CHARGED, FORFEIT, LOSS, PENDING, REFUSED, Arrivals, Held
+from bpac.routing.tickets.arrivals import CHARGED, FORFEIT, LOSS, PENDING, REFUSED, Arrivals, Held, cut_off_rounds
 
 # How often the rounds held up behind open tickets are weighed against the charges, in held rounds.
 WEIGH_EVERY = 16
@@ -95,15 +95,16 @@ class ByArrival:
         known keep their charge for good: they were decided in time, so they are likelier to win than others, and such
         a win must not count.
         """
-        self._pass_over()
-        held = [held for _, held in sorted(self.arrivals.held.items()) if held is not None]
+        held, first = self.arrivals.held, self.arrivals.reached + 1
         self.start()
-        for each in held:
-            if each.outcome == CHARGED:
-                each.outcome = FORFEIT
-                self._had.add(each.decision.step)
-            if not each.harmless:
-                self._play(each)
+        for round_ in cut_off_rounds(held, range(first, max(held, default=first) + 1), Held.is_harmless):
+            if round_ is None:
+                self._pass_over()
+                continue
+            if round_.outcome == CHARGED:
+                round_.outcome = FORFEIT
+                self._had.add(round_.decision.step)
+            self._play(round_)
 
     def start(self) -> None:
         """Number tickets from 1: none is under way."""
@@ -182,7 +183,7 @@ class ByArrival:
             if number not in arrivals.held:
                 balance -= 1.0
                 missing.append(number)
-            elif (held := arrivals.held[number]) is not None and held.harmless:
+            elif (held := arrivals.held[number]) is not None and held.is_harmless():
                 # What a bet on the round wins, as a share of what it loses at worst.
                 balance += self._terms.epsilon / self._terms.payoff_bound(held.decision.least_propensity)
                 if balance > 0.0:

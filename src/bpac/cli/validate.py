@@ -1,0 +1,114 @@
+"""The command ``validate``: a Monte-Carlo check of the promise on simulated streams."""
+
+import argparse
+import json
+from dataclasses import replace
+
+from bpac.cli.policy_options import (
+    WITHOUT_PROMISE,
+    add_policy_options,
+    chosen_drafting,
+    chosen_policy,
+    router_factory,
+)
+from bpac.replay.metrics import mean_and_std
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.faults import FAULTS, Faults
+from bpac.replay.simulation.laws import LAWS, largest_safe, named_law
+from bpac.replay.validation import Promise, Validation, upper_95
+from bpac.routing.policies import ORACLE
+
+PROMISES: dict[Promise, str] = {
+    "threshold": "a threshold with a true risk above ε was in force at some step",
+    "served": "the average loss of the served answers exceeded ε at some step",
+    "certificate": "the loss of the served answers left the bounds of its certificate at some step",
+}
+
+
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the command line."""
+    validate = commands.add_parser("validate", help="check the promise of a routing policy on simulated streams")
+    add_policy_options(validate, epsilon=0.1)
+    validate.add_argument("--streams", type=int, default=2000, help="number of streams (default: 2000)")
+    validate.add_argument("--steps", type=int, default=1000, help="number of queries in each stream (default: 1000)")
+    validate.add_argument(
+        "--law", choices=tuple(LAWS), default="rising", help="distribution of uncertainty and loss (default: rising)"
+    )
+    validate.add_argument(
+        "--faults",
+        default="",
+        metavar="LIST",
+        help=f"what goes wrong, separated by commas: {FAULTS} (default: nothing)",
+    )
+    validate.add_argument(
+        "--crash-every",
+        type=int,
+        default=0,
+        metavar="N",
+        help="crash after every N decisions, the same as --faults crash:N (default: 0, never)",
+    )
+    validate.add_argument(
+        "--promise",
+        choices=tuple(PROMISES),
+        help="promise whose violations are counted: the risk of every threshold, the average loss of the served "
+        "answers, or the bounds of the certificate (default: served for the policy budget, else threshold); the "
+        f"policies {', '.join(WITHOUT_PROMISE)} make no promise",
+    )
+    validate.set_defaults(run=_validate)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    law = named_law(options.law)
+    policy = chosen_policy(options)
+    if options.policy == "oracle":
+        policy = replace(ORACLE, threshold=largest_safe(law, options.epsilon / (1.0 - ORACLE.explores)))
+    promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
+    make_router = router_factory(options, policy)
+    faults = Faults.parse(options.faults)
+    if options.crash_every:
+        faults = replace(faults, crash_every=options.crash_every)
+    validation = Validation(
+        make_router,
+        law,
+        options.steps,
+        Delay.parse(options.delay),
+        chosen_drafting(options),
+        faults,
+        certificate=promise == "certificate",
+    )
+    results = validation.run(options.streams, options.seed)
+    violations = sum(promise in result.broken for result in results)
+    report = {
+        "policy": options.policy,
+        "memory": getattr(policy, "memory", None),
+        "promise": promise,
+        "law": options.law,
+        "delay": options.delay,
+        "in_flight": options.in_flight,
+        "draft_time": options.draft_time,
+        "tickets": not options.no_tickets,
+        "faults": options.faults,
+        "crash_every": faults.crash_every,
+        "epsilon": options.epsilon,
+        "alpha": options.alpha,
+        "seed": options.seed,
+        "streams": options.streams,
+        "steps": options.steps,
+        "violations": violations,
+        "rate": violations / options.streams,
+        "upper_95": upper_95(violations, options.streams),
+        "rounds": mean_and_std([result.rounds for result in results]),
+        "expert_call_rate": mean_and_std([result.expert_call_rate for result in results]),
+        "threshold": mean_and_std([result.threshold for result in results]),
+        "largest_safe_threshold": largest_safe(law, options.epsilon / make_router.kept_share),
+    }
+    if options.json:
+        print(json.dumps(report))
+        return 0
+    promised = f"promised: at most {options.alpha:.2%}"
+    print(
+        f"{options.policy}: {PROMISES[promise]} in {violations} of {options.streams} streams of {options.steps} steps\n"
+        f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95 % confidence; "
+        f"{'this policy makes no promise' if options.policy in WITHOUT_PROMISE else promised}"
+    )
+    return 0

@@ -1,0 +1,90 @@
+"""The certificate compared with the actual loss, which only a replay can know."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpac.replay.figures import draw_certificates
+from bpac.replay.parallel import Arrays
+from bpac.replay.studies.experiments import ALPHA, RoutingMethod
+from bpac.replay.studies.replay_results import fingerprint, recorded_steps
+from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
+from bpac.replay.tables.builtin import builtin_table
+from bpac.routing.coins import SeededCoins
+from bpac.routing.policies import Portfolio
+
+EPSILON = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateTask:
+    """A method on a built-in table, with its certificate over time.
+
+    Parameters
+    ----------
+    method: the method.
+    stream: name of the built-in table.
+    """
+
+    method: RoutingMethod
+    stream: str
+
+    def key(self) -> dict[str, Any]:
+        """Everything that its numbers depend on."""
+        return {"settings": self.method.settings.to_json(), "stream": fingerprint(builtin_table(self.stream))}
+
+    def run(self, number: int) -> dict[str, NDArray[Any]]:
+        """The ``bounds`` ``[lower, actual, upper]`` of the loss per round, at each recorded step."""
+        table = builtin_table(self.stream, number)
+        router = self.method.make_router(SeededCoins(number))
+        steps = recorded_steps(len(table))
+        wanted = set(steps.tolist())
+        served, bounds = 0.0, []
+        rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
+        for step, (uncertainty, loss) in enumerate(rounds, start=1):
+            decision = router.decide(uncertainty)
+            served += loss * decision.serve_draft
+            if decision.call_expert:
+                router.observe(decision, loss)
+            if step in wanted:
+                certificate = router.certificate()
+                bounds.append([certificate.lower / step, served / step, certificate.upper / step])
+        return {"steps": steps, "bounds": np.array(bounds).T}
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateStudy:
+    """The bounds of the certificate, beside the actual loss."""
+
+    name: str = "certificate"
+
+    def tasks(self) -> list[CertificateTask]:
+        """A stream without a distribution shift and one with it: the certificate holds on any stream."""
+        method = RoutingMethod("portfolio", Portfolio(), EPSILON)
+        return [CertificateTask(method, stream) for stream in ("mmlu-pro-like", "mmlu-pro-then-bbh")]
+
+    def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
+        """The bounds at the end, and how often they missed the actual loss at any recorded step."""
+        named = {task.stream: arrays for task, arrays in zip(self.tasks(), results, strict=True)}
+        rows = []
+        for stream, arrays in named.items():
+            lower, served, upper = (arrays["bounds"][:, k] for k in range(3))
+            missed = ((served < lower - 1e-9) | (served > upper + 1e-9)).any(axis=1)
+            final = (percent(float(part[:, -1].mean())) for part in (lower, served, upper))
+            rows.append([stream, *final, share_with_bound(int(missed.sum()), len(served))])
+        # The columns of the file keep their names for scripts.
+        folder.write_csv(
+            self.name, ["stream", "lower bound", "really served", "upper bound", "missed at any look"], rows
+        )
+        svg = folder.write_figure(self.name, draw_certificates(named, EPSILON))
+        text = (
+            f"Two bounds on the average loss of the served answers, each at level α = {ALPHA:g}, valid at all times "
+            "together, and computed without the loss of any kept draft. "
+            f"{len(results[0]['bounds'])} runs, checked at {results[0]['steps'].shape[1]} steps in each."
+        )
+        header = ["stream", "lower bound", "actual loss", "upper bound", "bounds missed at any step"]
+        return ReportSection(self.name, "The certificate and the actual loss", text, svg, header, rows)

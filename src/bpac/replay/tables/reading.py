@@ -1,0 +1,161 @@
+"""Reading tables from files. Each error names the file and, where there is one, the row, the column and the value."""
+
+import csv
+import json
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from bpac.errors import TableError
+from bpac.replay.tables.formats import import_pyarrow, open_text, table_format
+from bpac.replay.tables.table import Table
+
+Row = Mapping[str, Any]
+
+# The column names in the tables of the paper's authors.
+ALIASES = {"instant_token": "draft_tokens", "expert_token": "expert_tokens", "instant_correct": "draft_correct"}
+TRUE, FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
+
+
+def read_table(path: str | Path, score: str = "uncertainty") -> Table:
+    """Read a ``.csv``, ``.jsonl`` (each also ``.gz``) or ``.parquet`` file.
+
+    Parameters
+    ----------
+    path: the file.
+    score: the column with the uncertainty.
+    """
+    path = Path(path)
+    kind = table_format(path)
+    try:
+        if kind == "parquet":
+            return _collect(path, _parquet_rows(path), score)
+        with open_text(path) as file:
+            return _collect(path, (_csv_rows if kind == "csv" else _json_rows)(path, file), score)
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: cannot be read ({error})") from error
+
+
+def _csv_rows(path: Path, file: IO[str]) -> Iterator[Row]:
+    reader = csv.DictReader(file)
+    try:
+        names = list(reader.fieldnames or ())
+        # Spreadsheets may leave empty columns without a name: those are ignored.
+        twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
+        if twice:
+            raise TableError(f"{path}: the header row names column {twice[0]} twice: remove or rename one of them")
+        for number, row in enumerate(reader, start=1):
+            if None in row:
+                cells = len(names) + len(row[None])  # DictReader keeps the cells beyond the header as a list
+                raise TableError(
+                    f"{path}: row {number} has {cells} cells, but the header names {len(names)} columns: "
+                    "remove the extra cells, or quote a cell that contains a comma"
+                )
+            yield row
+    except csv.Error as error:
+        raise TableError(f"{path}: line {reader.line_num} is not CSV ({error})") from error
+
+
+def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise TableError(f"{path}: row {number} is not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise TableError(f"{path}: row {number} must be a JSON object, got {line.strip()[:40]}")
+        yield row
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    parquet = import_pyarrow().parquet
+    try:
+        for batch in parquet.ParquetFile(path).iter_batches():
+            yield from batch.to_pylist()
+    except ValueError as error:  # pyarrow's errors are ValueErrors
+        raise TableError(f"{path}: cannot be read as Parquet ({error})") from error
+
+
+def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
+    # Arrays of doubles: a Python object per cell would take several times the memory.
+    columns: dict[str, array[float]] = {}
+    missing: set[str] = set()
+    for number, raw in enumerate(rows, start=1):
+        cells = _Cells(f"{path}: row {number}", {ALIASES.get(key, key): value for key, value in raw.items()})
+        if len(cells.row) < len(raw):
+            twice = next(f"{theirs} and {ours}" for theirs, ours in ALIASES.items() if {theirs, ours} <= set(raw))
+            raise TableError(f"{cells.place} has columns {twice}, which mean the same: remove one of them")
+        values = cells.values(score)
+        if number == 1:
+            columns = {name: array("d") for name in values}
+        for name, column in columns.items():
+            value = values.get(name)
+            if value is None:
+                missing.add(name)
+            column.append(math.nan if value is None else value)
+    if not columns:
+        raise TableError(f"{path}: the table has no rows")
+    return Table(**{name: np.array(column) for name, column in columns.items() if name not in missing})
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The cells of one row, and the place of that row for error messages."""
+
+    place: str
+    row: Row
+
+    def values(self, score: str) -> dict[str, float | None]:
+        """The numbers of this row by column; None where a cell is empty."""
+        if score not in self.row:
+            raise TableError(f"{self.place} has no column {score}; it has {', '.join(map(str, self.row))}")
+        if "propensity" in self.row and not self._empty("propensity") and self._number("propensity", 1.0) < 1.0:
+            raise TableError(
+                f"{self.place}, column propensity: {self.row['propensity']} is below 1, so the rows in which the "
+                "expert was not called are missing: export the table without --all-audits"
+            )
+        values: dict[str, float | None] = {"uncertainty": self._number(score, 1.0), "loss": self._loss()}
+        for name in ("draft_tokens", "expert_tokens"):
+            if name in self.row:
+                values[name] = None if self._empty(name) else self._number(name, math.inf)
+        for name in ("expert_correct", "expert_preferred"):
+            if name in self.row:
+                values[name] = None if self._empty(name) else self._verdict(name)
+        if "coin" in self.row:
+            values["coin"] = None if self._empty("coin") else self._number("coin", 1.0)
+        return values
+
+    def _loss(self) -> float:
+        if "loss" in self.row:
+            return self._number("loss", 1.0)
+        if not {"draft_correct", "expert_correct"} <= set(self.row):
+            raise TableError(f"{self.place} has no column loss, nor draft_correct and expert_correct")
+        return float(self._verdict("expert_correct") == 1.0 and self._verdict("draft_correct") == 0.0)
+
+    def _empty(self, name: str) -> bool:
+        return self.row[name] in (None, "")
+
+    def _number(self, name: str, most: float) -> float:
+        value = self.row[name]
+        try:
+            # True would pass as 1.0, but a truth value in a column of numbers is a mistake.
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not (0.0 <= number <= most and math.isfinite(number)):
+            wanted = f"a number in [0, {most:g}]" if math.isfinite(most) else "a finite number of at least 0"
+            raise TableError(f"{self.place}, column {name}: {value!r} is not {wanted}")
+        return number
+
+    def _verdict(self, name: str) -> float:
+        value = str(self.row[name]).strip().lower()
+        if value not in TRUE + FALSE:
+            raise TableError(f"{self.place}, column {name}: {self.row[name]!r} is not 0 or 1")
+        return float(value in TRUE)

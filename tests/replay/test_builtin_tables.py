@@ -1,0 +1,51 @@
+"""The built-in tables follow their distributions."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from bpac.errors import InputError
+from bpac.replay.simulation.laws import PowerLaw
+from bpac.replay.tables.builtin import BENCHMARKS, builtin_table, open_table
+
+
+def test_unknown_tables_scores_and_impossible_laws_are_refused() -> None:
+    """A name or a score that is not known, and distributions that are none, raise an error."""
+    for attempt in (
+        partial(open_table, "builtin:chess"),
+        partial(open_table, "builtin:math-like", "mood"),
+        partial(PowerLaw, power=-1.0),
+        partial(PowerLaw, weights=(0.5,)),
+        partial(PowerLaw, sizes=(2.0,)),
+    ):
+        with pytest.raises(InputError):
+            attempt()
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_the_true_risk_agrees_with_a_large_sample(name: str) -> None:
+    """The closed form of the risk agrees with a large sample at every decile of the score, to four standard errors."""
+    law = BENCHMARKS[name].law
+    uncertainty, loss = law.draw(400_000, np.random.default_rng(1))
+    for threshold in np.quantile(uncertainty, np.linspace(0.1, 1.0, 10)):
+        accepted = loss * (uncertainty < threshold)
+        assert abs(accepted.mean() - law.risk(float(threshold))) < 4.0 * accepted.std() / np.sqrt(len(loss)) + 1e-9
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_the_risk_of_a_table_is_that_of_its_law(name: str) -> None:
+    """At every decile of the score the losses of the table are those of the law to within two losses."""
+    benchmark, table = BENCHMARKS[name], builtin_table(name)
+    assert len(table) == benchmark.rows
+    for threshold in np.linspace(0.1, 1.0, 10) ** benchmark.law.crowding:
+        losses = float(np.sum(table.loss * (table.uncertainty < threshold)))
+        slack = 2.0 if benchmark.law.sizes == (1.0,) else 0.1 * losses + 2.0
+        assert abs(losses - benchmark.rows * benchmark.law.risk(float(threshold))) <= slack
+
+
+def test_mixed_tables_combine_two_benchmarks() -> None:
+    """One has a few hard questions mixed in; the other is an easy benchmark followed by a hard one."""
+    assert len(builtin_table("magpie-and-bbh")) == 4379 + 100
+    shift = builtin_table("mmlu-pro-then-bbh")
+    assert shift.loss[:1500].mean() < shift.loss[1500:].mean()
