@@ -1,6 +1,7 @@
 """The program ``bpac``: its commands, and what it imports for them."""
 
 import argparse
+import importlib
 import re
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bpac import __version__
-from bpac.cli.main import FAMILIES, build_parser, main
+from bpac.cli.main import COMMANDS, build_parser, main
+from bpac.errors import MissingExtra
 
 
 @pytest.mark.parametrize("program", [["bpac"], ["python", "-m", "bpac"]], ids=" ".join)
@@ -26,30 +28,31 @@ def test_the_installed_program_knows_its_version(program: list[str]) -> None:
 def test_a_command_imports_only_its_own_module() -> None:
     """What one command needs, even if it is broken or not installed, keeps no other from running."""
     code = (
-        f"import sys; from bpac.cli.main import FAMILIES, main; "
+        f"import sys; from bpac.cli.main import COMMANDS, main; "
         f"main({['validate', '--streams', '1', '--steps', '9']}); "
-        "print(*(name for name in FAMILIES if name in sys.modules))"
+        "print(*(name for name in COMMANDS if f'bpac.cli.{name}' in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    own = [module for module, commands in FAMILIES.items() if "validate" in commands]
-    assert done.stdout.splitlines()[-1].split() == own
+    assert done.stdout.splitlines()[-1] == "validate"
 
 
 def test_a_command_module_without_its_extra_is_reported_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Also where the module itself cannot be imported, for its command and for the list of all."""
-    (tmp_path / "bpac_more.py").write_text("from bpac.errors import MissingExtra\nraise MissingExtra('it', 'more')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(FAMILIES, "bpac_more", ("more",))
-    for arguments in (["more"], ["--help"]):
+
+    def cannot_be_imported(_: str) -> None:
+        raise MissingExtra("it", "more")
+
+    monkeypatch.setattr(importlib, "import_module", cannot_be_imported)
+    for arguments in (["audit"], ["--help"]):
         assert main(arguments) == 2
         assert capsys.readouterr().err == "bpac: this needs it: install it with  pip install 'bpac[more]'\n"
 
 
-def test_the_table_of_commands_lists_what_the_modules_add(capsys: pytest.CaptureFixture[str]) -> None:
-    """The table of commands says what the modules add, and a misspelt command is answered with all of them."""
-    for called, names in [(names[0], names) for names in FAMILIES.values()] + [("reply", sum(FAMILIES.values(), ()))]:
+def test_each_module_adds_the_command_of_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each adds one command, and a misspelt command is answered with all of them."""
+    for called, names in [*((command, (command,)) for command in COMMANDS), ("reply", COMMANDS)]:
         with pytest.raises(SystemExit, match="2"):
             build_parser(called).parse_args(["reply"])
         assert tuple(re.findall(r"\w+", capsys.readouterr().err.rpartition("choose from")[2])) == names
