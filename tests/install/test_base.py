@@ -14,12 +14,10 @@ import pytest
 from packaging.requirements import Requirement
 
 from bpac import __version__
-from bpac.cli.main import FAMILIES
+from bpac.cli.main import COMMANDS
 from tests.install.environments import ROOT, Ended, Environment, check_missing, new_environment
 from tests.install.inputs import NOWHERE, collect_command, write_answers, write_table
 from tests.install.servers import write_config
-
-COMMANDS = [command for commands in FAMILIES.values() for command in commands]
 
 # Runs commands in one process, since each new one imports numpy, and prints how they ended.
 RUN = """
@@ -76,7 +74,7 @@ def test_the_base_install_runs_what_needs_no_extra_and_names_the_extras_of_the_r
         assert base.run(*program, "--version") == (0, f"bpac {__version__}\n", "")
     help_text = base.run("bpac", "--help")
     assert (help_text.code, help_text.err) == (0, "")
-    assert re.findall(r"^    (\w+)", help_text.out, re.MULTILINE) == COMMANDS
+    assert re.findall(r"^    (\w+)", help_text.out, re.MULTILINE) == list(COMMANDS)
 
     _every_help_can_be_read(base)
     _commands_without_an_extra_work(base)

@@ -1,15 +1,14 @@
 """The command ``audit``: check an exported journal."""
 
 import argparse
-import json
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
+from bpac.cli.output import add_json_option, print_report
 from bpac.errors import InputError, JournalError
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.audit.coins import CoinCounts
@@ -18,7 +17,7 @@ FINE, FAILED = 0, 1
 MOST_SHOWN = 20
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     audit = commands.add_parser(
         "audit", help="check an exported journal: recompute its thresholds, certificate, hashes and random coins"
@@ -44,7 +43,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         action="store_true",
         help="fail also if hashes are missing or the journal did not commit to its random coins beforehand",
     )
-    audit.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_json_option(audit)
     audit.set_defaults(run=_audit)
 
 
@@ -55,11 +54,7 @@ def _audit(options: argparse.Namespace) -> int:
             noted |= claimed_heads(file)
     with _read(options.journal) as file:
         audit = audit_journal(file, noted)
-    if options.json:
-        text = json.dumps(asdict(audit) | {"unproved": audit.unproved})
-    else:
-        text = f"{options.journal}: {_text(audit)}"
-    sys.stdout.write(text + "\n")
+    print_report(options, asdict(audit) | {"unproved": audit.unproved}, [f"{options.journal}: {_text(audit)}"])
     return FAILED if audit.differences or (options.strict and audit.unproved) else FINE
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-def add_commands(commands: "Commands") -> None:
+def add_command(commands: "Commands") -> None:
     """Add the command to the command line."""
     about = "run collect, grade, table and replay on a small model on this machine, and write a report"
     chain = commands.add_parser("chain", help=about)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN_REASONS = 5
 
 
-def add_commands(commands: "Commands") -> None:
+def add_command(commands: "Commands") -> None:
     """Add the command to the command line."""
     collect = commands.add_parser("collect", help="ask two models every question of a benchmark and record the answers")
     collect.add_argument("--benchmark", required=True, choices=tuple(ALL_BENCHMARKS), help="benchmark to ask")

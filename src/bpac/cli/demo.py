@@ -12,7 +12,7 @@ DIRECTORY = Path("bpac-demo")
 QUESTIONS = 10_000
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     demo = commands.add_parser(
         "demo",

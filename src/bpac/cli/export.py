@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
 
+from bpac.cli.output import warn
 from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
 from bpac.output_files import refuse_overwriting, whole_file
@@ -20,7 +21,7 @@ from bpac.stores.export import GradedRounds, chosen_game, complete_columns, jour
 FINE = 0
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     export = commands.add_parser("export", help="write a gateway's journal for bpac audit, or a table for bpac replay")
     export.add_argument("config", metavar="CONFIG", type=Path, help="TOML file that configures the gateway")
@@ -66,7 +67,7 @@ def _export(options: argparse.Namespace) -> int:
         game = chosen_game(store, options.route, options.segment, options.game)
         for loss in store.losses():
             if loss.game == game.number:
-                _warn(f"{loss}: only what is left is exported")
+                warn([f"{loss}: only what is left is exported"])
         if options.format == "journal":
             with _output(options.out) as file:
                 file.writelines(line + "\n" for line in journal_lines(store, game))
@@ -93,9 +94,9 @@ def _write_table(found: GradedRounds, out: Path | None) -> None:
         writer.writeheader()
         writer.writerows(rows)
     if unknown:
-        _warn(f"requests whose loss is not known: {unknown}")
+        warn([f"requests whose loss is not known: {unknown}"])
     if missing := found.rows[0].keys() - rows[0].keys():
-        _warn(f"columns left out, because some rounds lack them: {', '.join(sorted(missing))}")
+        warn([f"columns left out, because some rounds lack them: {', '.join(sorted(missing))}"])
 
 
 @contextmanager
@@ -110,7 +111,3 @@ def _output(path: Path | None) -> Iterator[IO[str]]:
 def _private(path: str, flags: int) -> int:
     """Open a file that, if it is new, only its owner may read: a journal shows how much was asked, and when."""
     return os.open(path, flags, 0o600)
-
-
-def _warn(text: str) -> None:
-    sys.stderr.write(f"bpac: {text}\n")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-def add_commands(commands: "Commands") -> None:
+def add_command(commands: "Commands") -> None:
     """Add the command to the command line."""
     grade = commands.add_parser("grade", help="grade the answers that bpac collect recorded")
     grade.add_argument("answers", type=Path, metavar="ANSWERS", help="answers file written by bpac collect")

@@ -20,7 +20,7 @@ PAIRS = 20_000
 ALGEBRA = ("mathematics", "benchmark math", "benchmark gsm8k", "benchmark bbh")
 
 
-def add_commands(commands: "Commands") -> None:
+def add_command(commands: "Commands") -> None:
     """Add the command to the command line."""
     graders = commands.add_parser("graders", help="measure how often each grader is wrong on labelled pairs of answers")
     pairs = f"number of pairs for every grader, label (equal or different) and source (default: {PAIRS})"

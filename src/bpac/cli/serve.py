@@ -10,7 +10,7 @@ from bpac.gateway.telemetry.logs import log_as_json
 FINE, FAILED = 0, 1
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     serve = commands.add_parser("serve", help="run the gateway, an OpenAI-compatible server in front of two models")
     serve.add_argument("config", metavar="CONFIG", type=Path, help="TOML file that configures the gateway")

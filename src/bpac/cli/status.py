@@ -1,12 +1,11 @@
 """The command ``status``: the state of every game in a gateway's store."""
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from bpac.cli.output import add_json_option, print_report
 from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.games.restoring import folded
 from bpac.gateway.games.savings import Prices, SavingsReport
@@ -17,13 +16,13 @@ from bpac.stores.store import Game, Store
 FINE = 0
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     status = commands.add_parser(
         "status", help="show threshold, expert calls, loss and savings of each route, whether the gateway runs or not"
     )
     status.add_argument("config", metavar="CONFIG", type=Path, help="TOML file that configures the gateway")
-    status.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_json_option(status)
     status.set_defaults(run=_status)
 
 
@@ -32,15 +31,13 @@ def _status(options: argparse.Namespace) -> int:
     with closing(open_store(config.store, read_only=True)) as store:
         games = [_game_status(store, game, config) for game in _current(store)]
         losses = store.losses()
-    if options.json:
-        values = [{"route": game.route, **game.to_json()} for game in games]
-        _write(json.dumps({"games": values, "losses": [loss._asdict() for loss in losses]}))
-        return FINE
-    for loss in losses:
-        _write(f"LOST: {loss}; a new game begins with a threshold of 0")
-    for game in games:
-        for line in _text(game):
-            _write(line)
+    lines = [f"LOST: {loss}; a new game begins with a threshold of 0" for loss in losses]
+    lines += [line for status in games for line in _text(status)]
+    report = {
+        "games": [{"route": status.route, **status.to_json()} for status in games],
+        "losses": [loss._asdict() for loss in losses],
+    }
+    print_report(options, report, lines or ["no route has had a request yet"])
     return FINE
 
 
@@ -57,33 +54,36 @@ def _game_status(store: Store, game: Game, config: Config) -> GameStatus:
     return game_status(game, kept.router, kept.history, kept.savings.report(prices))
 
 
-def _text(game: GameStatus) -> Iterator[str]:
+def _text(status: GameStatus) -> Iterator[str]:
     """The state of a game in a few lines."""
-    summary, certificate = game.summary, game.summary.certificate
-    rate = summary.expert_call_rate
+    summary, unscored = status.summary, status.unscored
+    name = f"{status.route} {status.segment}".strip()
+    rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
+    certificate = summary.certificate
     yield (
-        f"{f'{game.route} {game.segment}'.strip()}: {summary.steps} rounds, {game.state.replace('_', ' ')}, "
-        f"threshold {summary.threshold:.4g}, expert calls {'–' if rate is None else f'{rate:.1%}'}, "
-        f"{summary.owed} waiting for their outcome, "
+        f"{name}: {summary.steps} rounds, {status.state.replace('_', ' ')}, threshold {summary.threshold:.4g}, "
+        f"expert calls {rate}, {summary.owed} waiting for their outcome, "
         f"average loss per request ≤ {certificate.average_upper:.2%} ({certificate.confidence:.0%} confidence)"
     )
-    if game.unscored.requests:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in game.unscored.reasons.items())
-        yield f"  answered by the expert because the draft had no score: {game.unscored.share:.1%} ({reasons})"
+    if unscored.requests:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
+        yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
     if summary.refused:
         yield f"  refused by the expert: {summary.refused}"
     if summary.forfeits:
         causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
         share = summary.forfeit_share
         yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
-    yield from _savings_text(game.savings)
+    yield from _savings_text(status.savings)
 
 
 def _savings_text(savings: SavingsReport) -> Iterator[str]:
     """What was saved, in two lines at most."""
-    tokens = (savings.tokens_saved, savings.tokens_saved_at_least, savings.tokens_saved_at_most)
-    money = (savings.money_saved, savings.money_saved_at_least, savings.money_saved_at_most)
-    for what, (estimate, least, most), digits in (("tokens", tokens, 0), ("money", money, 2)):
+    sums = {
+        "tokens": (savings.tokens_saved, savings.tokens_saved_at_least, savings.tokens_saved_at_most, 0),
+        "money": (savings.money_saved, savings.money_saved_at_least, savings.money_saved_at_most, 2),
+    }
+    for what, (estimate, least, most, digits) in sums.items():
         if estimate is None:
             continue
         above = "" if most is None else f", at most {most:,.{digits}f}"
@@ -93,7 +93,3 @@ def _savings_text(savings: SavingsReport) -> Iterator[str]:
             f"  {what} saved: at least {least:,.{digits}f} with {savings.confidence:.0%} confidence, "
             f"estimated {estimate:,.{digits}f}{above}"
         )
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text + "\n")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-def add_commands(commands: "Commands") -> None:
+def add_command(commands: "Commands") -> None:
     """Add the command to the command line."""
     table = commands.add_parser("table", help="write a table for bpac replay from grades")
     table.add_argument("grades", type=Path, metavar="GRADES", help="grades file written by bpac grade")
