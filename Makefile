@@ -10,7 +10,7 @@ DEMO_READY := $(DEMO_VENV)/ready
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
 WORKERS = $(shell expr $$(nproc) + 1)
-CORE := src/bpac/betting src/bpac/routing tests/betting tests/routing
+CORE := $(addprefix src/bpac/,arguments.py betting routing) $(addprefix tests/,test_arguments.py betting routing)
 
 .PHONY: demo test lint bench clean
 
