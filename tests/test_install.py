@@ -38,7 +38,7 @@ for arguments in json.load(sys.stdin):
     ended.append((code, out.getvalue(), err.getvalue()))
 json.dump(ended, sys.stdout)
 """
-# Writes a store, without orjson where that is not installed.
+# Writes a store, without msgspec where that is not installed.
 PLAY = """
 from bpac.stores import open_store
 from tests.stores.journals import play
