@@ -29,7 +29,7 @@ from tests.gateway.configured import settings
 from tests.gateway.raw import post
 from tests.gateway.running import Running, pair
 
-PAGE = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "gateway.md").read_text(encoding="utf-8")
 REQUIRED = object()
 
 

@@ -14,7 +14,7 @@ from tests.gateway.configured import settings
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 
-SOURCE = Path(__file__).parents[2] / "src" / "bpac"
+SOURCE = Path(__file__).parents[3] / "src" / "bpac"
 MODELS = pair(Reply("41"), Reply("42"))
 
 

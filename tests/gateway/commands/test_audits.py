@@ -160,7 +160,7 @@ def _commitment(router: Router) -> Entry:
 
 def test_the_program_in_the_documentation_checks_a_journal(tmp_path: Path) -> None:
     """The program in the documentation finds the same head as the audit, and stops at a line that was changed."""
-    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "audit.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
 
     def run(lines: list[str]) -> "subprocess.CompletedProcess[str]":

@@ -14,12 +14,12 @@ from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores import open_store
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.gateway.configured import settings, wait_for
+from tests.gateway.games.test_savings_bounds import decided
 from tests.gateway.law import KnownPair, Question
 from tests.gateway.measured import metric
 from tests.gateway.raw import open_chat, post
 from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
 from tests.gateway.serving import main, to_toml
-from tests.gateway.test_savings_bounds import decided
 
 ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 

@@ -8,11 +8,11 @@ from bpac.gateway.chat import expert as audits
 from bpac.routing.coins import SeededCoins
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request
+from tests.gateway.chat.test_failures import STREAMS
+from tests.gateway.games.test_tickets import FIRST_TOKEN, router_of, written
 from tests.gateway.measured import metric
 from tests.gateway.raw import Got, post
 from tests.gateway.running import ASK, Running, RunningGateway
-from tests.gateway.test_failures import STREAMS
-from tests.gateway.test_tickets import FIRST_TOKEN, router_of, written
 
 REFUSED = Reply("temperature is not supported", status=400)
 SCORES = pytest.mark.parametrize("score", ["perplexity", FIRST_TOKEN])

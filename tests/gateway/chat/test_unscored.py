@@ -7,10 +7,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.testing import SILENCE, Reply, ScriptedServer
+from tests.gateway.chat.test_failures import BROKEN, DRAFT, EXPERT, PATIENT, STREAMS
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import open_chat, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
-from tests.gateway.test_failures import BROKEN, DRAFT, EXPERT, PATIENT, STREAMS
 
 MORE = {"no log-probabilities": Reply("41", logprobs=False), "refused": Reply("no", status=400)}
 REASONS = {"no log-probabilities": "no-score", "refused": "draft-refused"}

@@ -10,10 +10,10 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Overdue, Stopped, Withdrawn
 from bpac.routing.router import Router
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer
+from tests.gateway.chat.test_failures import BROKEN, DRAFT, EXPERT, PATIENT, STREAMS
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import open_chat, post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
-from tests.gateway.test_failures import BROKEN, DRAFT, EXPERT, PATIENT, STREAMS
 
 FIRST_TOKEN = {"name": "perplexity", "first_tokens": 1}
 SCORES = pytest.mark.parametrize("score", ["perplexity", FIRST_TOKEN])
