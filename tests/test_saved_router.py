@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,23 @@ def test_the_state_does_not_depend_on_the_snapshot(tmp_path: Path) -> None:
         connection.close()
         with bpac.open(path) as router:
             assert router.snapshot() == before
+
+
+def test_a_long_journal_is_read_from_its_latest_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A router that was never closed has a snapshot all the same, and several threads may be deciding meanwhile."""
+    monkeypatch.setattr("bpac.saved_router.SNAPSHOT_EVERY", 50)
+    path = tmp_path / "router.db"
+    router = bpac.open(path, epsilon=0.1)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: play(router, 100), range(8)))
+    assert router.step == 800
+    state = router.snapshot()
+    kept = router._store.snapshot(router._game)
+    router._store.close()  # as a crash would leave it
+    assert kept is not None
+    assert kept["router"]["entries"] > state["entries"] - 150
+    with bpac.open(path) as router:
+        assert router.snapshot() == state
 
 
 def test_nothing_that_returned_is_forgotten_by_a_kill(tmp_path: Path) -> None:

@@ -11,16 +11,19 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from bpac.errors import SettingsError, SnapshotError, StoreError
 from bpac.routing.coins import CommittedCoins
+from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Opened
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
+from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.coin_keys import CoinKeys
 from bpac.stores.export import journal_lines
 from bpac.stores.sqlite.store import SqliteStore
@@ -28,6 +31,8 @@ from bpac.stores.store import Claim, Game
 
 # The name of the game in the file, where a gateway would have the name of a route.
 ROUTE = "router"
+# Decisions between two snapshots, so that opening the file after a crash need not read the whole journal.
+SNAPSHOT_EVERY = 1000
 
 
 class SavedRouter(Router):
@@ -35,6 +40,7 @@ class SavedRouter(Router):
 
     _store: SqliteStore
     _game: Game
+    _next_snapshot = 0
 
     def __enter__(self) -> Self:
         return self
@@ -44,6 +50,20 @@ class SavedRouter(Router):
     ) -> None:
         self.close()
 
+    def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+        """Decide for a query; the decision is in the file when this returns.
+
+        Parameters
+        ----------
+        uncertainty, ticket: as for ``Router.decide``.
+        """
+        decision = super().decide(uncertainty, ticket=ticket)
+        if decision.step >= self._next_snapshot:
+            # The decision stands in the file. If the file fails now, the next call raises the error.
+            with suppress(StoreError):
+                self.save_snapshot()
+        return decision
+
     def close(self) -> None:
         """Release the file. Audits that wait for their outcome can be reported after the next opening."""
         if self._store.failure is None:
@@ -52,9 +72,11 @@ class SavedRouter(Router):
         self._store.close()
 
     def save_snapshot(self) -> None:
-        """Write the state to the file, so that the next opening need not read the whole journal; ``close`` does it."""
-        snapshot = self.snapshot()
-        self._store.save_snapshot(self._game, {"router": snapshot}, Claim.of(self, snapshot["entries"]))
+        """Write the state to the file, so that the next opening is quick. ``close`` and ``decide`` also do it."""
+        with self._lock:
+            self._next_snapshot = self.step + SNAPSHOT_EVERY
+            snapshot = self.snapshot()
+            self._store.save_snapshot(self._game, {"router": snapshot}, Claim.of(self, snapshot["entries"]))
 
     def exported(self) -> Iterator[str]:
         """The journal as lines of JSON, for ``bpac audit`` and for ``bpac.read_journal``."""
@@ -135,15 +157,14 @@ def _restored(store: SqliteStore, game: Game) -> SavedRouter:
 
 
 def _rebuilt(store: SqliteStore, game: Game, entries: Iterator[Any], snapshot: Any) -> SavedRouter:
-    router: Any = SavedRouter.rebuild(
+    router = SavedRouter.rebuild(
         (kept.entry for kept in entries),
         snapshot=snapshot,
         coins=CommittedCoins(CoinKeys(store, game)),
         journal=partial(store.append, game, note={}),
     )
-    router._store, router._game = store, game
-    saved: SavedRouter = router
-    return saved
+    router._store, router._game, router._next_snapshot = store, game, router.step + SNAPSHOT_EVERY
+    return router
 
 
 def _difference(kept: Settings, wanted: Settings) -> str:

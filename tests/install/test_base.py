@@ -83,7 +83,7 @@ def test_the_base_install_runs_what_needs_no_extra_and_names_the_extras_of_the_r
     # Every other module can be imported without any extra; computer algebra is a program of its own.
     modules = set(base.python(IMPORT_ALL).split()) - {"bpac.grading.mathematics.algebra"}
     packages = {".".join(module.split(".")[:2]) for module in modules}
-    assert packages <= {"bpac.demo", "bpac.gateway", "bpac.models", "bpac.wire"}
+    assert packages <= {"bpac.demo", "bpac.gateway", "bpac.models"}
 
 
 def _every_help_can_be_read(base: Environment) -> None:
@@ -145,9 +145,8 @@ def test_nothing_imports_an_extra_before_it_is_needed() -> None:
     required = {Requirement(text).name for text in texts}
     extras = {name for name, packages in packages_distributions().items() if required & set(packages)}
     assert not _imported_by("import bpac") & extras
-    # Stores encode faster with msgspec where it is installed, and do without it elsewhere.
-    assert _imported_by("from bpac.cli.main import build_parser; build_parser()") & extras <= {"msgspec"}
-    assert _imported_by("import bpac.models.client") & extras == {"aiohttp", "msgspec"}
+    assert not _imported_by("from bpac.cli.main import build_parser; build_parser()") & extras
+    assert _imported_by("import bpac.models.client") & extras == {"aiohttp"}
 
 
 def test_importing_the_library_imports_numpy_and_the_standard_library_only() -> None:

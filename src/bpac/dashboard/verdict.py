@@ -15,7 +15,7 @@ from bpac.routing.settings import Settings
 from bpac.routing.summary import Summary
 
 
-class Verdict(NamedTuple):
+class GameVerdict(NamedTuple):
     """Whether a game keeps its promise, in words.
 
     Parameters
@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
     detail: str
 
 
-def verdict(router: Router, history: History, clean_rounds: int | None) -> Verdict:
+def verdict(router: Router, history: History, clean_rounds: int | None) -> GameVerdict:
     """The verdict on a game at this moment.
 
     Parameters
@@ -55,28 +55,28 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> Verdi
     if certificate.average_lower > settings.epsilon:
         least = bound_percent(certificate.average_lower, "lower", settings.epsilon)
         text = f"Limit exceeded: average loss per request ≥ {least} {sure}, {limit}"
-        return Verdict("broken", text, _broken(settings))
+        return GameVerdict("broken", text, _broken(settings))
     if (trouble := _trouble(router, history, average)) is not None:
         return trouble
     if wait and router.epoch > 1:
         step = history.last_event("epoch")
         when = "just now" if step is None or router.epoch != history.epoch else f"before request {step:,}"
         text = f"Drift: the alarm reset the threshold {when}; the expert answers every request; {wait} again"
-        return Verdict("watch", text, f"Over all requests: {average}. {promise(settings)}")
+        return GameVerdict("watch", text, f"Over all requests: {average}. {promise(settings)}")
     if wait and certificate.upper == 0.0:
         text = f"Warming up: the expert answers every request; {wait}"
-        return Verdict("warming", text, f"Only the expert's answers have been served so far. {promise(settings)}")
+        return GameVerdict("warming", text, f"Only the expert's answers have been served so far. {promise(settings)}")
     closed = f" The threshold is 0 at present; {wait} again." if wait else ""
     if certificate.average_upper <= settings.epsilon:
-        return Verdict("safe", f"Safe: {average}", promise(settings) + closed)
+        return GameVerdict("safe", f"Safe: {average}", promise(settings) + closed)
     return _unconfirmed_verdict(settings, certificate, average, closed)
 
 
-def _trouble(router: Router, history: History, average: str) -> Verdict | None:
+def _trouble(router: Router, history: History, average: str) -> GameVerdict | None:
     """A condition that needs an operator even if the certificate is within the limit; None if there is none."""
     if history.unscored.only(router.step):
         text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had an uncertainty score"
-        return Verdict("watch", text, _unscored(history))
+        return GameVerdict("watch", text, _unscored(history))
     settings, summary = router.settings, router.summary()
     alarm = settings.policy.alarm
     level = summary.alarm or 0.0
@@ -84,14 +84,14 @@ def _trouble(router: Router, history: History, average: str) -> Verdict | None:
         return None
     if level < alarm.careful_at:
         share = f"{100.0 * summary.forfeit_share:.0f} % of the latest audits of accepted drafts could not be graded"
-        return Verdict("watch", f"Watch: {share}; {average}", f"{_doubt(summary, alarm)} {promise(settings)}")
+        return GameVerdict("watch", f"Watch: {share}; {average}", f"{_doubt(summary, alarm)} {promise(settings)}")
     reaction = (
         f"The drafts audited recently lost more than the limit allows, so {percent(alarm.careful_rate)} of the "
         f"accepted drafts are audited until the alarm falls below {alarm.careful_at:,.0f}; at {alarm.reset_at:,.0f} "
         "the threshold is reset to 0. Check whether the traffic or one of the models has changed."
     )
     text = f"Watch: the drift alarm is at {level:,.0f}; {average}"
-    return Verdict("watch", text, f"{reaction} {promise(settings)}")
+    return GameVerdict("watch", text, f"{reaction} {promise(settings)}")
 
 
 def _unscored(history: History) -> str:
@@ -111,15 +111,15 @@ def _doubt(summary: Summary, alarm: AlarmSettings) -> str:
     )
 
 
-def _unconfirmed_verdict(settings: Settings, certificate: Certificate, average: str, closed: str) -> Verdict:
+def _unconfirmed_verdict(settings: Settings, certificate: Certificate, average: str, closed: str) -> GameVerdict:
     """The verdict while the certificate is above the limit: safe only if the bets certify each threshold in use."""
     detail = _unconfirmed(settings, certificate) + closed
     if not _certifies_thresholds(settings):
-        return Verdict("watch", f"Not confirmed: {average}", detail)
+        return GameVerdict("watch", f"Not confirmed: {average}", detail)
     expected = f"expected loss ≤ {percent(settings.epsilon)} with {percent(1.0 - settings.alpha)} confidence"
     audited = bound_percent(certificate.average_upper, "upper", settings.epsilon)
     text = f"Safe: {expected}; confirmed by audits so far: average loss per request ≤ {audited}"
-    return Verdict("safe", text, detail)
+    return GameVerdict("safe", text, detail)
 
 
 def _certifies_thresholds(settings: Settings) -> bool:

@@ -1,17 +1,11 @@
-"""Journal entries and notes as JSON text. A store works without extras, and uses msgspec where it is installed."""
+"""Journal entries and notes as JSON text."""
 
-import json
 from typing import Any
 
-try:
-    import msgspec
-except ImportError:  # encoding takes longer then, which matters to a busy gateway only
-    _encode_fast = None
-else:
-    _encode_fast = msgspec.json.Encoder().encode
+from msgspec.json import Encoder
 
-# One is kept: ``json.dumps`` makes a new encoder for every call with other separators.
-_encode_standard = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+# One is kept: ``msgspec.json.encode`` would make a new encoder for every call.
+_encode = Encoder().encode
 
 
 def encode(value: Any) -> str:
@@ -20,4 +14,4 @@ def encode(value: Any) -> str:
     >>> encode({"step": 3, "loss": 0.5})
     '{"step":3,"loss":0.5}'
     """
-    return _encode_standard(value) if _encode_fast is None else _encode_fast(value).decode()
+    return _encode(value).decode()

@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, cast
+from typing import Literal, Self, cast
 
 from bpac.arguments import fraction
 from bpac.errors import SettingsError
@@ -231,7 +231,7 @@ class Router(RouterView, Queries, WarmStarts):
         seed: int | None = None,
         coins: Coins | None = None,
         journal: Write | None = None,
-    ) -> "Router":
+    ) -> Self:
         """The router that wrote these entries, to the same bits.
 
         Audits without an outcome are still owed and charged: observe or forfeit them.
