@@ -7,7 +7,7 @@ import pytest
 from bpac.dashboard.clean_rounds import clean_rounds_needed
 from bpac.dashboard.history import History
 from bpac.dashboard.unscored import MANY
-from bpac.dashboard.verdict import Verdict, promise, verdict
+from bpac.dashboard.verdict import GameVerdict, promise, verdict
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
@@ -16,7 +16,7 @@ from tests.dashboard.played import drawn, feed, played
 EASY = PowerLaw(most=0.3, power=3.0)
 
 
-def verdict_on(router: Router, history: History | None = None) -> Verdict:
+def verdict_on(router: Router, history: History | None = None) -> GameVerdict:
     """The verdict on a game."""
     return verdict(router, history or History(), clean_rounds_needed(router))
 
