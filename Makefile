@@ -10,7 +10,7 @@ DEMO_READY := $(DEMO_VENV)/ready
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
 WORKERS = $(shell expr $$(nproc) + 1)
-CORE := src/bpac/betting src/bpac/routing tests/betting tests/routing
+CORE := $(addprefix src/bpac/,arguments.py betting routing) $(addprefix tests/,test_arguments.py betting routing)
 
 .PHONY: demo test lint bench clean
 
@@ -35,6 +35,7 @@ lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of impor
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.import_time
 	$(BIN)/python -m benchmarks.cost
+	$(BIN)/python -m benchmarks.json_libraries
 	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
 	$(BIN)/python -m benchmarks.dashboard
 

@@ -96,7 +96,7 @@ class Answer:
                 completion_tokens=token_count(counts.get("completion_tokens")) or len(tokens or ()),
                 prompt_tokens=token_count(counts.get("prompt_tokens")),
                 finish_reason=_text(choice.get("finish_reason")) or "stop",
-                tool_calls=tuple(dict(call) for call in message.get("tool_calls") or ()),
+                tool_calls=tuple(map(dict, message.get("tool_calls") or ())),
             )
         except _WRONG_KIND as error:
             raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {excerpt(body)}") from error

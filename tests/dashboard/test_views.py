@@ -191,10 +191,8 @@ def test_a_route_in_trouble_fits_a_phone(browser: Browser, tmp_path: Path) -> No
     router, history = Router(0.05, 0.1, seed=1), History()
     feed(router, history, [(0.5, 0.0)] * 300)
     for cause in cycle(FORFEITED):
-        if (
-            router.summary().to_json()["doubt"] >= 10_000
-            and router.summary().to_json()["forfeits"].keys() == FORFEITED.keys()
-        ):
+        summary = router.summary()
+        if (summary.doubt or 0.0) >= 10_000 and summary.forfeits.keys() == FORFEITED.keys():
             break
         decision = router.decide(0.5)
         if decision.call_expert:

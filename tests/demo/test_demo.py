@@ -93,7 +93,7 @@ def test_the_demo_runs_with_the_local_model(tmp_path: Path) -> None:
     report = Demo(tmp_path / "demo", questions=LOCAL, once=True, port=free_port()).run()
     truth = report.truth
     assert (report.pair, report.instead_because, report.complete) == ("local", None, True)
-    assert report.game["steps"] == LOCAL
+    assert report.game.summary.steps == LOCAL
     assert truth is not None
     assert truth.expert_right >= truth.draft_right + 0.1
     assert truth.expert_right >= 0.9

@@ -119,7 +119,7 @@ def _tell(number: int) -> None:
 
 
 def to_toml(data: dict[str, Any], path: str = "") -> str:
-    """A configuration as text; simple values only."""
+    """A configuration as TOML; simple values only."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in data.items() if not isinstance(value, dict)]
     text = (f"[{path}]\n" if path else "") + "\n".join(lines) + "\n\n"
     tables = {key: value for key, value in data.items() if isinstance(value, dict)}
@@ -127,7 +127,7 @@ def to_toml(data: dict[str, Any], path: str = "") -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """A command, whose errors are raised and not printed."""
+    """The gateway's commands without the other commands."""
     words = sys.argv[1:] if arguments is None else arguments
     options = build_parser(words[0]).parse_args(words)
     result: int = options.run(options)

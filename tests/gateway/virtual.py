@@ -24,7 +24,7 @@ from bpac.wire.stream import StreamEvent
 
 
 def repeat_coins(patch: pytest.MonkeyPatch) -> None:
-    """Let the keys of coins be the same in every run of a test."""
+    """Make the keys of coins the same in every run of a test."""
     numbers = itertools.count()
     patch.setattr("bpac.routing.coins.secrets.token_bytes", lambda size: next(numbers).to_bytes(size, "big"))
 
@@ -81,7 +81,7 @@ class ScriptedUpstream:
 async def virtual(
     config: Any, script: Script, patch: pytest.MonkeyPatch, store: Store | None = None
 ) -> AsyncIterator[Gateway]:
-    """A gateway with scripted models, in the event loop that runs."""
+    """A gateway with scripted models, in the running event loop."""
     patch.setattr(service, "Upstream", ScriptedUpstream)
     patch.setattr(ScriptedUpstream, "script", staticmethod(script), raising=False)
     gateway = Gateway(Service(Config.read(config), store))
@@ -93,7 +93,7 @@ async def virtual(
 
 
 async def ask(gateway: Gateway, body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, str]:
-    """Ask for a chat completion; the headers of the answer, with ``status``."""
+    """Request a chat completion; returns the headers of the response, with ``status``."""
     sent = [{"type": "http.request", "body": json.dumps(body).encode()}]
     got: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""When to try again."""
+"""Which attempts are repeated, how often and after which wait."""
 
 import asyncio
 from itertools import count
@@ -22,13 +22,13 @@ def test_pauses_double_and_are_bounded(tried: int) -> None:
     ("header", "seconds"),
     [("3", 3.0), (" 0.5 ", 0.5), ("-1", 0.0), ("nan", 0.0), ("soon", 0.0), ("", 0.0), (None, 0.0)],
 )
-def test_requested_waits(header: str | None, seconds: float) -> None:
-    """A number of seconds is taken; what cannot be read asks for nothing."""
+def test_retry_after_is_a_number_of_seconds(header: str | None, seconds: float) -> None:
+    """A header that cannot be read asks for no wait."""
     assert requested_wait(header) == seconds
 
 
 def test_other_errors_are_not_repeated() -> None:
-    """Only what was marked as worth it."""
+    """Only ``Failed`` is."""
     asked = count()
 
     async def attempt() -> None:
@@ -40,8 +40,8 @@ def test_other_errors_are_not_repeated() -> None:
     assert next(asked) == 1
 
 
-def test_the_last_failure_is_told() -> None:
-    """With who failed, how often it was tried, and the status."""
+def test_the_error_describes_the_last_failure() -> None:
+    """With the server, the number of attempts, and the status."""
 
     async def attempt() -> None:
         raise Failed("busy", 503)

@@ -29,7 +29,7 @@ LEVELS: Law = LevelLaw()
 
 @dataclass(frozen=True)
 class Routers:
-    """Makes fresh routers of a policy, if asked for with a betting game that does something wrong."""
+    """Makes fresh routers of a policy, if asked for with a bettor that does something wrong."""
 
     policy: str
     memory: str | None = None

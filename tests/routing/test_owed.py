@@ -132,10 +132,10 @@ def test_looking_changes_nothing(policy: str) -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "latest first"])
 def test_an_outcome_cannot_latch_while_the_latest_audit_is_not_charged(order: tuple[int, int]) -> None:
     """An earlier outcome that arrives while the latest audit is open finds it charged: its loss is never nowhere."""
-    game = PortfolioTranscription(0.2, 0.1, 0.8, [0.5])
+    bettor = PortfolioTranscription(0.2, 0.1, 0.8, [0.5])
     needed = 0
-    while game.threshold == 0.0:
-        game.settle(0.5, 1.0, 1.0, 0.0)
+    while bettor.threshold == 0.0:
+        bettor.settle(0.5, 1.0, 1.0, 0.0)
         needed += 1
     router = Router(0.2, 0.1, Portfolio(memory="latched"), exploration=Constant(0.2), seed=1)
     for _ in range(needed - 2):

@@ -127,7 +127,7 @@ def test_the_journal_of_several_threads_rebuilds_the_router(policy: str) -> None
     def reads() -> None:
         while not done.is_set():
             read[:] = (router.threshold, router.owed, router.under_way, router.held_up, router.certificate())
-            read.append((router.summary(), router.game_state(), repr(router)))
+            read.append((router.summary(), router.bettor_state(), repr(router)))
             snapshot = router.snapshot()
             assert Router.rebuild([], snapshot=snapshot).snapshot() == snapshot
 

@@ -1,4 +1,4 @@
-"""What a round pays: the terms of one betting game, and logarithms as whole numbers."""
+"""What a round pays: the terms of the bets, and logarithms as whole numbers."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def log_units(factor: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of one betting game (MATH section 1).
+    """The terms of the bets (MATH section 1).
 
     Parameters
     ----------

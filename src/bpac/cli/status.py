@@ -34,7 +34,7 @@ def _status(options: argparse.Namespace) -> int:
     lines = [f"LOST: {loss}; a new game begins with a threshold of 0" for loss in losses]
     lines += [line for status in games for line in _text(status)]
     report = {
-        "games": [{"route": status.game.route, **status.to_json()} for status in games],
+        "games": [{"route": status.route, **status.to_json()} for status in games],
         "losses": [loss._asdict() for loss in losses],
     }
     print_report(options, report, lines or ["no route has had a request yet"])
@@ -57,7 +57,7 @@ def _game_status(store: Store, game: Game, config: Config) -> GameStatus:
 def _text(status: GameStatus) -> Iterator[str]:
     """The state of a game in a few lines."""
     summary, unscored = status.summary, status.unscored
-    name = f"{status.game.route} {status.game.segment}".strip()
+    name = f"{status.route} {status.segment}".strip()
     rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
     certificate = summary.certificate
     yield (

@@ -39,7 +39,7 @@ def clean_rounds_needed(router: Router) -> int | None:
 
 def _by_formula(router: Router, policy: Portfolio) -> int:
     """Every round without loss multiplies the wealth by the same factors, so the number follows by bisection."""
-    state = router.game_state()
+    state = router.bettor_state()
     games = state["wealths"] if policy.scores else [state]
     shares = list(policy.scores.values()) or [1.0]
     return min(

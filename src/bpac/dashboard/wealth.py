@@ -31,7 +31,7 @@ def wealth_curve(router: Router) -> dict[str, Any] | None:
         return None
     levels: Any = policy.levels if isinstance(policy, Portfolio) else policy.grid
     thresholds = _shown(levels, router.threshold)
-    state = router.game_state()
+    state = router.bettor_state()
     if isinstance(policy, Portfolio):
         logs = _portfolio_logs(state, levels, thresholds)
     else:

@@ -180,8 +180,8 @@ class Service:
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
-        summaries = self.status().to_json()["routes"]
-        return exposition(self.metrics, summaries, self.busy, len(self.connections))
+        status = self.status()
+        return exposition(self.metrics, status.routes, self.busy, status.connections)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")

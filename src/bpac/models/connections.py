@@ -18,6 +18,8 @@ except ImportError as error:
 
 # What a request that fails on its way raises.
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
+# Bytes of a body from which on it is sent in parts, so that it does not hold up the event loop.
+LARGE = 2**20
 # Headers of every request.
 HEADERS = {
     "Content-Type": "application/json",
@@ -129,7 +131,7 @@ class SessionEndpoint:
             try:
                 response = await self._session.post(
                     self._url,
-                    data=io.BytesIO(body),  # sent in parts: a large body would hold up the event loop
+                    data=body if len(body) <= LARGE else io.BytesIO(body),
                     headers=headers,
                     skip_auto_headers=HEADERS,
                     timeout=timeout,

@@ -17,8 +17,8 @@ from bpac.wire.stream import StreamEvent, before_done, read_events
 
 # Seconds that a server may take to close a stream after the event that ends it.
 CLOSING = 0.1
-# How many events at the end of a stream are searched for the reason why the model stopped. Counts of tokens may follow
-# it, and the ends of other choices.
+# How many events at the end of a stream are searched for a finish reason. Counts of tokens may follow it, and the ends
+# of other choices.
 LAST_EVENTS = 256
 
 
@@ -79,7 +79,7 @@ async def stream_events(
         if done:
             await _discard_rest(content)
             return
-    # Some servers leave out the event that ends a stream. Then the model must have said why it stopped.
+    # Some servers leave out the event that ends a stream. Then an event must have given the finish reason.
     if not any(event.finishes for event in last_events):
         raise CutOff("the stream was cut off")
 

@@ -1,4 +1,4 @@
-"""Segments: one betting game for each kind of traffic, each with its own promise."""
+"""Segments: one router for each kind of traffic, each with its own promise."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
@@ -20,7 +20,7 @@ class Segments(Mapping[str, Router]):
     start: makes the router of a segment, given its name and its alpha.
     alpha: chance of failure (α) …
     alpha_scope: … of ``each`` segment, or of ``all`` together: α is then divided equally among ``most``.
-    most: how many games there may be; the last one is shared by all further segments.
+    most: how many routers there may be; the last one is shared by all further segments.
 
     >>> segments = Segments(lambda name, alpha: Router(0.05, alpha), alpha=0.1, most=2)
     >>> segments.router("maths") is segments.router("maths")

@@ -41,7 +41,7 @@ class Settings:
     ----------
     epsilon: bound on the average loss against always asking the expert (ε).
     alpha: chance that the promise fails (α).
-    policy: the betting game.
+    policy: how the router bets.
     exploration: with which least probability the expert is called.
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
     alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
@@ -75,7 +75,7 @@ class Settings:
 
     @property
     def terms(self) -> Terms:
-        """The terms of the betting game."""
+        """The terms of the bets."""
         return Terms(self.epsilon, self.exploration.floor, shadow=self.explore == "shadow")
 
     def alpha_of(self, epoch: int) -> float:

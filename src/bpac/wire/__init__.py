@@ -4,3 +4,10 @@
 streamed ones, and ``rendering`` writes both for callers. The modules speak OpenAI's chat completions; another API gets
 modules of its own beside them, which return the same ``bpac.answer.Answer``.
 """
+
+from bpac.errors import MissingExtra
+
+try:
+    import msgspec as _msgspec  # noqa: F401  # every module here needs it
+except ImportError as error:
+    raise MissingExtra("msgspec", "models") from error

@@ -3,14 +3,11 @@
 import math
 from typing import Any, ClassVar, NamedTuple, TypedDict, cast
 
-from bpac.answer import Answer, Token, excerpt, read_tokens
-from bpac.errors import AnswerError, MissingExtra
-from bpac.wire.json import from_json
+import msgspec
 
-try:
-    import msgspec
-except ImportError as error:
-    raise MissingExtra("msgspec", "models") from error
+from bpac.answer import Answer, Token, excerpt, read_tokens
+from bpac.errors import AnswerError
+from bpac.wire.json import UNDECODABLE, from_json
 
 
 class Completion(NamedTuple):
@@ -112,7 +109,7 @@ def read_completion(data: bytes, *, logprobs_only: bool = False) -> Completion:
     try:
         body = _decode(data)
         logprobs = bytes(body["choices"][0].pop("logprobs", b""))
-    except (ValueError, RecursionError, LookupError):
+    except (*UNDECODABLE, LookupError):
         # Not what most servers send. It may be usable; if it is not, the error says why.
         data = data.decode("utf-8", errors="replace").encode()
         return Completion(data, _read_leniently(from_json(data)))
@@ -123,7 +120,7 @@ def read_completion(data: bytes, *, logprobs_only: bool = False) -> Completion:
 def _read_logprobs(data: bytes, logprobs_only: bool) -> tuple[Token, ...] | None:
     try:
         decoded: Any = _decode_logprobs_only(data) if logprobs_only else _decode_logprobs(data)
-    except (ValueError, RecursionError):
+    except UNDECODABLE:
         return read_tokens(from_json(data))
     if decoded is None or decoded.content is None:
         return None

@@ -4,12 +4,12 @@ import json
 import re
 from typing import Any
 
-from bpac.errors import AnswerError, MissingExtra
+import msgspec
 
-try:
-    import msgspec
-except ImportError as error:
-    raise MissingExtra("msgspec", "models") from error
+from bpac.errors import AnswerError
+
+# What msgspec raises for a text that it cannot decode.
+UNDECODABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 # One of each is kept: a call of ``msgspec.json.decode`` would make a new decoder.
 _decode = msgspec.json.Decoder().decode
@@ -30,6 +30,8 @@ def from_strict_json(data: bytes) -> Any:
         return _decode(data)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UNDECODABLE as error:
+        raise ValueError(str(error)) from None
 
 
 def from_json(data: bytes) -> Any:
@@ -43,7 +45,7 @@ def from_json(data: bytes) -> Any:
     """
     try:
         return _decode(data)
-    except (ValueError, RecursionError):
+    except UNDECODABLE:
         pass
     try:
         return json.loads(data.decode("utf-8", errors="replace"))

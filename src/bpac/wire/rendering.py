@@ -6,15 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
-from bpac.errors import MissingExtra
-from bpac.scores import without_confidence
-from bpac.wire.json import from_json, to_json
-from bpac.wire.stream import StreamEvent
+import msgspec
 
-try:
-    import msgspec
-except ImportError as error:
-    raise MissingExtra("msgspec", "models") from error
+from bpac.scores import without_confidence
+from bpac.wire.json import UNDECODABLE, from_json, to_json
+from bpac.wire.stream import StreamEvent
 
 DONE = b"data: [DONE]\n\n"
 # Up to eight words per chunk: a chunk for each word would cost more than it is worth.
@@ -128,7 +124,7 @@ def _null_logprobs(data: bytes) -> bytes:
     try:
         fields = _decode_fields(data)
         choices = _decode_choices(fields["choices"])
-    except (ValueError, RecursionError, KeyError):
+    except (*UNDECODABLE, KeyError):
         body = from_json(data)
         for choice in body.get("choices") or ():
             if "logprobs" in choice:

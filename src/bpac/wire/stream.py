@@ -1,18 +1,15 @@
 """Streamed chat completions: the chunks that server-sent events carry, and the answer that they add up to."""
 
 from collections.abc import Mapping
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from bpac.answer import Answer, excerpt, read_tokens
-from bpac.errors import AnswerError, MissingExtra
-from bpac.wire.completions import Logprobs
-from bpac.wire.json import from_json
+import msgspec
 
-try:
-    import msgspec
-except ImportError as error:
-    raise MissingExtra("msgspec", "models") from error
+from bpac.answer import Answer, excerpt, read_tokens
+from bpac.errors import AnswerError
+from bpac.wire.completions import Logprobs
+from bpac.wire.json import UNDECODABLE, from_json
 
 # The data of the event that ends a stream.
 DONE = b"[DONE]"
@@ -39,7 +36,7 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Chunk).decode
-_error, _data = attrgetter("error"), itemgetter(0)
+_error = attrgetter("error")
 
 
 class StreamEvent(NamedTuple):
@@ -65,7 +62,7 @@ class StreamEvent(NamedTuple):
             chunk = _decode(data)
             if not chunk.error:
                 return cls(data, chunk)
-        except (ValueError, RecursionError):
+        except UNDECODABLE:
             pass
         data = data.decode("utf-8", errors="replace").encode()
         return cls(data, _read_leniently(from_json(data)))
@@ -83,7 +80,7 @@ class StreamEvent(NamedTuple):
 
     @property
     def finishes(self) -> bool:
-        """Whether it says why the model stopped."""
+        """Whether it gives the finish reason of a choice."""
         return any(choice.finish_reason is not None for choice in self.chunk.choices)
 
     @property
@@ -98,7 +95,7 @@ def read_events(data: list[bytes]) -> list[StreamEvent]:
     # each other: neither a count nor a look at their ends tells '{"a": [{}', '{}]}' and '{}, {}' from three chunks.
     try:
         chunks = [*map(_decode, data)]
-    except (ValueError, RecursionError):
+    except UNDECODABLE:
         chunks = []
     if chunks and not any(map(_error, chunks)):
         return [*map(StreamEvent, data, chunks)]
@@ -213,7 +210,7 @@ class Transcript:
 
 
 def _joined_calls(deltas: list[Any]) -> list[dict[str, Any]]:
-    """The tool calls, each of which comes in parts: its name first, then its arguments, a few letters at a time."""
+    """The tool calls, each of which comes in parts: its name first, then its arguments, a few characters at a time."""
     calls: dict[float, dict[str, Any]] = {}
     for part in (part for delta in deltas for part in delta):
         index = part.get("index")

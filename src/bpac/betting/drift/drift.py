@@ -18,7 +18,7 @@ class Drift:
 
     Parameters
     ----------
-    terms: the terms of the game.
+    terms: the terms of the bets.
     settings: of the alarm, and of the doubt.
     """
 

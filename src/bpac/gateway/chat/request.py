@@ -3,8 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.scores import Needs, with_suffix
@@ -14,9 +13,10 @@ from bpac.wire.json import from_strict_json, more_values_than
 _MANY_DIGITS, _ALL_ZERO = b"0" * 309, bytes.maketrans(b"123456789", b"000000000")
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(NamedTuple):
     """A request for a chat completion.
+
+    (A named tuple rather than a frozen dataclass: one is made for every request, in a third of the time.)
 
     Parameters
     ----------

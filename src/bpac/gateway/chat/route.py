@@ -183,8 +183,8 @@ class ServedRoute:
             threshold=threshold, propensity=propensity,
         )  # fmt: skip
         if log.isEnabledFor(logging.DEBUG):
-            told = {"decision": decision_id, "route": self.settings.name, "answered_by": answered_by}
-            log.debug("answered", extra=told)
+            values = {"decision": decision_id, "route": self.settings.name, "answered_by": answered_by}
+            log.debug("answered", extra=values)
         return [
             (b"x-bpac-decision", decision_id.encode()),
             (b"x-bpac-answered-by", answered_by.encode()),

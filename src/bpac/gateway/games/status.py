@@ -1,9 +1,10 @@
 """Where games stand: the values behind ``/v1/status``, ``/metrics`` and ``bpac status``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.history import History
 from bpac.dashboard.state import State, state_of
 from bpac.dashboard.unscored import UnscoredReport
@@ -19,14 +20,17 @@ class GameStatus:
 
     Parameters
     ----------
-    game: the game in its store.
+    route, segment: the route, and the segment of its traffic; empty if the route is not divided.
+    number: the number of the game in its store.
     summary: the summary of its router.
     state: whether it routes, in one word.
     unscored: the requests without a score.
     savings: what was spent and saved.
     """
 
-    game: Game
+    route: str
+    segment: str
+    number: int
     summary: Summary
     state: State
     unscored: UnscoredReport
@@ -35,13 +39,33 @@ class GameStatus:
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
         return {
-            "segment": self.game.segment,
-            "game": self.game.number,
+            "segment": self.segment,
+            "game": self.number,
             **self.summary.to_json(),
             "state": self.state,
             "unscored": self.unscored.to_json(),
             "savings": self.savings.to_json(),
         }
+
+    @classmethod
+    def from_json(cls, route: str, values: Mapping[str, Any]) -> "GameStatus":
+        """The status that ``to_json`` wrote.
+
+        Parameters
+        ----------
+        route: the name of the route.
+        values: what ``/v1/status`` says about one of its games.
+        """
+        certificate = Certificate(**{part.name: values["certificate"][part.name] for part in fields(Certificate)})
+        return cls(
+            route,
+            values["segment"],
+            values["game"],
+            Summary(**{part.name: values[part.name] for part in fields(Summary)} | {"certificate": certificate}),
+            values["state"],
+            UnscoredReport(**values["unscored"]),
+            SavingsReport(**values["savings"]),
+        )
 
 
 def game_status(game: Game, router: Router, history: History, savings: SavingsReport) -> GameStatus:
@@ -55,7 +79,8 @@ def game_status(game: Game, router: Router, history: History, savings: SavingsRe
     """
     summary = router.summary()
     unscored = history.unscored.report(router.step)
-    return GameStatus(game, summary, state_of(router, history, summary), unscored, savings)
+    state = state_of(router, history, summary)
+    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings)
 
 
 @dataclass(frozen=True, slots=True)

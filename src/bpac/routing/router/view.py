@@ -111,7 +111,7 @@ class RouterView(RouterParts):
         with self._lock:
             return self._grading_value.of(decision, self._route)
 
-    def game_state(self) -> dict[str, Any]:
+    def bettor_state(self) -> dict[str, Any]:
         """The state of the bettor in this epoch, as a snapshot would keep it."""
         with self._lock:
             self._route.charge()

@@ -3,10 +3,10 @@
 1. Queries are independent in the order in which they arrive, not in the order in which their drafts end: hard
    questions take longer to draft, so what is still being drafted is likelier to lose.
 2. A ticket is *done* when its query is decided or withdrawn. The *prefix* is the longest run of tickets from the first
-   on that are all done. The betting game sees the rounds of the prefix, in order, and no others.
+   on that are all done. The bettor sees the rounds of the prefix, in order, and no others.
 3. A decided round beyond the prefix is *held* until every earlier ticket is done.
-4. A ticket may be *passed over*: the game is charged the worst that its round could cost at any threshold, the prefix
-   moves on, and the charge is taken back when the ticket is done. The game's wealth is then at most what it would be if
+4. A ticket may be *passed over*: the bettor is charged the worst that its round could cost at any threshold, the prefix
+   moves on, and the charge is taken back when the ticket is done. Its wealth is then at most what it would be if
    the outcome were known, so passing over is always valid. It is done when the deadline of a draft passes, and where
    the rounds held up behind a ticket have won more than the charge takes.
 5. When queries under way are cut off, by a crash say, the earliest of them is passed over for good: the cut is then a
@@ -26,7 +26,7 @@ PENDING, CHARGED, LOSS, FORFEIT, REFUSED = "pending", "charged", "loss", "forfei
 
 
 class Held:
-    """A decided round that its game does not know yet, and what came of it meanwhile.
+    """A decided round that the bettor does not know yet, and what came of it meanwhile.
 
     Parameters
     ----------
