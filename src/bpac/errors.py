@@ -138,4 +138,4 @@ class MissingExtra(BpacError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}: install it with  pip install 'bpac[{extra}]'")
+        super().__init__(f"this needs {package}: install it with  pip install 'bpac[{extra}]'", name=package)

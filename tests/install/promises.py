@@ -88,7 +88,7 @@ def datasets(environment: Environment) -> None:
         done = environment.run("bpac", *collect_command(server.base_url, "gsm8k", file=None), **offline)
         assert server.requests == []
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("bpac: openai/gsm8k main: cannot be loaded from the hub (")
+    assert done.err.startswith("bpac: openai/gsm8k main: cannot be loaded from the Hugging Face hub (")
     assert done.err.count("\n") == 1
 
 

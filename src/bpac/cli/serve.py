@@ -27,7 +27,8 @@ def _serve(options: argparse.Namespace) -> int:
     # Imported here, so that the help of this command can be read without the extra.
     try:
         from bpac.gateway.server import serve  # noqa: PLC0415
-    except ModuleNotFoundError as error:
+    except (MissingExtra, ModuleNotFoundError) as error:
+        # Whichever package is missed first, this extra has them all.
         raise MissingExtra(error.name or "a package", "gateway") from error
     config = load_config(options.config)
     log_as_json(options.log_level)
