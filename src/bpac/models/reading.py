@@ -30,7 +30,7 @@ class TooSlow(AnswerError):
     """A stream goes on for longer than allowed."""
 
 
-class CutOff(Failed):
+class StreamCutOff(Failed):
     """A stream ended before its answer did."""
 
 
@@ -53,7 +53,7 @@ async def stream_events(
 ) -> AsyncGenerator[list[StreamEvent], None]:
     """The events of a streamed answer, in lists of those that arrived together.
 
-    It ends with ``TooLong``, ``TooSlow``, ``CutOff`` or another ``AnswerError`` if there is no complete answer.
+    It ends with ``TooLong``, ``TooSlow``, ``StreamCutOff`` or another ``AnswerError`` if there is no complete answer.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ async def stream_events(
             return
     # Some servers leave out the event that ends a stream. Then an event must have given the finish reason.
     if not any(event.finishes for event in last_events):
-        raise CutOff("the stream was cut off")
+        raise StreamCutOff("the stream was cut off")
 
 
 def _check_length(found: list[bytes], size: int, max_bytes: int, max_values: int) -> None:

@@ -22,7 +22,7 @@ class _Delta(msgspec.Struct, gc=False):
     tool_calls: Any = None
 
 
-class _Choice(msgspec.Struct, gc=False):
+class _StreamedChoice(msgspec.Struct, gc=False):
     delta: _Delta
     index: Any = 0
     finish_reason: Any = None
@@ -30,7 +30,7 @@ class _Choice(msgspec.Struct, gc=False):
 
 
 class _Chunk(msgspec.Struct, gc=False):
-    choices: list[_Choice] = []
+    choices: list[_StreamedChoice] = []
     usage: Any = None
     error: Any = None
 
@@ -130,12 +130,12 @@ def _read_leniently(body: Any) -> _Chunk:
         raise AnswerError(f"not a chunk of a chat completion ({error}): {excerpt(body)}") from error
 
 
-def _lenient_choice(choice: Mapping[str, Any]) -> _Choice:
+def _lenient_choice(choice: Mapping[str, Any]) -> _StreamedChoice:
     delta = choice.get("delta") or {}
     if not isinstance(delta, dict):
         raise TypeError("delta is not an object")
     known = {name: delta.get(name) for name in _Delta.__struct_fields__}
-    return _Choice(_Delta(**known), choice.get("index"), choice.get("finish_reason"), choice.get("logprobs"))
+    return _StreamedChoice(_Delta(**known), choice.get("index"), choice.get("finish_reason"), choice.get("logprobs"))
 
 
 class Transcript:
@@ -167,7 +167,7 @@ class Transcript:
                 if not choice.index:  # only the first choice is read, and choices come in any order
                     self._add(choice)
 
-    def _add(self, choice: _Choice) -> None:
+    def _add(self, choice: _StreamedChoice) -> None:
         delta = choice.delta
         if delta.content:
             self._content.append(delta.content)

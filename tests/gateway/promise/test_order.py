@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bpac.answer import Token
-from bpac.gateway.games.drafting import Drafting
+from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.live_game import LiveGame
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
@@ -91,13 +91,13 @@ def test_the_promise_holds_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPat
 
 def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
     """Let each request take its ticket when its draft has arrived: the negative control."""
-    arrive, decide = Drafting.arrive, LiveGame.decide
+    arrive, decide = DraftsUnderWay.arrive, LiveGame.decide
 
     def late(self: LiveGame, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
         return decide(self, uncertainty, arrive(self.drafting), note)
 
-    patch.setattr(Drafting, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
-    patch.setattr(Drafting, "is_under_way", lambda self, ticket: True)
+    patch.setattr(DraftsUnderWay, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
+    patch.setattr(DraftsUnderWay, "is_under_way", lambda self, ticket: True)
     patch.setattr(LiveGame, "decide", late)
 
 

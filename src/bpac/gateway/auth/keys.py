@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from bpac.errors import SettingsError
-from bpac.gateway.config.reading import Table
+from bpac.gateway.config.reading import ConfigTable
 from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.http.bad_request import BadRequest
 
@@ -24,7 +24,7 @@ class Role(StrEnum):
     OPERATOR = "operator"  # see everything: status, metrics, dashboard, every decision
 
 
-class KeySettings(Table, frozen=True):
+class KeySettings(ConfigTable, frozen=True):
     """A key with a name: a table ``[[gateway.keys]]``.
 
     Parameters

@@ -16,7 +16,7 @@ from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
-from bpac.models.reading import CutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
+from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_strict_json, to_json
@@ -145,7 +145,7 @@ class Upstream:
                 async with aclosing(arriving):
                     async for events in arriving:
                         yield events
-        except CutOff:
+        except StreamCutOff:
             self._count("cut_off")
             raise
         except (*FAILURES, AnswerError) as error:

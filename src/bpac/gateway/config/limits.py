@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from bpac.gateway.config.reading import Count, Seconds, Table
+from bpac.gateway.config.reading import ConfigTable, Count, Seconds
 
 
-class Limits(Table, frozen=True):
+class Limits(ConfigTable, frozen=True):
     """Limits of a gateway, set in the table ``[gateway]``.
 
     Parameters

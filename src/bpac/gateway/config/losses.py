@@ -7,18 +7,18 @@ from msgspec import UNSET, UnsetType
 
 from bpac.arguments import one_of
 from bpac.errors import SettingsError
-from bpac.gateway.config.reading import Count, Seconds, Table, as_table, read_table
+from bpac.gateway.config.reading import ConfigTable, Count, Seconds, as_table, read_table
 
 # Settings that are not in the file stay unset: their defaults are those of the graders.
 
 
-class AnswerSettings(Table, frozen=True):
+class AnswerSettings(ConfigTable, frozen=True):
     """``answer``: whether the two final answers are equal."""
 
     equal: Literal["final", "text", "mathematics"] | UnsetType = UNSET
 
 
-class JudgeSettings(Table, frozen=True):
+class JudgeSettings(ConfigTable, frozen=True):
     """``judge``: a third model marks both answers."""
 
     judge: str
@@ -27,21 +27,21 @@ class JudgeSettings(Table, frozen=True):
     timeout: Seconds | UnsetType = UNSET
 
 
-class EmbeddingSettings(Table, frozen=True):
+class EmbeddingSettings(ConfigTable, frozen=True):
     """``embedding``: the distance between the two texts."""
 
 
-class ToolCallSettings(Table, frozen=True):
+class ToolCallSettings(ConfigTable, frozen=True):
     """``tool_call``: whether the two answers call the same tools with the same arguments."""
 
     ordered: bool | UnsetType = UNSET
 
 
-class ExternalSettings(Table, frozen=True):
+class ExternalSettings(ConfigTable, frozen=True):
     """``external``: losses are reported to ``/v1/feedback``."""
 
 
-LOSSES: Mapping[str, type[Table]] = {
+LOSSES: Mapping[str, type[ConfigTable]] = {
     "answer": AnswerSettings,
     "judge": JudgeSettings,
     "embedding": EmbeddingSettings,

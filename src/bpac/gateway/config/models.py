@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, field
 
 from bpac.errors import SettingsError
-from bpac.gateway.config.reading import Seconds, Table, as_table, read_table
+from bpac.gateway.config.reading import ConfigTable, Seconds, as_table, read_table
 from bpac.gateway.config.secrets import BaseUrl, Secret
 
 # The characters that HTTP allows in the name of a header.
@@ -36,7 +36,7 @@ class Headers(dict[str, Secret]):
         return headers
 
 
-class ModelSettings(Table, frozen=True):
+class ModelSettings(ConfigTable, frozen=True):
     """One model on one server.
 
     Parameters

@@ -15,11 +15,11 @@ Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
 
 
-class Table(Struct, frozen=True, forbid_unknown_fields=True):
+class ConfigTable(Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the configuration file: its fields are the keys that the table may have, with their defaults."""
 
 
-T = TypeVar("T", bound=Table)
+T = TypeVar("T", bound=ConfigTable)
 
 
 def read_table(values: object, kind: type[T], path: str, **given: Any) -> T:
@@ -32,7 +32,7 @@ def read_table(values: object, kind: type[T], path: str, **given: Any) -> T:
     path: where the table is in the file, for error messages.
     given: fields of ``kind`` that are not keys of the table.
 
-    >>> class Model(Table, frozen=True):
+    >>> class Model(ConfigTable, frozen=True):
     ...     name: str
     ...     retries: Count = 2
     >>> read_table({"retries": 3}, Model, "models.small", name="small")

@@ -10,7 +10,7 @@ from msgspec import field
 from bpac.errors import InputError, SettingsError
 from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
-from bpac.gateway.config.reading import Count, Seconds, Table, as_table, read_table
+from bpac.gateway.config.reading import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
 from bpac.routing.coins import Coins
 from bpac.routing.router import Router
@@ -19,7 +19,7 @@ from bpac.scores import FirstTokens, Otherwise, Score, named_score
 DEFAULT_SCORE = "mean_token_probability"
 
 
-class RouteSettings(Table, frozen=True, dict=True):
+class RouteSettings(ConfigTable, frozen=True, dict=True):
     """One route: two models, a score, a loss and the promise.
 
     Parameters

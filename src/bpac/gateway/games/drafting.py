@@ -12,7 +12,7 @@ from bpac.routing.tickets.ticket import Ticket
 log = logging.getLogger("bpac.gateway")
 
 
-class Drafting:
+class DraftsUnderWay:
     """The tickets of a game that are neither decided nor withdrawn.
 
     Parameters

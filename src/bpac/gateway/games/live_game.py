@@ -5,9 +5,9 @@ from typing import Any
 
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decision_ids import decision_id
-from bpac.gateway.games.drafting import Drafting
+from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.journal import GameJournal, now
-from bpac.gateway.games.outcomes import RESTART, Outcomes
+from bpac.gateway.games.outcomes import RESTART, OpenOutcomes
 from bpac.gateway.games.restoring import tokens_of
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.status import GameStatus, game_status
@@ -44,8 +44,8 @@ class LiveGame:
         self.router = self.journal.router
         self.history = self.journal.history
         self.savings = self.journal.savings
-        self.drafting = Drafting(self.journal, route)
-        self.outcomes = Outcomes(self.journal, route)
+        self.drafting = DraftsUnderWay(self.journal, route)
+        self.outcomes = OpenOutcomes(self.journal, route)
         self._tokens = tokens_of(self.savings)
         # The graders of open rounds ended with their process. Feedback from outside may still come.
         for decision in self.router.owed:

@@ -27,7 +27,7 @@ RESTART = "restart"
 MOST_ANSWERS = 1000
 
 
-class Outcomes:
+class OpenOutcomes:
     """The open rounds of a game, and the outcomes that close them.
 
     Each outcome is proposed by the router, written to the journal with a note, and then applied.
