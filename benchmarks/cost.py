@@ -1,4 +1,4 @@
-"""What a round costs: every policy beside a plain transcription of Algorithm 1, in one run.
+"""Cost per round: every policy beside a plain transcription of Algorithm 1, in one run.
 
     python -m benchmarks.cost [--quick]
 

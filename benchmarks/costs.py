@@ -14,7 +14,7 @@ class Cost:
     at_once: requests in flight.
     milliseconds: to the last byte, in the median.
     per_second: requests answered.
-    cpu: microseconds of the server's processor time a request.
+    cpu: microseconds of the server's processor time per request.
     megabytes: of memory held.
     """
 

@@ -75,7 +75,10 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
         lambda lines: edited(lines, "revealed", 0, key=EXPORT.keys[1].hex().upper()),
         "this key is not the one",
     ),
-    "a key of another block": (lambda lines: edited(lines, "revealed", 0, first_step=2), "of no block"),
+    "a key of another block": (
+        lambda lines: edited(lines, "revealed", 0, first_step=2),
+        "does not belong to the block that has just ended",
+    ),
     "a key that is withheld": (lambda lines: without(lines, "revealed"), "is not revealed, although the block is over"),
     "a commitment that was chosen afterwards": (
         lambda lines: rechained(edited(lines, "committed", 0, digest="ab" * 32)),
@@ -83,7 +86,7 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     ),
     "a commitment left out": (
         lambda lines: rechained([line for at, line in enumerate(lines) if at != places(lines, "committed")[1]]),
-        "of no block that has just ended",
+        "does not belong to the block that has just ended",
     ),
     "losses invented, claims kept": (
         lambda lines: rechained([line.replace('"loss":1.0', '"loss":0.0') for line in lines]),
@@ -160,9 +163,9 @@ def test_an_entry_that_no_router_writes_ends_the_audit() -> None:
     [
         ([], "the journal is empty: nothing can be audited"),
         (LINES[:1], "the journal is empty"),
-        (["{}"], "line 1 is no journal entry.*bpac audit reads what bpac export wrote"),
+        (["{}"], "line 1 is not a journal entry.*bpac audit reads what bpac export wrote"),
         ([LINES[0], LINES[2]], "line 2: entry 1 must be the opened entry"),
-        (['{"entry":"claim","entries":3}', *LINES], "line 1 is no journal entry, and comes before the first"),
+        (['{"entry":"claim","entries":3}', *LINES], "line 1 is not a journal entry, and comes before the first"),
     ],
 )
 def test_what_is_no_journal_is_refused(lines: list[str], says: str) -> None:

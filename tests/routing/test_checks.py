@@ -139,7 +139,7 @@ def test_a_policy_that_does_not_is_caught(
 ) -> None:
     """Each check fails on a bettor made to break it, and says which claim did not hold."""
     monkeypatch.setattr(Broken, "bettor", staticmethod(bettor), raising=False)
-    with pytest.raises(CheckFailed, match=f"not so: {claim}"):
+    with pytest.raises(CheckFailed, match=f"check failed: {claim}"):
         check(Broken())
 
 

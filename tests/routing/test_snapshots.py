@@ -98,7 +98,7 @@ def test_a_damaged_snapshot_is_refused(damage: Any) -> None:
 @pytest.mark.parametrize("snapshot", [{}, {"format": FORMAT + 1}, {"format": str(FORMAT)}, [], "snapshot", 3, True])
 def test_what_is_no_snapshot_is_refused(snapshot: Any) -> None:
     """Another format, or another thing, is refused with what to do instead."""
-    with pytest.raises(SnapshotError, match=f"this is no snapshot of format {FORMAT}: leave it out"):
+    with pytest.raises(SnapshotError, match=f"this is not a snapshot of format {FORMAT}: leave it out"):
         Router.rebuild([], snapshot=snapshot)
 
 

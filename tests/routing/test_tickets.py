@@ -397,8 +397,8 @@ def change(at: int, **fields: Any) -> Callable[[list[Entry]], list[Entry]]:
         (change(2, epoch=0), "contradicts itself"),
         (lambda entries: [entries[0], *entries[2:]], "ticket 2, which is not under way"),
         (lambda entries: [*entries, Overdue(1)], "ticket 1, which is not under way"),
-        (lambda entries: [*entries[:3], Stopped()], "no query is under way, and one is"),
-        (lambda entries: [entries[0], Stopped()], "no query is under way, and one is"),
+        (lambda entries: [*entries[:3], Stopped()], "no query is under way, but one is"),
+        (lambda entries: [entries[0], Stopped()], "no query is under way, but one is"),
         (lambda entries: [entries[0], Withdrawn(1)], "ticket 1, which is not under way"),
     ],
 )
