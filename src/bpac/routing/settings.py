@@ -39,8 +39,8 @@ class Settings:
 
     Parameters
     ----------
-    epsilon: bound on the average loss against always asking the expert (ε).
-    alpha: chance that the promise fails (α).
+    epsilon: bound on the average loss compared with always asking the expert (ε).
+    alpha: chance that the promise fails at any time (α).
     policy: how the router bets.
     exploration: the probability with which the expert is called for accepted drafts.
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.

@@ -45,8 +45,9 @@ class Router(RouterView, Queries, WarmStarts):
 
     Parameters
     ----------
-    epsilon: the average loss against always asking the expert stays below this (ε) …
-    alpha: … with at least the probability 1 − alpha, at all times (α).
+    epsilon: bound on the average loss compared with always asking the expert (ε). With the default policy no threshold
+        is ever in force whose risk exceeds it; with ``budget`` the actual average loss never does.
+    alpha: the chance that this fails at any time (α, default: 0.1).
     policy: routing policy: a name such as ``portfolio`` (default), ``budget`` or ``paper``, or a policy object.
     memory, assume: settings of the portfolio policy.
     exploration: exploration schedule (default: the policy's own).
