@@ -17,7 +17,7 @@ LINES = EXPORT.lines
 
 
 def whats(audit: Audit) -> str:
-    """All that differs, in words."""
+    """All differences, as text."""
     return "\n".join(found.what for found in audit.differences)
 
 
@@ -57,7 +57,7 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "an entry left out": (lambda lines: [*lines[:-2], lines[-1]], "hash"),
     "entries reordered": (_swapped, "does not fit its hash"),
     "a claim about another head": (lambda lines: edited(lines, "claim", 1, head="0" * 64), "claimed head"),
-    "a coin that fell otherwise": (
+    "a coin that was changed": (
         lambda lines: rechained(edited(lines, "decided", _kept_draft(lines), call_expert=True, serve_draft=False)),
         "the coin of step",
     ),
@@ -69,8 +69,8 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
         lambda lines: edited(lines, "revealed", 0, key="ab" * 32),
         "this key is not the one that line 3 committed to",
     ),
-    "a key that is no key": (lambda lines: edited(lines, "revealed", 0, key="x"), "this key is not the one"),
-    "a key that is no text": (lambda lines: edited(lines, "revealed", 0, key=3), "this key is not the one"),
+    "a key that is too short": (lambda lines: edited(lines, "revealed", 0, key="x"), "this key is not the one"),
+    "a key that is a number": (lambda lines: edited(lines, "revealed", 0, key=3), "this key is not the one"),
     "a key in another form": (
         lambda lines: edited(lines, "revealed", 0, key=EXPORT.keys[1].hex().upper()),
         "this key is not the one",
@@ -168,7 +168,7 @@ def test_an_entry_that_no_router_writes_ends_the_audit() -> None:
         (['{"entry":"claim","entries":3}', *LINES], "line 1 is not a journal entry, and comes before the first"),
     ],
 )
-def test_what_is_no_journal_is_refused(lines: list[str], says: str) -> None:
+def test_anything_but_a_journal_is_refused(lines: list[str], says: str) -> None:
     """An empty file, another file, and a journal without its beginning cannot be audited at all."""
     with pytest.raises(JournalError, match=says):
         audit_journal(lines)

@@ -64,8 +64,8 @@ def test_every_decision_is_on_the_terms_of_its_arrival(name: str) -> None:
     assert audit.rounds == sum('"decided"' in line for line in lines) > 300
 
 
-def test_epochs_are_among_them() -> None:
-    """The default game above ends an epoch while queries are under way; otherwise it would not say much."""
+def test_the_audited_journal_has_several_epochs() -> None:
+    """The default game above ends an epoch while queries are under way, so that this case is tested."""
     decided = [json.loads(line) for line in played() if '"decided"' in line]
     epochs = [entry.get("epoch", 1) for entry in decided]
     assert epochs != sorted(epochs)
@@ -73,15 +73,15 @@ def test_epochs_are_among_them() -> None:
 
 
 def forged(lines: list[str], **changes: Any) -> Audit:
-    """The audit of a journal in which one accepted decision says something else."""
+    """The audit of a journal in which one accepted decision was changed."""
     places = [at for at, line in enumerate(lines) if '"decided"' in line and '"propensity":1.0' not in line]
     at = places[len(places) // 2]
     entry = json.loads(lines[at])
-    told = {key: change(entry[key]) for key, change in changes.items()}
-    return audited([*lines[:at], json.dumps(entry | told), *lines[at + 1 :]])
+    changed = {key: change(entry[key]) for key, change in changes.items()}
+    return audited([*lines[:at], json.dumps(entry | changed), *lines[at + 1 :]])
 
 
-def test_other_terms_are_found() -> None:
+def test_forged_thresholds_rates_and_arrivals_are_found() -> None:
     """A threshold, a rate, or a moment of arrival that was made up."""
     lines = played()
     assert forged(lines, threshold=lambda value: value + 0.01).differences
