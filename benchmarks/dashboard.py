@@ -2,8 +2,9 @@
 
     python -m benchmarks.dashboard [--rounds 1000000]
 
-A journal of that many rounds is written through the gateway's own keeper into a SQLite store in a temporary directory,
-as a gateway that is stopped leaves it. Then ``bpac serve`` starts on it, and the page and its data are fetched.
+A journal of that many rounds is written through a live game of the gateway into a SQLite store in a temporary
+directory, as a gateway that is stopped leaves it. Then ``bpac serve`` starts on it, and the page and its data are
+fetched.
 """
 
 import argparse
@@ -47,13 +48,13 @@ epsilon = 0.05
 """
 
 
-async def play(keeper: LiveGame, rounds: Iterable[tuple[float, float, int]]) -> None:
+async def play(game: LiveGame, rounds: Iterable[tuple[float, float, int]]) -> None:
     """Play some rounds in one turn of the event loop, and so in one commit."""
     for uncertainty, loss, length in rounds:
-        decision = keeper.decide(uncertainty, keeper.arrive(), {"draft_tokens": length // 5})
+        decision = game.decide(uncertainty, game.drafting.arrive(), {"draft_tokens": length // 5})
         if decision.call_expert:
-            keeper.resolve(decision, loss, {"expert_tokens": length})
-    await keeper.store.durable()
+            game.outcomes.resolve(decision, loss, {"expert_tokens": length})
+    await game.store.durable()
 
 
 def write_journal(config: Path, rounds: int) -> None:
@@ -61,15 +62,15 @@ def write_journal(config: Path, rounds: int) -> None:
     settings = load_config(config)
     store = open_store(settings.store)
     route = settings.routes["homework"]
-    keeper = LiveGame(store, route, "", route.alpha, settings.snapshot_every)
+    game = LiveGame(store, route, "", route.alpha, settings.snapshot_every)
     rng = np.random.default_rng(0)
     for start in tqdm(range(0, rounds, BLOCK), desc="journal", unit="block", leave=False):
         count = min(BLOCK, rounds - start)
         uncertainties, losses = LAW.draw(count, rng)
         tokens = rng.integers(50, 2000, size=count).tolist()
-        asyncio.run(play(keeper, zip(uncertainties.tolist(), losses.tolist(), tokens, strict=True)))
-    keeper.stop()
-    keeper.snapshot()
+        asyncio.run(play(game, zip(uncertainties.tolist(), losses.tolist(), tokens, strict=True)))
+    game.stop()
+    game.journal.snapshot()
     store.close()
 
 

@@ -1,4 +1,4 @@
-"""What the gateway adds to a request: direct calls, bare pass-throughs, the gateway and LiteLLM's proxy in one run."""
+"""What the gateway adds to a request: direct calls, plain proxies, the gateway and LiteLLM's proxy in one run."""
 
 import argparse
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from benchmarks.costs import Cost
+from benchmarks.endpoint import PostCosts, post_costs
 from benchmarks.gateway_figure import draw
 from benchmarks.load import send
 from benchmarks.peers import litellm
@@ -22,15 +23,15 @@ DIRECT, BARE, TWICE, KEPT, CALLED, PEER = (
     "upstream", "pass-through", "pass-through-twice", "gateway, drafts kept", "gateway, experts called", "LiteLLM",
 )  # fmt: skip
 AT_ONCE = (1, 16, 64)
-# Requests in flight on a slow upstream, and the seconds it takes.
+# Requests in flight on a slow upstream, and the seconds that it takes to answer.
 MANY, SLOW = 512, 0.5
-# Shares of the work that each server gets in turn, so that what else the machine does falls on all of them: many short
-# ones, so that it falls on few of them. LiteLLM is so much slower that it gets fewer and smaller ones.
+# The servers take many short turns, so that what else the machine does falls on all of them. LiteLLM is so much slower
+# that it gets fewer and shorter turns.
 TURNS, PEER_TURNS, PEER_SHARE = 24, 6, 40
 
 
 def compare(servers: Sequence[Server], requests: int, *, stream: bool, at_once: int) -> Iterator[Cost]:
-    """Ask every server in turn, several times."""
+    """Send requests to every server in turn, several times."""
     times: dict[str, list[float]] = {server.name: [] for server in servers}
     rates: dict[str, list[float]] = {server.name: [] for server in servers}
     cpu: dict[str, float] = {server.name: 0.0 for server in servers}
@@ -41,7 +42,7 @@ def compare(servers: Sequence[Server], requests: int, *, stream: bool, at_once: 
                 if turn % (TURNS // PEER_TURNS):
                     continue
                 share = max(at_once, requests // PEER_TURNS // PEER_SHARE)
-            # Whoever has slept while the others had their turns is woken first.
+            # A server that was idle during the others' turns is warmed up first.
             send(server.port, max(at_once, share // 10), at_once, stream=stream, key=server.key)
             before = server.cpu()
             load = send(server.port, share, at_once, stream=stream, key=server.key)
@@ -89,7 +90,7 @@ def many_in_flight(at_once: int = MANY, seconds: float = SLOW, each: int = 8) ->
 
 
 def memory(requests: int, parts: int = 10) -> list[float]:
-    """Megabytes held by the gateway at the start and after each part of so many requests, half of them streamed."""
+    """Megabytes of the gateway at the start and after each part of the requests, half of which are streamed."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         direct = stack.enter_context(upstream())
         ours = stack.enter_context(gateway(KEPT, f"http://127.0.0.1:{direct.port}/v1", Path(name), "portfolio"))
@@ -101,8 +102,10 @@ def memory(requests: int, parts: int = 10) -> list[float]:
     return held
 
 
-def goals(costs: Sequence[Cost], flight: dict[str, float], held: Sequence[float]) -> Iterator[tuple[str, float, float]]:
-    """What is asked of the gateway: what, how much there is, and how much there may be."""
+def goals(
+    costs: Sequence[Cost], flight: dict[str, float], held: Sequence[float], post: PostCosts
+) -> Iterator[tuple[str, float, float]]:
+    """The goals: what is measured, its value, and the largest value allowed."""
     found = {(cost.server, cost.stream, cost.at_once): cost for cost in costs}
     for stream in (False, True):
         for at_once in AT_ONCE:
@@ -126,35 +129,48 @@ def goals(costs: Sequence[Cost], flight: dict[str, float], held: Sequence[float]
                     0.05,
                 )
     yield f"milliseconds added with {MANY} in flight on a {1000 * SLOW:.0f} ms upstream", flight["added"], 25.0
+    yield "processor time of a post through the direct endpoint over ClientSession.post", post.ratio, 0.7
     yield "megabytes held", max(held), 120.0
     yield "memory at the end over memory after the first tenth", held[-1] / held[1], 1.1
 
 
 def main() -> None:
-    """Measure, and say what was asked for and what was found."""
+    """Measure, and print the results beside the goals."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=6000, help="to each server, whole answers (6000)")
-    parser.add_argument("--memory-requests", type=int, default=200_000, help="while memory is watched (200000)")
-    parser.add_argument("--litellm", type=Path, metavar="DIR", help="an environment for LiteLLM, made if need be")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all figures")
-    parser.add_argument("--figure", type=Path, metavar="FILE", help="where to draw the costs (.png or .svg)")
+    add = parser.add_argument
+    add("--requests", type=int, default=6000, help="whole answers from each server (default: 6000)")
+    add("--memory-requests", type=int, default=200_000, help="requests while memory is measured (default: 200000)")
+    add("--litellm", type=Path, metavar="DIR", help="environment of LiteLLM, created if missing (default: none)")
+    add("--json", type=Path, metavar="FILE", help="file for all figures, as JSON")
+    add("--figure", type=Path, metavar="FILE", help="file for a drawing of the costs (.png or .svg)")
     options = parser.parse_args()
     flight = many_in_flight()
     costs = compared(options.requests, options.litellm)
     held = memory(options.memory_requests)
+    post = post_costs()
     for cost in costs:
         kind = "streamed" if cost.stream else "whole"
         print(
             f"{cost.server:24} {kind:8} {cost.at_once:3} at once {cost.milliseconds:9.2f} ms {cost.per_second:8.0f} /s "
             f"{cost.cpu:8.0f} µs of processor {cost.megabytes:7.1f} MB"
         )
+    saved = (post.session - post.direct) / next(cost.cpu for cost in costs if cost.server == KEPT)
+    print(
+        f"a post to a model: {post.direct:.0f} µs of processor through the direct endpoint, {post.session:.0f} µs "
+        f"through ClientSession.post; the difference is {100 * saved:.0f}% of a kept draft"
+    )
     print("memory in MB:", " ".join(f"{size:.1f}" for size in held))
     missed = 0
-    for what, value, most in goals(costs, flight, held):
+    for what, value, most in goals(costs, flight, held, post):
         missed += value > most
         print(f"{'met   ' if value <= most else 'MISSED'} {value:8.3g} of at most {most:<6g} {what}")
     if options.json:
-        figures = {"costs": [asdict(cost) for cost in costs], "in_flight": flight, "memory": held}
+        figures = {
+            "costs": [asdict(cost) for cost in costs],
+            "in_flight": flight,
+            "memory": held,
+            "post": post._asdict(),
+        }
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
     if options.figure:
         draw(costs, options.figure)

@@ -1,4 +1,4 @@
-"""The picture of the gateway's costs."""
+"""A drawing of what the gateway adds to a request."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,8 @@ from bpac.replay.figures.canvas import new_figure, save
 COLOURS = ("#9a9a9a", "#c9b458", "#a5822a", "#2a6fb0", "#7db3dc", "#b3402a")
 PANELS = (
     ("milliseconds", "milliseconds to the last byte (median)"),
-    ("per_second", "requests a second"),
-    ("cpu", "microseconds of processor time a request"),
+    ("per_second", "requests per second"),
+    ("cpu", "microseconds of processor time per request"),
 )
 
 

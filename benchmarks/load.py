@@ -1,4 +1,4 @@
-"""A load generator that costs little: what it takes itself would be counted as the servers'."""
+"""A load generator that takes little time: its time is part of every latency that is measured."""
 
 import asyncio
 import json
@@ -13,20 +13,20 @@ PATH = "/v1/chat/completions"
 
 @dataclass(slots=True)
 class Load:
-    """What came of some requests.
+    """The times of some requests.
 
     Parameters
     ----------
-    seconds: how long all of them took.
-    times: seconds of each, to its last byte.
+    seconds: the time that all of them took.
+    times: the time of each, to its last byte, in seconds.
     """
 
     seconds: float = 0.0
     times: list[float] = field(default_factory=list)
 
 
-class _Asker(asyncio.Protocol):
-    """One connection that asks again as soon as it is answered."""
+class _Client(asyncio.Protocol):
+    """One connection that sends the next request as soon as the last one is answered."""
 
     def __init__(self, request: bytes, left: list[int], load: Load, done: "asyncio.Future[None]") -> None:
         self._request = request
@@ -37,9 +37,9 @@ class _Asker(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
-        self._ask()
+        self._send()
 
-    def _ask(self) -> None:
+    def _send(self) -> None:
         self._waits = self._left[0] > 0
         if not self._waits:
             self._transport.close()
@@ -57,9 +57,9 @@ class _Asker(asyncio.Protocol):
             self._fail(f"status {self._parser.get_status_code()}")
             return
         self._load.times.append(ended - self._started)
-        # A response ends its parser's use: the next one gets a new one.
+        # A parser reads one response.
         self._parser = httptools.HttpResponseParser(self)
-        self._ask()
+        self._send()
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._waits:
@@ -74,16 +74,16 @@ class _Asker(asyncio.Protocol):
 
 
 def send(port: int, requests: int, at_once: int, *, stream: bool, over: float = 0.0, key: str = "") -> Load:
-    """Ask so often, with so many requests in flight.
+    """Send requests, and wait for all answers.
 
     Parameters
     ----------
-    port: of the server, on this machine.
-    requests: how many in all.
-    at_once: how many in flight.
-    stream: whether answers are wanted in pieces.
-    over: seconds over which the first ones are spread, so that they do not all come back at once ever after.
-    key: sent as a bearer token.
+    port: the port of the server, on this machine.
+    requests: the number of requests in all.
+    at_once: the number of requests in flight.
+    stream: whether answers are streamed.
+    over: seconds over which the first requests are spread, so that not all are answered at the same time (default: 0).
+    key: sent as a bearer token (default: none).
     """
     body = json.dumps({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "x" * 200}]})
     authorization = f"Authorization: Bearer {key}\r\n" if key else ""
@@ -98,7 +98,7 @@ def send(port: int, requests: int, at_once: int, *, stream: bool, over: float = 
             await asyncio.sleep(max(0.0, started + over * number / at_once - time.perf_counter()))
             done: asyncio.Future[None] = loop.create_future()
             ends.append(done)
-            await loop.create_connection(lambda done=done: _Asker(request, left, load, done), "127.0.0.1", port)  # type: ignore[misc]
+            await loop.create_connection(lambda done=done: _Client(request, left, load, done), "127.0.0.1", port)  # type: ignore[misc]
         await asyncio.gather(*ends)
         load.seconds = time.perf_counter() - started
         return load

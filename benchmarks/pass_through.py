@@ -1,4 +1,4 @@
-"""What the gateway is measured against: a proxy that does nothing."""
+"""What the gateway is compared with: a proxy that only passes bytes on."""
 
 import json
 import sys
@@ -32,13 +32,13 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 
 class PassThrough:
-    """A proxy that hands bytes on, and nothing else.
+    """A proxy that passes bytes on, and does nothing else.
 
     Parameters
     ----------
-    url: where to.
-    twice: whether it first asks for a draft with log-probabilities and throws it away: what cannot be saved where an
-        expert is asked after a draft.
+    url: the URL that requests are sent to.
+    twice: whether it first requests a draft with log-probabilities and discards it, which is the least that a request
+        costs where an expert is called after a draft.
     """
 
     def __init__(self, url: str, *, twice: bool = False) -> None:
@@ -47,7 +47,7 @@ class PassThrough:
         self._session: aiohttp.ClientSession | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer what one scope brings."""
+        """Serve one ASGI scope."""
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
             return
@@ -55,8 +55,8 @@ class PassThrough:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         data = await _read(receive)
         if self._twice and data:
-            asked = json.loads(data) | {"stream": False, "logprobs": True}
-            async with self._session.post(self._url, data=json.dumps(asked)) as response:
+            draft = json.loads(data) | {"stream": False, "logprobs": True}
+            async with self._session.post(self._url, data=json.dumps(draft)) as response:
                 await response.read()
         async with self._session.post(self._url, data=data) as response:
             headers = [(b"content-type", response.headers["Content-Type"].encode())]

@@ -1,4 +1,4 @@
-"""LiteLLM's proxy, in an environment of its own: it wants other versions of what the gateway uses."""
+"""LiteLLM's proxy, in an environment of its own: it needs other versions of the gateway's dependencies."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ model_list:
 
 
 def installed(home: Path) -> Path:
-    """The directory of its commands, installed if it is not there yet."""
+    """The directory of its commands, after installing it if it is not installed yet."""
     if not (home / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
         subprocess.run([str(home / "bin" / "pip"), "install", "--quiet", PACKAGE], check=True)
@@ -26,10 +26,10 @@ def installed(home: Path) -> Path:
 
 
 def litellm(upstream: str, home: Path, directory: Path) -> AbstractContextManager[Server]:
-    """Its proxy in front of an upstream, as its manual starts it: one worker, no database, no callbacks."""
+    """Its proxy in front of an upstream, started as its manual says: one worker, no database, no callbacks."""
     config, port = directory / "litellm.yaml", free_port()
     config.write_text(CONFIG.format(upstream=upstream))
     command = [str(installed(home) / "litellm"), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
-    # Without it would fetch a list of prices from the network; and it wants a key.
+    # Without the first setting it would fetch a list of prices from the network.
     settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": KEY, "LITELLM_LOG": "ERROR"}
-    return running("LiteLLM", command, port, settings, key=KEY, patience=120.0)
+    return running("LiteLLM", command, port, settings, key=KEY, start_timeout=120.0)

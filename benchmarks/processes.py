@@ -1,4 +1,4 @@
-"""Servers in processes of their own, which are measured from outside."""
+"""Servers in processes of their own, whose processor time and memory are read from outside."""
 
 import os
 import socket
@@ -21,10 +21,10 @@ class Server:
 
     Parameters
     ----------
-    name: what it is.
-    port: where it listens.
-    process: it and its children cost what it costs.
-    key: what it wants to be shown.
+    name: its name in the results.
+    port: the port it listens on.
+    process: its process; those of its children are added to it.
+    key: the API key it requires (default: none).
     """
 
     name: str
@@ -33,18 +33,18 @@ class Server:
     key: str = ""
 
     def cpu(self) -> float:
-        """Seconds of processor time so far."""
+        """Seconds of processor time used so far."""
         every = [self.process, *self.process.children(recursive=True)]
         return float(sum(times.user + times.system for times in (one.cpu_times() for one in every)))
 
     def megabytes(self) -> float:
-        """Memory it holds now."""
+        """Memory in use."""
         every = [self.process, *self.process.children(recursive=True)]
         return float(sum(one.memory_info().rss for one in every)) / 2**20
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port that no server listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
@@ -58,12 +58,12 @@ def running(
     environment: Mapping[str, str] | None = None,
     *,
     key: str = "",
-    patience: float = 30.0,
+    start_timeout: float = 30.0,
 ) -> Iterator[Server]:
-    """A server from the first answer it gives to the end of the block."""
+    """A server, from its first answer to the end of the block."""
     process = subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdout=subprocess.DEVNULL)
     try:
-        _wait_for(process, port, patience)
+        _wait_for(process, port, start_timeout)
         yield Server(name, port, psutil.Process(process.pid), key)
     finally:
         process.terminate()
@@ -77,7 +77,7 @@ def upstream(**environment: str) -> AbstractContextManager[Server]:
 
 
 def pass_through(name: str, url: str) -> AbstractContextManager[Server]:
-    """A proxy that does nothing."""
+    """A proxy that only passes bytes on."""
     port = free_port()
     return running(name, [sys.executable, "-m", "benchmarks.pass_through", name, str(port), url], port)
 
@@ -103,12 +103,20 @@ def gateway(name: str, upstream: str, directory: Path, policy: str) -> AbstractC
     home.mkdir()
     config = home / "gateway.toml"
     config.write_text(GATEWAY.format(port=port, directory=home, upstream=upstream, policy=policy))
-    command = [str(Path(sys.executable).with_name("bpac")), "serve", str(config), "--log-level", "warning"]
+    command = [
+        sys.executable,
+        "-c",
+        "from bpac.cli.main import main; main()",
+        "serve",
+        str(config),
+        "--log-level",
+        "warning",
+    ]
     return running(name, command, port)
 
 
-def _wait_for(process: "subprocess.Popen[bytes]", port: int, patience: float) -> None:
-    deadline = time.monotonic() + patience
+def _wait_for(process: "subprocess.Popen[bytes]", port: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"{process.args!r} ended with exit code {process.returncode}")
@@ -119,4 +127,4 @@ def _wait_for(process: "subprocess.Popen[bytes]", port: int, patience: float) ->
             return
         except OSError:
             time.sleep(0.05)
-    raise RuntimeError(f"{process.args!r} gave no answer in {patience:.0f} seconds")
+    raise RuntimeError(f"{process.args!r} gave no answer in {seconds:.0f} seconds")

@@ -1,4 +1,4 @@
-"""A model server that costs next to nothing: what it took would be counted as the time of whoever asks it."""
+"""A model server that takes hardly any time: its time is part of every latency that is measured."""
 
 import asyncio
 import json
@@ -18,7 +18,8 @@ def _listed(at: int) -> dict[str, Any]:
     return {"token": f" word{at}", "logprob": math.log(0.9), "bytes": list(b" word"), "top_logprobs": []}
 
 
-def _body(logprobs: bool) -> bytes:
+def completion(*, logprobs: bool) -> bytes:
+    """A chat completion."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": " ".join(f"word{at}" for at in range(TOKENS))},
@@ -30,29 +31,34 @@ def _body(logprobs: bool) -> bytes:
     return json.dumps({**head, "choices": [choice], "usage": usage}).encode()
 
 
-def _events(logprobs: bool) -> list[bytes]:
+def stream_events(*, logprobs: bool) -> list[bytes]:
+    """The same answer as the events of a stream."""
     head = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "m"}
-    pieces: list[dict[str, Any]] = []
+    choices: list[dict[str, Any]] = []
     for at in range(TOKENS):
         listed = {"content": [_listed(at)]} if logprobs else None
-        pieces.append({"index": 0, "delta": {"content": f" word{at}"}, "logprobs": listed, "finish_reason": None})
-    pieces.append({"index": 0, "delta": {}, "finish_reason": "stop"})
-    events = [b"data: " + json.dumps({**head, "choices": [piece]}).encode() + b"\n\n" for piece in pieces]
+        choices.append({"index": 0, "delta": {"content": f" word{at}"}, "logprobs": listed, "finish_reason": None})
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    events = [b"data: " + json.dumps({**head, "choices": [choice]}).encode() + b"\n\n" for choice in choices]
     return [*events, b"data: [DONE]\n\n"]
 
 
 def _whole(logprobs: bool) -> bytes:
-    body = _body(logprobs)
+    body = completion(logprobs=logprobs)
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
 
 
 def _streamed(logprobs: bool) -> bytes:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    return head + b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in _events(logprobs)) + b"0\r\n\r\n"
+    return (
+        head
+        + b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in stream_events(logprobs=logprobs))
+        + b"0\r\n\r\n"
+    )
 
 
-# By whether pieces and log-probabilities are asked for. The pieces are sent at once: who hands them on need not wait.
-REPLIES = {
+# By whether the request asks for a stream and for log-probabilities. All events are sent at once.
+RESPONSES = {
     (stream, logprobs): _streamed(logprobs) if stream else _whole(logprobs)
     for stream in (False, True)
     for logprobs in (False, True)
@@ -60,11 +66,11 @@ REPLIES = {
 
 
 class Upstream(asyncio.Protocol):
-    """One connection: one answer, whole or in pieces, to whatever is asked."""
+    """One connection: every request gets the same answer, whole or streamed."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpRequestParser(self)
-        self._asked = b""
+        self._body = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._write = transport.write  # type: ignore[attr-defined]
@@ -73,15 +79,15 @@ class Upstream(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def on_body(self, part: bytes) -> None:
-        self._asked += part
+        self._body += part
 
     def on_message_complete(self) -> None:
-        asked, self._asked = self._asked.replace(b" ", b""), b""
-        reply = REPLIES[b'"stream":true' in asked, b'"logprobs":true' in asked]
+        body, self._body = self._body.replace(b" ", b""), b""
+        response = RESPONSES[b'"stream":true' in body, b'"logprobs":true' in body]
         if DELAY:
-            asyncio.get_running_loop().call_later(DELAY, self._write, reply)
+            asyncio.get_running_loop().call_later(DELAY, self._write, response)
         else:
-            self._write(reply)
+            self._write(response)
 
 
 async def _serve(port: int) -> None:

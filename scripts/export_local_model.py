@@ -1,4 +1,4 @@
-"""Write a trained model as one GGUF file: weights, tokenizer and chat template."""
+"""Write a trained model to a GGUF file with its weights, tokenizer and chat template."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,12 +11,12 @@ from bpac.local import vocabulary
 
 
 def export(path: Path, weights: Mapping[str, np.ndarray[Any, Any]], shape: Mapping[str, float]) -> None:
-    """Write the file; it appears whole or not at all.
+    """Write the file, completely or not at all.
 
     Parameters
     ----------
-    path: where to.
-    weights: arrays by their GGUF names.
+    path: the file.
+    weights: the weights by their GGUF names.
     shape: the fields of ``scripts.local_model.Shape``.
     """
     part = path.with_suffix(".part")
@@ -46,17 +46,17 @@ def export(path: Path, weights: Mapping[str, np.ndarray[Any, Any]], shape: Mappi
 
 
 def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
-    """Byte-level BPE that merges nothing: every byte is its own token."""
+    """Add a byte-level BPE tokenizer without merges: every byte is one token."""
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list([*vocabulary.byte_names(), *vocabulary.SPECIAL])
-    # Thinking tags are text that a reader may see; the rest steers the chat and is never shown.
-    shown = (vocabulary.THINK, vocabulary.THOUGHT)
+    # The tags of the reasoning are part of the output; the other special tokens control the chat and are not shown.
+    shown = (vocabulary.THINK, vocabulary.END_THINK)
     special = [
         gguf.TokenType.USER_DEFINED if token in shown else gguf.TokenType.CONTROL for token in vocabulary.SPECIAL
     ]
     writer.add_token_types([gguf.TokenType.NORMAL] * 256 + special)
-    # llama.cpp demands a list of merges that is not empty; a merge into what is no token is undone.
+    # llama.cpp requires a list of merges that is not empty; a merge whose result is not a token has no effect.
     zero = vocabulary.byte_names()[0]
     writer.add_token_merges([f"{zero} {zero}"])
     end = vocabulary.IDS[vocabulary.END]

@@ -1,4 +1,4 @@
-"""Ask the served local model fresh questions and print how often it is right: the figures of its card."""
+"""Ask the local model held-out questions and print its accuracy: the figures of the model card."""
 
 import argparse
 import json
@@ -13,20 +13,20 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bpac.local.question import WorkedQuestion
-from bpac.local.questions import KINDS, fresh_questions
+from bpac.local.questions import KINDS, held_out_questions
 from bpac.local.server import MODEL, LocalServer
+from bpac.local.worked_question import WorkedQuestion
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back for a question.
+    """The reply to a question.
 
     Parameters
     ----------
-    question: what was asked.
-    right: whether the answer is the right one.
-    tokens: how many were generated.
+    question: the question.
+    right: whether the answer is correct.
+    tokens: number of generated tokens.
     uncertainty: 1 − mean token probability.
     """
 
@@ -37,7 +37,7 @@ class Reply:
 
 
 def ask(base_url: str, text: str, thinking: bool, **more: Any) -> dict[str, Any]:
-    """One chat completion with log-probabilities, as the server returns it."""
+    """The server's response to a chat completion request with log-probabilities."""
     body = {
         "messages": [{"role": "user", "content": text}],
         "max_tokens": 400,
@@ -55,25 +55,25 @@ def ask(base_url: str, text: str, thinking: bool, **more: Any) -> dict[str, Any]
 
 
 def replies(base_url: str, questions: Sequence[WorkedQuestion], thinking: bool, at_once: int) -> list[Reply]:
-    """Every question asked once.
+    """The replies to all questions.
 
     Parameters
     ----------
-    base_url: the server.
-    questions: what to ask.
+    base_url: the base URL of the server.
+    questions: the questions.
     thinking: whether the model thinks first.
-    at_once: requests under way at the same time.
+    at_once: number of concurrent requests.
     """
 
     def reply(question: WorkedQuestion) -> Reply:
         body = ask(base_url, question.text, thinking)
         choice = body["choices"][0]
-        chances = [math.exp(token["logprob"]) for token in choice["logprobs"]["content"]]
+        probabilities = [math.exp(token["logprob"]) for token in choice["logprobs"]["content"]]
         return Reply(
             question,
             choice["message"]["content"] == question.answer,
             body["usage"]["completion_tokens"],
-            1.0 - sum(chances) / len(chances),
+            1.0 - sum(probabilities) / len(probabilities),
         )
 
     with ThreadPoolExecutor(at_once) as pool:
@@ -82,9 +82,9 @@ def replies(base_url: str, questions: Sequence[WorkedQuestion], thinking: bool, 
 
 
 def auroc(answers: Sequence[Reply]) -> float:
-    """The chance that a wrong answer is more uncertain than a right one, ties counting half.
+    """The probability that a wrong answer is more uncertain than a correct one; ties count half.
 
-    >>> question = fresh_questions(1, seed=1)[0]
+    >>> question = held_out_questions(1, seed=1)[0]
     >>> auroc([Reply(question, True, 1, 0.1), Reply(question, False, 1, 0.3), Reply(question, True, 1, 0.3)])
     0.75
     """
@@ -95,13 +95,13 @@ def auroc(answers: Sequence[Reply]) -> float:
 
 
 def share(answers: Sequence[Reply], fits: Callable[[Reply], bool] = lambda _: True) -> float:
-    """Share of right answers among those that fit."""
+    """The share of correct answers among those that fit a condition."""
     chosen = [answer.right for answer in answers if fits(answer)]
     return sum(chosen) / len(chosen) if chosen else math.nan
 
 
 def is_easy(question: WorkedQuestion) -> bool:
-    """Whether a question's size is in the smallest third of its kind's sizes."""
+    """Whether the size of a question is in the smallest third of the sizes of its kind."""
     kind = KINDS[question.kind]
     return 3 * (question.difficulty + 1 - kind.easiest) <= len(kind.sizes)
 
@@ -121,7 +121,7 @@ def summary(direct: Sequence[Reply], thinking: Sequence[Reply]) -> dict[str, Any
 
 
 def table(direct: Sequence[Reply], thinking: Sequence[Reply]) -> str:
-    """Right answers in percent, direct → thinking, by kind and size, in Markdown."""
+    """The accuracy in percent, direct → thinking, by kind and size, as a Markdown table."""
 
     def both(kind: str, sizes: Container[int]) -> str:
         def fits(answer: Reply) -> bool:
@@ -138,14 +138,15 @@ def table(direct: Sequence[Reply], thinking: Sequence[Reply]) -> str:
 
 
 def main() -> None:
-    """Read the options, ask, print."""
+    """Ask the questions and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=2400, help="fresh questions")
-    parser.add_argument("--seed", type=int, default=20, help="which fresh questions")
-    parser.add_argument("--model", type=Path, default=MODEL, help="a GGUF file")
-    parser.add_argument("--slots", type=int, default=8, help="requests at the same time")
+    parser.add_argument("--count", type=int, default=2400, help="number of questions (default: 2400)")
+    parser.add_argument("--seed", type=int, default=20, help="random seed of the questions (default: 20)")
+    model = "GGUF file of the model (default: the model in the package)"
+    parser.add_argument("--model", type=Path, default=MODEL, metavar="FILE", help=model)
+    parser.add_argument("--slots", type=int, default=8, help="number of concurrent requests (default: 8)")
     options = parser.parse_args()
-    questions = fresh_questions(options.count, options.seed)
+    questions = held_out_questions(options.count, options.seed)
     with LocalServer(model=options.model, slots=options.slots) as server:
         direct = replies(server.base_url, questions, thinking=False, at_once=options.slots)
         thinking = replies(server.base_url, questions, thinking=True, at_once=options.slots)

@@ -1,4 +1,4 @@
-"""An optimiser that turns the whole momentum of a matrix into a nearly orthogonal step (Muon, Jordan et al. 2024)."""
+"""The optimizer Muon (Jordan et al. 2024), which makes the momentum of a matrix nearly orthogonal."""
 
 import math
 from collections import defaultdict
@@ -10,13 +10,13 @@ from scripts.local_model import Tensor
 
 
 class Muon:
-    """Steps of equal size in all directions of a matrix.
+    """An optimizer whose steps have equal size in all directions of a matrix.
 
     Parameters
     ----------
-    matrices: what to train.
-    momentum: share of the last direction that is kept.
-    decay: weight decay, relative to the rate.
+    matrices: the matrices to train.
+    momentum: share of the previous direction that is kept (default: 0.95).
+    decay: weight decay, relative to the learning rate (default: 0.05).
     """
 
     def __init__(self, matrices: Iterable[Tensor], momentum: float = 0.95, decay: float = 0.05) -> None:
@@ -25,17 +25,22 @@ class Muon:
         groups: dict[tuple[int, ...], list[Tensor]] = defaultdict(list)
         for matrix in matrices:
             groups[tuple(matrix.shape)].append(matrix)
-        # Matrices of one shape are treated together: on a CPU, many small products cost more than few large ones.
+        # Matrices of the same shape are stacked: on a CPU, many small products are slower than a few large ones.
         self.groups = [(group, torch.zeros(len(group), *shape)) for shape, group in groups.items()]
 
     def step(self, rate: float) -> None:
-        """Use the gradients, once, and forget them."""
+        """Apply the gradients and clear them.
+
+        Parameters
+        ----------
+        rate: the learning rate.
+        """
         with torch.no_grad():
             for group, direction in self.groups:
                 gradient = torch.stack([matrix.grad for matrix in group])
                 direction.lerp_(gradient, 1.0 - self.momentum)
                 steps = orthogonal(torch.lerp(gradient, direction, self.momentum))
-                # With this factor a step is as large as Adam's, so that one rate serves both.
+                # With this factor a step is as large as Adam's, so that both can use the same learning rate.
                 scale = 0.2 * math.sqrt(max(steps.shape[1:]))
                 for matrix, change in zip(group, steps, strict=True):
                     matrix.mul_(1.0 - rate * self.decay).add_(change, alpha=-rate * scale)
@@ -43,12 +48,12 @@ class Muon:
 
 
 def orthogonal(matrices: Tensor, rounds: int = 5) -> Tensor:
-    """Matrices with the same directions and all singular values near 1, by Newton–Schulz iteration.
+    """Matrices with the same singular vectors and all singular values near 1, by Newton–Schulz iteration.
 
     Parameters
     ----------
-    matrices: a stack of them.
-    rounds: five leave singular values between about 0.7 and 1.2, which is near enough.
+    matrices: a stack of matrices.
+    rounds: number of iterations; the default, 5, leaves singular values between about 0.7 and 1.2.
     """
     wide = matrices.shape[1] <= matrices.shape[2]
     found = matrices if wide else matrices.transpose(1, 2)

@@ -1,4 +1,4 @@
-"""Draw docs/images/dashboard-*.png: a gateway in front of scripted models, traffic, and a real browser.
+"""Write docs/images/dashboard-*.png: screenshots of a gateway with scripted models and traffic, in a real browser.
 
     python -m scripts.screenshots
 
@@ -22,17 +22,17 @@ from tests.gateway.running import RunningGateway
 from bpac.testing import Reply, Request, ScriptedServer
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-# As many as it takes to be confirmed, in portions: coins are private, so no two runs are the same.
+# Requests are sent in portions until the limit is confirmed: audits are random, so runs differ.
 LEAST, PORTION, AT_ONCE = 8000, 500, 8
-# Of a million tokens, of both models.
+# Price of a million tokens, of the draft model and of the expert.
 PRICES = (0.4, 6.0)
-# The width, points for each of its pixels, and the chart under which the picture ends.
+# Width in pixels, device scale factor, and the last chart in the picture.
 SIZES = {"desktop": (DESKTOP[0], 1.0, "rates"), "phone": (PHONE[0], 1.5, "threshold")}
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 
 def reply(request: Request) -> Reply:
-    """What both models say: drafts are mostly right while they are sure."""
+    """The reply of either model: drafts with a low uncertainty are mostly right."""
     rng = Random(request.question)
     uncertainty = rng.random() ** 1.5
     chance = 0.7 / (1.0 + math.exp(-18.0 * (uncertainty - 0.6)))
@@ -43,7 +43,7 @@ def reply(request: Request) -> Reply:
 
 
 async def ask(gateway: RunningGateway, numbers: range) -> None:
-    """Send the questions, some at a time."""
+    """Send questions, several at a time."""
     waiting = iter(numbers)
 
     async def work(session: aiohttp.ClientSession) -> None:
@@ -57,7 +57,7 @@ async def ask(gateway: RunningGateway, numbers: range) -> None:
 
 
 def picture(browser: Browser, url: str, size: str, scheme: Scheme) -> bytes:
-    """The page at a size and in a scheme, as PNG."""
+    """A screenshot of the page at a size and in a colour scheme, as PNG."""
     width, scale, last = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": 2000},
@@ -76,12 +76,12 @@ def picture(browser: Browser, url: str, size: str, scheme: Scheme) -> bytes:
 
 
 def save(drawn: bytes, path: Path) -> None:
-    """Write a picture as small as it goes without a change."""
+    """Write a picture with the best lossless compression."""
     Image.open(io.BytesIO(drawn)).convert("RGB").save(path, optimize=True)
 
 
 def main() -> None:
-    """Draw all of them."""
+    """Write all screenshots."""
     with ScriptedServer(reply) as models:
         config = settings(models.base_url, epsilon=0.05, loss={"name": "answer", "equal": "text"})
         config["models"]["small"]["price"], config["models"]["large"]["price"] = PRICES
@@ -90,7 +90,7 @@ def main() -> None:
                 asyncio.run(ask(gateway, range(first, first + PORTION)))
                 gateway.idle()
                 (game,) = get_json(f"{gateway.url}/dashboard/data")["games"]
-                if game["steps"] >= LEAST and game["verdict"]["level"] == "safe":
+                if game["steps"] >= LEAST and game["certificate"]["average_upper"] <= game["epsilon"]:
                     break
             with running_browser() as browser:
                 for size, scheme in product(SIZES, SCHEMES):

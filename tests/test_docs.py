@@ -34,6 +34,25 @@ def test_what_covers_the_guarantee_exists() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_the_files_that_contributors_are_sent_to_exist() -> None:
+    """Every test and every package that CONTRIBUTING.md names is there."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {ROOT / path for path in re.findall(r"(?:tests|src)/[\w/.]+\w", text)}
+    cells = [line.split("|")[2].partition("(")[0] for line in text.splitlines() if line.startswith("|")]
+    named |= {ROOT / "src" / "bpac" / name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+    assert named
+    assert [path for path in sorted(named) if not path.exists()] == []
+
+
+def test_files_of_the_architecture_exist() -> None:
+    """Every file and folder that docs/architecture.md sends a reader to is there."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py|/[a-z_]+\.py))[`, ]", page))
+    assert len(named) > 25
+    places = (ROOT, ROOT / "src" / "bpac")
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link and picture of a page exists."""

@@ -1,4 +1,4 @@
-"""Scores: their values, their range, and what they do without the numbers they need."""
+"""Scores from log-probabilities: values, range, and errors if log-probabilities are missing."""
 
 import json
 import math
@@ -29,15 +29,15 @@ AVERAGES: list[Score] = [MeanTokenProbability(), Perplexity()]
 logprobs = st.floats(-50.0, 0.0) | st.just(-math.inf) | st.floats(0.0, 0.01)
 
 
-def place(text: str, **rivals: float) -> Token:
-    """A token with the probabilities of the tokens in its place."""
-    top = {name: math.log(probability) for name, probability in rivals.items()}
+def place(text: str, **likeliest: float) -> Token:
+    """A token with the probabilities of the most likely tokens at its position."""
+    top = {name: math.log(probability) for name, probability in likeliest.items()}
     return Token(text, top.get(text, -1.0), tuple(top.values()), tuple(top))
 
 
 @st.composite
 def tokens(draw: st.DrawFn) -> Token:
-    """A token, its own probability and those of its rivals."""
+    """A token with its log-probability and those of the most likely tokens."""
     weights = draw(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5))
     total = max(1.0, math.fsum(weights)) * (1.0 - 1e-3)
     top = tuple(math.log(weight / total) if weight > 0.0 else -math.inf for weight in weights)
@@ -46,7 +46,7 @@ def tokens(draw: st.DrawFn) -> Token:
 
 @given(st.lists(tokens(), min_size=1, max_size=8))
 def test_scores_lie_between_0_and_1(drawn: list[Token]) -> None:
-    """Whatever the log-probabilities, infinite ones and rounding included; where there is no score, it is said."""
+    """Scores are in [0, 1] for all log-probabilities, including infinite and rounded ones, or raise an error."""
     for score in FROM_LOGPROBS:
         try:
             value = score(Answer("A", tokens=tuple(drawn)))
@@ -58,7 +58,7 @@ def test_scores_lie_between_0_and_1(drawn: list[Token]) -> None:
 
 @given(st.lists(st.floats(-20.0, 0.0), min_size=1, max_size=8), st.data())
 def test_a_likelier_token_never_raises_the_uncertainty(values: list[float], data: st.DataObject) -> None:
-    """Both averages fall as any token's probability rises."""
+    """Both averages decrease if the probability of any token increases."""
     index = data.draw(st.integers(0, len(values) - 1))
     raised = [*values]
     raised[index] = data.draw(st.floats(values[index], 0.0))
@@ -70,44 +70,44 @@ def test_a_likelier_token_never_raises_the_uncertainty(values: list[float], data
 
 
 @given(st.lists(st.floats(-20.0, 0.0), min_size=1, max_size=8))
-def test_perplexity_is_the_sterner(values: list[float]) -> None:
-    """The geometric mean is at most the arithmetic one."""
+def test_perplexity_is_at_least_mean_token_probability(values: list[float]) -> None:
+    """The geometric mean is at most the arithmetic mean."""
     draft = Answer("a", tokens=tuple(Token("a", value) for value in values))
     assert Perplexity()(draft) >= MeanTokenProbability()(draft) - 1e-12
 
 
 @given(st.floats(0.01, 0.5), st.floats(0.0, 1.0))
-def test_entropy_grows_towards_the_even_choice(share: float, towards: float) -> None:
-    """Of two tokens, the more alike their chances, the larger the entropy; certain is 0."""
+def test_entropy_grows_towards_equal_probabilities(share: float, towards: float) -> None:
+    """For two tokens, the entropy grows as their probabilities become equal; it is 0 for a certain token."""
     nearer = share + (0.5 - share) * towards
     low, high = (Entropy()(Answer("a", tokens=(place("a", a=1.0 - part, b=part),))) for part in (share, nearer))
     assert low <= high + 1e-9
     assert Entropy()(Answer("a", tokens=(place("a", a=1.0),))) == 0.0
 
 
-def test_the_tail_of_an_entropy_counts_as_one_more_token() -> None:
-    """Three even thirds, one of them unlisted, are as uncertain as can be."""
+def test_unlisted_tokens_count_as_one_more_token_in_the_entropy() -> None:
+    """Three equal probabilities, one of them unlisted, give the largest entropy."""
     assert Entropy()(Answer("a", tokens=(place("a", a=1 / 3, b=1 / 3),))) == pytest.approx(1.0)
 
 
-def test_scores_follow_from_the_servers_own_numbers() -> None:
-    """Each score equals a direct computation from the raw JSON of a response."""
-    said = (
+def test_scores_agree_with_the_raw_response() -> None:
+    """Each score equals a direct computation from the JSON of a response."""
+    generated = (
         place("The", The=0.9, A=0.05),
         place(" answer", **{" answer": 0.6, " reply": 0.3, " word": 0.1}),
         place(" B", **{" B": 0.5, " C": 0.2, "B": 0.1, " the": 0.1}),
     )
     body = {"messages": [{"role": "user", "content": "?"}], "logprobs": True, "top_logprobs": 4}
-    with ScriptedServer(Reply(tokens=said)) as server:
+    with ScriptedServer(Reply(tokens=generated)) as server:
         asked = urllib.request.Request(f"{server.base_url}/chat/completions", json.dumps(body).encode())
         with urllib.request.urlopen(asked) as response:
             raw: dict[str, Any] = json.load(response)
     listed = raw["choices"][0]["logprobs"]["content"]
     draft = Answer.from_openai(raw)
 
-    chances = [math.exp(entry["logprob"]) for entry in listed]
-    assert MeanTokenProbability()(draft) == pytest.approx(1 - sum(chances) / 3)
-    assert Perplexity()(draft) == pytest.approx(1 - math.prod(chances) ** (1 / 3))
+    probabilities = [math.exp(entry["logprob"]) for entry in listed]
+    assert MeanTokenProbability()(draft) == pytest.approx(1 - sum(probabilities) / 3)
+    assert Perplexity()(draft) == pytest.approx(1 - math.prod(probabilities) ** (1 / 3))
     entropies = []
     for entry in listed:
         masses = [math.exp(other["logprob"]) for other in entry["top_logprobs"]]
@@ -115,31 +115,31 @@ def test_scores_follow_from_the_servers_own_numbers() -> None:
         entropies.append(-sum(mass * math.log(mass) for mass in masses) / math.log(len(entry["top_logprobs"]) + 1))
     assert Entropy()(draft) == pytest.approx(sum(entropies) / 3)
     assert OptionProbability()(draft) == pytest.approx(1 - 0.6 / 0.8)
-    assert FirstTokens(Perplexity(), 1)(draft) == pytest.approx(1 - chances[0])
+    assert FirstTokens(Perplexity(), 1)(draft) == pytest.approx(1 - probabilities[0])
 
 
 @pytest.mark.parametrize("score", FROM_LOGPROBS)
 @pytest.mark.parametrize(
-    ("draft", "said"),
+    ("draft", "error"),
     [
-        (Answer("a"), "ask with logprobs=true"),
+        (Answer("a"), "request them with logprobs=true"),
         (Answer("", tokens=()), "no tokens"),
         (Answer("A", tokens=(place("A", A=0.5), Token("b", math.nan, (0.0,), ("b",)))), "log-probability nan"),
         (Answer("A", tokens=(place("A", A=0.5), Token("b", 0.02, (0.0,), ("b",)))), "at most 0"),
         (Answer("A", tokens=(place("A", A=0.5),), completion_tokens=3), "1 tokens out of 3"),
     ],
 )
-def test_missing_or_partial_log_probabilities(score: Score, draft: Answer, said: str) -> None:
-    """No number is made up: it is ``NoLogprobs``, or what was set for the case."""
-    with pytest.raises(NoLogprobs, match=said):
+def test_missing_or_invalid_log_probabilities_are_an_error(score: Score, draft: Answer, error: str) -> None:
+    """The score raises ``NoLogprobs``, and the fallback of ``Otherwise`` is used."""
+    with pytest.raises(NoLogprobs, match=error):
         score(draft)
     assert Otherwise(score, 1)(draft) == 1.0
     assert Otherwise(score, SelfConsistency())(draft, [Answer("c"), draft]) == 0.5
 
 
 @pytest.mark.parametrize("score", [Entropy(), OptionProbability()])
-def test_missing_rivals(score: Score) -> None:
-    """Scores that compare with the likeliest tokens say so when the server listed none."""
+def test_missing_likeliest_tokens_are_an_error(score: Score) -> None:
+    """Scores that need the most likely tokens name the request field if the server listed none."""
     with pytest.raises(NoLogprobs, match="top_logprobs"):
         score(Answer("A", tokens=(Token("A", -0.1),)))
 
@@ -156,14 +156,16 @@ def test_missing_rivals(score: Score) -> None:
         ((-9999.0, 0.0), (0.5, 1.0)),
     ],
 )
-def test_extreme_log_probabilities(score: Score, values: tuple[float, ...], expected: tuple[float, float]) -> None:
-    """Above 0 by rounding is certain; minus infinity, or what servers write for it, is impossible."""
+def test_extreme_log_probabilities_are_accepted(
+    score: Score, values: tuple[float, ...], expected: tuple[float, float]
+) -> None:
+    """Slightly above 0 means certain; minus infinity, or what servers write for it, means probability 0."""
     draft = Answer("a", tokens=tuple(Token("a", value) for value in values))
     assert score(draft) == expected[AVERAGES.index(score)]
 
 
-def test_every_generated_token_counts() -> None:
-    """Thoughts are part of what was generated, and thoughts that are not listed are not missed."""
+def test_reasoning_tokens_count_if_they_are_listed() -> None:
+    """Reasoning is part of the average if its tokens are listed; unlisted reasoning is not an error."""
     thinking = Answer("b", reasoning="a", tokens=(Token("a", math.log(0.5)), Token("b", 0.0)), completion_tokens=2)
     assert MeanTokenProbability()(thinking) == pytest.approx(0.25)
     unlisted = Answer("b", reasoning="a long thought", tokens=(Token("b", 0.0),), completion_tokens=100)
@@ -171,8 +173,8 @@ def test_every_generated_token_counts() -> None:
 
 
 @given(st.lists(st.floats(-20.0, 0.0), min_size=4, max_size=12), st.integers(4, 12))
-def test_the_first_tokens_decide_early(values: list[float], seen: int) -> None:
-    """Any beginning that is long enough has the score of the whole."""
+def test_the_score_of_the_first_tokens_does_not_depend_on_the_rest(values: list[float], seen: int) -> None:
+    """Any beginning that is long enough has the same score as the complete draft."""
     score = FirstTokens(MeanTokenProbability(), 4)
     listed = tuple(Token("a", value) for value in values)
     whole = Answer("a" * len(values), tokens=listed, completion_tokens=len(values))
@@ -180,6 +182,6 @@ def test_the_first_tokens_decide_early(values: list[float], seen: int) -> None:
     assert score(whole) == MeanTokenProbability()(Answer("aaaa", tokens=listed[:4]))
 
 
-def test_a_short_draft_is_scored_as_it_is() -> None:
-    """Fewer tokens than are looked at are all there are."""
+def test_a_short_draft_is_scored_completely() -> None:
+    """A draft with fewer tokens than ``count`` is scored with all of its tokens."""
     assert FirstTokens(MeanTokenProbability(), 9)(Answer("a", tokens=(Token("a", math.log(0.5)),))) == 0.5

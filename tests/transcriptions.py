@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 
 class Transcription(Protocol):
-    """A game whose outcomes are known at once."""
+    """A bettor whose outcomes are known at once."""
 
     threshold: float
 
@@ -159,12 +159,12 @@ def transcribed_trace(
     kept_share: float = 0.95,
 ) -> Iterator[Step]:
     """Sections 1 to 3 in a loop: every outcome is known before the next query arrives."""
-    game: Transcription = start()
+    bettor: Transcription = start()
     watch = alarm() if alarm else None
     epoch, epoch_step = 1, 0
     for row in rows:
         epoch_step += 1
-        before = game.threshold
+        before = bettor.threshold
         rate = warmup[0] if epoch_step <= warmup[1] else floor
         if watch and watch.level >= 5.0:
             rate = max(rate, 0.5)
@@ -173,13 +173,13 @@ def transcribed_trace(
         least = 1.0 if certain_while_closed and before == 0.0 else rate
         call_expert = row.coin < propensity
         loss = row.loss if call_expert else 0.0
-        game.settle(row.uncertainty, propensity, least, loss)
+        bettor.settle(row.uncertainty, propensity, least, loss)
         now = epoch
         if watch and alarm:
             watch.update(kept_share * loss / propensity if accepted else 0.0, least)
             if watch.level >= 10_000.0:
-                game, watch, epoch, epoch_step = start(), alarm(), epoch + 1, 0
-        yield Step(before, propensity, least, call_expert, game.threshold, now)
+                bettor, watch, epoch, epoch_step = start(), alarm(), epoch + 1, 0
+        yield Step(before, propensity, least, call_expert, bettor.threshold, now)
 
 
 def served_loss_bound(

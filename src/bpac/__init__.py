@@ -1,9 +1,70 @@
 """bpac: spend LLM thinking only where it matters, with a promise that can be proved."""
 
-from bpac.betting.bounds.certificate import Certificate
-from bpac.routing.decision import Decision
-from bpac.routing.router import Router
-from bpac.routing.tickets.ticket import Ticket
+import os
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Certificate", "Decision", "Router", "Ticket", "__version__"]
+from bpac.answer import Answer, Token
+from bpac.betting.bounds.certificate import Certificate
+from bpac.losses import AnswerLoss, EmbeddingLoss, Loss, ToolCallLoss
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json, read_journal
+from bpac.routing.router import Router
+from bpac.routing.segments import Segments
+from bpac.routing.tickets.ticket import Ticket
+from bpac.scores import (
+    Entropy,
+    FirstTokens,
+    MeanTokenProbability,
+    OptionProbability,
+    Perplexity,
+    Score,
+    SelfConsistency,
+    Verbalized,
+)
+
+if TYPE_CHECKING:
+    from bpac.saved_router import SavedRouter
+
+__all__ = [
+    "Answer",
+    "AnswerLoss",
+    "Certificate",
+    "Decision",
+    "EmbeddingLoss",
+    "Entropy",
+    "Entry",
+    "FirstTokens",
+    "Loss",
+    "MeanTokenProbability",
+    "OptionProbability",
+    "Perplexity",
+    "Router",
+    "Score",
+    "Segments",
+    "SelfConsistency",
+    "Ticket",
+    "Token",
+    "ToolCallLoss",
+    "Verbalized",
+    "__version__",
+    "entry_from_json",
+    "entry_to_json",
+    "open",
+    "read_journal",
+]
 __version__ = "0.1.0"
+
+
+def open(path: "str | os.PathLike[str]", epsilon: float | None = None, **settings: Any) -> "SavedRouter":  # noqa: A001
+    """The router in a file, which survives its process; a new one if the file holds none yet.
+
+    Parameters
+    ----------
+    path: the file.
+    epsilon: limit on the loss (ε). Needed for a new router.
+    settings: further settings, as ``Router`` takes them. For a router that exists, ``epsilon`` and these must be the
+        ones it was made with, or be left out.
+    """
+    from bpac.saved_router import open_router  # noqa: PLC0415  # stores are imported when they are needed
+
+    return open_router(path, epsilon, **settings)

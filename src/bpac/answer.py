@@ -1,21 +1,21 @@
-"""What a model answered: its text, what it thought, and how sure it was of every token."""
+"""A model's answer: its text, its reasoning, and the log-probability of every token."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bpac.errors import AnswerError
 
-# No answer comes near it: a server that says more is mistaken, and one such number would spoil every sum.
+# No answer has more tokens: a server that reports more is wrong, and one such number would spoil every sum.
 MOST_TOKENS = 10**9
 
-# Why a model stopped of its own accord, as servers put it. Any other reason means that something stopped it.
+# Finish reasons of a model that came to its end, as different servers name them. All others mean that it was cut off.
 FINISHED = frozenset({"stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed"})
 CALLED = frozenset({"tool_calls", "function_call", "tool_use"})
 
-_HALF_LETTERS = re.compile("[\ud800-\udfff]")
+# What reading a value of an unexpected kind raises.
+_WRONG_KIND = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Token:
     ----------
     text: the token.
     logprob: its log-probability; NaN if the server listed the token without one.
-    top: log-probabilities of the likeliest tokens in its place, where the server gave them.
+    top: log-probabilities of the likeliest tokens at its position, if the server listed them.
     top_texts: those tokens, in the same order.
     """
 
@@ -42,13 +42,13 @@ class Answer:
 
     Parameters
     ----------
-    text: the answer, without what the model thought before it.
-    reasoning: what it thought, where that can be seen.
-    tokens: every token generated, thinking included; none if the server gave no log-probabilities.
-    completion_tokens: how many tokens were generated, thinking included.
-    prompt_tokens: how many tokens the question had; none if the server did not say.
+    text: the answer, without the reasoning before it.
+    reasoning: the reasoning, if the server shows it.
+    tokens: every token generated, reasoning included; none if the server listed no log-probabilities.
+    completion_tokens: how many tokens were generated, reasoning included.
+    prompt_tokens: how many tokens the prompt had; none if the server did not report it.
     finish_reason: why the model stopped: ``stop``, ``length``, ``tool_calls`` …
-    tool_calls: the calls it wants made, as the server gave them.
+    tool_calls: the tool calls, as the server sent them.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Answer:
 
     @property
     def finished(self) -> bool:
-        """Whether the model came to an end by itself: what was cut off may have gone on in any way.
+        """Whether the model came to its end: an answer that was cut off might have gone on in any way.
 
         >>> Answer("4", finish_reason="length").finished
         False
@@ -70,8 +70,13 @@ class Answer:
         return reason in FINISHED or (reason in CALLED and bool(self.tool_calls))
 
     @classmethod
-    def from_openai(cls, body: object) -> "Answer":
-        """The first choice of a chat completion, as any OpenAI-compatible server returns it.
+    def from_openai(cls, body: object, tokens: tuple[Token, ...] | None = None) -> "Answer":
+        """The first choice of a chat completion, as any OpenAI-compatible server returns it; or ``AnswerError``.
+
+        Parameters
+        ----------
+        body: the decoded chat completion.
+        tokens: its tokens, if they have been decoded already (default: read from ``logprobs`` in the body).
 
         >>> Answer.from_openai({"choices": [{"message": {"content": "<think>6 · 7</think>42"}}]}).text
         '42'
@@ -83,7 +88,7 @@ class Answer:
             thought, text = split_reasoning(_text(message.get("content")))
             usage = body.get("usage")  # type: ignore[attr-defined]
             counts: Mapping[str, Any] = usage if isinstance(usage, Mapping) else {}
-            tokens = _tokens(choice.get("logprobs"))
+            tokens = read_tokens(choice.get("logprobs")) if tokens is None else tokens
             return cls(
                 text=text,
                 reasoning=reasoning or thought,
@@ -91,22 +96,36 @@ class Answer:
                 completion_tokens=token_count(counts.get("completion_tokens")) or len(tokens or ()),
                 prompt_tokens=token_count(counts.get("prompt_tokens")),
                 finish_reason=_text(choice.get("finish_reason")) or "stop",
-                tool_calls=tuple(dict(call) for call in message.get("tool_calls") or ()),
+                tool_calls=tuple(map(dict, message.get("tool_calls") or ())),
             )
-        except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+        except _WRONG_KIND as error:
             raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {excerpt(body)}") from error
 
 
+def read_tokens(logprobs: object) -> tuple[Token, ...] | None:
+    """The tokens in the ``logprobs`` of a choice, none if they are not listed; ``AnswerError`` if they cannot be read.
+
+    >>> read_tokens({"content": [{"token": "4", "logprob": -0.1}]})
+    (Token(text='4', logprob=-0.1, top=(), top_texts=()),)
+    """
+    try:
+        listed = logprobs.get("content") if logprobs else None  # type: ignore[attr-defined]
+        return None if listed is None else tuple(_token(token) for token in listed)
+    except _WRONG_KIND as error:
+        described = f"{type(error).__name__}: {error}"
+        raise AnswerError(f"not a chat completion's logprobs ({described}): {excerpt(logprobs)}") from error
+
+
 def excerpt(value: object, length: int = 200) -> str:
-    """What a server sent, as far as it fits in a line, or in so many characters."""
+    """The first characters of what a server sent, for an error message."""
     try:
         return str(value)[:length]
     except RecursionError:
-        return "lists in lists in lists"
+        return "a deeply nested value"
 
 
 def token_count(value: object) -> int | None:
-    """How many tokens a server says there are; none if it says nothing that can be meant.
+    """A count of tokens that a server reported; none if it is missing or not a possible count.
 
     >>> token_count(12), token_count(12.0), token_count(-1), token_count("12")
     (12, 12, None, None)
@@ -117,58 +136,57 @@ def token_count(value: object) -> int | None:
 
 
 def split_reasoning(content: str) -> tuple[str, str]:
-    r"""What was thought and what was answered.
+    r"""The reasoning and the answer in a text that has both.
 
     >>> split_reasoning("<think>6 · 7</think>\n42")
     ('6 · 7', '42')
-    >>> split_reasoning("<think>6 · 7 is")          # cut off before any answer
+    >>> split_reasoning("<think>6 · 7 is")          # cut off before the answer
     ('6 · 7 is', '')
     """
     if "think" not in content:
         return "", content
-    # A missing end means that the model ran out of tokens while it thought, a missing beginning that the chat template
-    # wrote it into the prompt.
-    before, ended, said = content.partition("</think>")
-    thought = before.strip()
+    # Without an end mark the model ran out of tokens while reasoning; without a start mark the chat template wrote it
+    # into the prompt.
+    before, ended, after = content.partition("</think>")
+    reasoning = before.strip()
     if ended:
-        return thought.removeprefix("<think>").strip(), said.lstrip()
-    if thought.startswith("<think>"):
-        return thought.removeprefix("<think>").strip(), ""
+        return reasoning.removeprefix("<think>").strip(), after.lstrip()
+    if reasoning.startswith("<think>"):
+        return reasoning.removeprefix("<think>").strip(), ""
     return "", content
 
 
 def _text(value: Any) -> str:
-    """A text, also one that comes as a list of parts."""
+    """A text, or the joined texts of a list of parts."""
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value)
     if isinstance(value, str):
-        return _mended(value)
+        return _valid_unicode(value)
     if value is None:
         return ""
     raise TypeError(f"{value!r} is not a text")
 
 
-def _mended(text: str) -> str:
-    """A text that can be written: servers cut letters outside the BMP in halves, which come in different pieces."""
-    if text.isascii() or not _HALF_LETTERS.search(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+def _valid_unicode(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced, so that it can be written as UTF-8.
 
-
-def _tokens(logprobs: Mapping[str, Any] | None) -> tuple[Token, ...] | None:
-    if not logprobs or logprobs.get("content") is None:
-        return None
-    return tuple(_token(token) for token in logprobs["content"])
+    Servers that count in UTF-16 split characters outside the BMP, and send the halves in different stream events.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _token(token: Mapping[str, Any]) -> Token:
     others = token.get("top_logprobs") or ()
     return Token(
-        text=_mended(str(token["token"])),
+        text=_valid_unicode(str(token["token"])),
         logprob=_logprob(token, missing=math.nan),
         # JSON has no infinities: servers write the logarithm of probability 0 as null.
         top=tuple(_logprob(other, missing=-math.inf) for other in others),
-        top_texts=tuple(_mended(str(other.get("token", ""))) for other in others),
+        top_texts=tuple(_valid_unicode(str(other.get("token", ""))) for other in others),
     )
 
 

@@ -9,6 +9,7 @@
         - ``NotAudited``: the draft was kept, so there is nothing to observe
         - ``AlreadyResolved``: the round has its outcome already
         - ``UnknownTicket``: the ticket was not given out here, or is done already
+        - ``StaleProposal``: the entry is not the latest proposal of the router
     - ``JournalError``: entries that no router can have written
         - ``TornLine``: the last line was cut off while it was being written
     - ``CheckFailed``: a policy does not do what every policy must (``bpac.routing.checks``)
@@ -17,10 +18,10 @@
         - ``NoScore``: a draft lacks what its score is computed from
             - ``NoLogprobs``: the server gave no usable log-probabilities
         - ``NoVerdict``: a judge did not say a usable mark
-        - ``TooLong`` (``bpac.models.connections``): it is longer than allowed
+        - ``TooLong``, ``TooSlow`` (``bpac.models.reading``): it is longer than allowed, or takes longer
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it said no, and would again: a status 4xx
-            - ``PassedOn`` (``bpac.gateway.chat.upstream``): the gateway's caller hears it in the server's own words
+            - ``UpstreamRefused`` (``bpac.gateway.chat.upstream``): the gateway's caller gets the server's error
         - ``Unavailable``: it failed, even after retries
     - ``StoreError``: a store cannot be used, or failed and takes nothing more
         - ``StoreInUse``: another gateway writes to it
@@ -65,6 +66,10 @@ class AlreadyResolved(ObservationError):
 
 class UnknownTicket(ObservationError):
     """The ticket was not given out by this router since it started, or is done already."""
+
+
+class StaleProposal(ObservationError):
+    """The entry is not the latest proposal of the router: it was never proposed, or something else happened since."""
 
 
 class JournalError(BpacError):
@@ -133,4 +138,4 @@ class MissingExtra(BpacError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}: install it with  pip install 'bpac[{extra}]'")
+        super().__init__(f"this needs {package}: install it with  pip install 'bpac[{extra}]'", name=package)

@@ -1,4 +1,4 @@
-"""Loading from the hub, with a stand-in for its library."""
+"""Loading from the Hugging Face hub, with a fake of the library ``datasets``."""
 
 import sys
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ HUB_ROWS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_loads_from_the_hub(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Each asks the hub for the parts it has, and makes questions with different names of their rows."""
+    """Each benchmark requests its parts from the hub and makes questions with distinct ids from the rows."""
     calls: list[tuple[str, str | None, str]] = []
 
     def load_dataset(dataset: str, part: str | None, *, split: str, revision: str | None) -> list[dict[str, Any]]:
@@ -42,15 +42,15 @@ def test_every_benchmark_loads_from_the_hub(monkeypatch: pytest.MonkeyPatch, nam
     assert len({question.id for question in questions}) == len(source.parts)
 
 
-def test_a_bbh_question_from_the_hub_knows_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the hub a task is a configuration; the question is of that task."""
+def test_a_bbh_question_from_the_hub_has_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the hub a task is a configuration, which becomes the category of its questions."""
     library = SimpleNamespace(load_dataset=lambda *names, **settings: [{"input": "Do you?", "target": "Yes"}])
     monkeypatch.setitem(sys.modules, "datasets", library)
     assert len({question.category for question in BENCHMARKS["bbh"].load()}) == 27
 
 
-def test_a_hub_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the data set and what the hub's library said."""
+def test_an_unreachable_hub_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error contains the data set and the error of the library."""
 
     def load_dataset(*names: str, **settings: str) -> None:
         raise ConnectionError("offline")
@@ -60,8 +60,8 @@ def test_a_hub_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) 
         BENCHMARKS["mmlu-pro"].load()
 
 
-def test_a_bad_row_of_the_hub_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data set, part, row and field stand in the error."""
+def test_a_wrong_row_of_the_hub_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the data set, the part, the row and the field."""
     monkeypatch.setitem(
         sys.modules, "datasets", SimpleNamespace(load_dataset=lambda *names, **settings: [{"question": 1}])
     )
@@ -69,8 +69,8 @@ def test_a_bad_row_of_the_hub_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         BENCHMARKS["gsm8k"].load()
 
 
-def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the hub's library the error says what to install."""
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without ``datasets`` the error says what to install."""
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtra, match=r"datasets.*bpac\[datasets\]"):
         BENCHMARKS["math"].load()

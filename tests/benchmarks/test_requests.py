@@ -1,4 +1,4 @@
-"""What is sent to a model: methods and sampling settings."""
+"""Requests to a model: prompting methods and sampling settings."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from bpac.answer import Answer, split_reasoning
 from bpac.benchmarks.benchmark import Message, Question
 from bpac.benchmarks.competition_math import MATH
-from bpac.benchmarks.methods import METHODS, named_method
+from bpac.benchmarks.prompting import METHODS, named_method
 from bpac.benchmarks.registry import BENCHMARKS
 from bpac.benchmarks.sampling import INSTRUCT, SAMPLINGS, THINKING
 from bpac.errors import InputError
@@ -20,8 +20,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 ASKED: list[Message] = [{"role": "user", "content": "1 + 1?"}]
 
 
-def test_the_papers_settings() -> None:
-    """The two models are sampled as in the paper."""
+def test_the_sampling_settings_are_those_of_the_paper() -> None:
+    """Both models are sampled as in the paper."""
     settings = {
         model: (sampling.temperature, sampling.top_p, sampling.top_k, sampling.min_p)
         for model, sampling in SAMPLINGS.items()
@@ -33,8 +33,8 @@ def test_the_papers_settings() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_body_is_json_and_asks_for_probabilities(method: str) -> None:
-    """A request can be sent as it stands, and its answer can be scored."""
+def test_a_request_body_is_json_and_asks_for_log_probabilities(method: str) -> None:
+    """A request body can be sent without changes, and the answer can be scored."""
     body = json.loads(json.dumps(THINKING.body(ASKED, named_method(method), top_logprobs=5)))
     assert body["model"] == THINKING.model
     assert body["logprobs"] is True
@@ -42,57 +42,57 @@ def test_a_body_is_json_and_asks_for_probabilities(method: str) -> None:
     assert "top_logprobs" not in INSTRUCT.body(ASKED)
 
 
-def test_plain_prompting_changes_nothing() -> None:
-    """``direct`` and ``plain`` send the messages as they are."""
+def test_direct_prompting_changes_nothing() -> None:
+    """``direct`` and ``plain`` send the messages without changes."""
     assert named_method("plain") is named_method("direct")
     assert named_method("direct").apply(ASKED) == ASKED
     assert not named_method("direct").request
 
 
 def test_chain_of_draft_asks_for_short_steps() -> None:
-    """Five words a step are asked for in one system message, and the question stays as it is."""
+    """One system message asks for at most five words per step, and the question does not change."""
     first, *rest = named_method("chain_of_draft").apply(ASKED)
     assert first["role"] == "system"
     assert "five words" in first["content"]
     assert rest == ASKED
-    told = [{"role": "system", "content": "Be kind."}, *ASKED]
-    assert [message["role"] for message in named_method("chain-of-draft").apply(told)] == ["system", "user"]
+    with_system = [{"role": "system", "content": "Be kind."}, *ASKED]
+    assert [message["role"] for message in named_method("chain-of-draft").apply(with_system)] == ["system", "user"]
 
 
-def test_nothinking_begins_the_answer_with_a_finished_thought() -> None:
-    """The model goes on after a thought that is over, and what it goes on with is its answer."""
+def test_nothinking_begins_the_answer_with_finished_reasoning() -> None:
+    """The model continues after reasoning that is already finished, so the continuation is its answer."""
     method = named_method("nothinking")
     last = method.apply(ASKED)[-1]
     assert last["role"] == "assistant"
-    thought, answer = split_reasoning(last["content"] + "2")
-    assert thought
+    reasoning, answer = split_reasoning(last["content"] + "2")
+    assert reasoning
     assert answer == "2"
     assert method.request == {"add_generation_prompt": False, "continue_final_message": True}
 
 
-def test_a_method_never_changes_the_messages_it_is_given() -> None:
-    """The same messages can be sent with every method."""
+def test_a_method_does_not_modify_its_input() -> None:
+    """The same messages can be used with every method."""
     for method in METHODS.values():
         method.apply(ASKED)
     assert ASKED == [{"role": "user", "content": "1 + 1?"}]
 
 
-def test_an_unknown_method_is_told_the_known_ones() -> None:
+def test_the_error_for_an_unknown_method_lists_the_known_ones() -> None:
     """The error names every method."""
-    with pytest.raises(InputError, match="'tree' is not known; give one of direct, chain-of-draft, nothinking"):
+    with pytest.raises(InputError, match="'tree' is not known; use one of direct, chain-of-draft, nothinking"):
         named_method("tree")
 
 
 def test_an_answer_that_ran_out_of_tokens_is_unknown() -> None:
-    """A server's answer knows why it ended: at its limit, no answer is not a wrong answer."""
+    """An answer that reached the token limit without a result is not wrong but unknown."""
     question = Question("1", "1 + 1?", "2")
     assert MATH.grade_answer(question, Answer("We add", finish_reason="length")) is None
     assert MATH.grade_answer(question, Answer("We add", finish_reason="stop")) is False
     assert MATH.grade_answer(question, Answer("\\boxed{2}")) is True
 
 
-def test_the_page_is_true() -> None:
-    """docs/benchmarks.md names every benchmark, model and method, and its Python runs as it stands."""
+def test_docs_benchmarks_is_complete_and_its_code_runs() -> None:
+    """docs/benchmarks.md names every benchmark, model and method, and its Python code runs."""
     page = PAGE.read_text(encoding="utf-8")
     for name in (*BENCHMARKS, *SAMPLINGS, *METHODS, *(benchmark.source.dataset for benchmark in BENCHMARKS.values())):
         assert name in page

@@ -1,4 +1,4 @@
-"""A file of sums, a server that plays both models, and the commands between them."""
+"""Test data: a file of sums, a scripted server for both models, and the command line of ``bpac collect``."""
 
 import json
 import subprocess
@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bpac.benchmarks.registry import named_benchmark
-from bpac.collecting.answers_file import Asked, RecordedAnswer, Role, read_answers
-from bpac.collecting.asking import Recipe, Server
-from bpac.collecting.collect import Collected, Collection
-from bpac.testing import Reply as Said
-from bpac.testing import Request, ScriptedServer
+from bpac.collecting.answers_file import RecordedAnswer, RecordedQuestion, Role, read_answers
+from bpac.collecting.collect import CollectionRun, CollectionSummary
+from bpac.collecting.requests import ModelServer, RequestTemplate
+from bpac.testing import Reply, Request, ScriptedServer
 
 GSM8K = named_benchmark("gsm8k")
 BODY = {"logprobs": True, "top_logprobs": 2}
@@ -34,48 +33,51 @@ def number(request: Request) -> int:
 
 
 def role(request: Request) -> Role:
-    """Who is asked."""
+    """The model that a request asks."""
     return "draft" if request.body["model"] == "draft" else "expert"
 
 
-def adds(request: Request) -> Said:
-    """The expert is right; the draft is right about even numbers, and less sure of the odd ones."""
+def adds(request: Request) -> Reply:
+    """The expert is always correct; the draft is correct for even numbers and less certain about odd ones."""
     n = number(request)
     if role(request) == "expert":
-        return Said(f"So \\boxed{{{2 * n}}}", reasoning="two times that")
-    return Said(f"So \\boxed{{{2 * n + n % 2}}}", probability=0.9 - 0.3 * (n % 2) - n / 1000)
+        return Reply(f"So \\boxed{{{2 * n}}}", reasoning="two times that")
+    return Reply(f"So \\boxed{{{2 * n + n % 2}}}", probability=0.9 - 0.3 * (n % 2) - n / 1000)
 
 
-def asked_of(server: ScriptedServer) -> Counter[tuple[int, Role]]:
+def request_counts(server: ScriptedServer) -> Counter[tuple[int, Role]]:
     """How often each question was asked of each model."""
     return Counter((number(request), role(request)) for request in server.requests)
 
 
-def collection(folder: Path, count: int, **settings: Any) -> Collection:
-    """The questions of a file, to be asked of a draft and an expert."""
-    recipes: dict[Role, Recipe] = {"draft": Recipe("draft", BODY), "expert": Recipe("expert")}
+def collection(folder: Path, count: int, **settings: Any) -> CollectionRun:
+    """A run that asks a draft and an expert the questions of a file."""
+    templates: dict[Role, RequestTemplate] = {
+        "draft": RequestTemplate("draft", BODY),
+        "expert": RequestTemplate("expert"),
+    }
     questions = GSM8K.load(sums(folder, count))
-    chosen: dict[str, Any] = {"recipes": recipes, "path": folder / "answers.jsonl"} | settings
-    return Collection(GSM8K, questions, **chosen)
+    chosen: dict[str, Any] = {"templates": templates, "path": folder / "answers.jsonl"} | settings
+    return CollectionRun(GSM8K, questions, **chosen)
 
 
-def servers(server: ScriptedServer, retries: int = 0) -> dict[Role, Server]:
+def servers(server: ScriptedServer, retries: int = 0) -> dict[Role, ModelServer]:
     """Both models on one server."""
-    return {name: Server(server.base_url, name, timeout=20.0, retries=retries) for name in ("draft", "expert")}
+    return {name: ModelServer(server.base_url, name, timeout=20.0, retries=retries) for name in ("draft", "expert")}
 
 
-def collect(server: ScriptedServer, folder: Path, count: int, **settings: Any) -> Collected:
-    """Ask everything."""
+def collect(server: ScriptedServer, folder: Path, count: int, **settings: Any) -> CollectionSummary:
+    """Ask both models every question."""
     return collection(folder, count, **settings).run(servers(server))
 
 
-def replies(path: Path) -> list[RecordedAnswer]:
-    """What a file of answers holds, questions left out."""
-    return [line for line in read_answers(path) if not isinstance(line, Asked)]
+def recorded_answers(path: Path) -> list[RecordedAnswer]:
+    """The answers and failures in an answers file, without the questions."""
+    return [line for line in read_answers(path) if not isinstance(line, RecordedQuestion)]
 
 
 def arguments(server: ScriptedServer, folder: Path, count: int) -> list[str]:
-    """Of ``bpac collect``."""
+    """The arguments of ``bpac collect``."""
     return [
         "collect",
         *("--benchmark", "gsm8k", "--file", str(sums(folder, count))),
@@ -86,10 +88,10 @@ def arguments(server: ScriptedServer, folder: Path, count: int) -> list[str]:
 
 
 def command(words: Sequence[str]) -> list[str]:
-    """A ``bpac`` command to start."""
+    """The command line of a ``bpac`` command."""
     return [str(Path(sys.executable).with_name("bpac")), *words]
 
 
 def bpac(*words: str) -> subprocess.CompletedProcess[str]:
-    """A ``bpac`` command, run to its end."""
+    """Run a ``bpac`` command to its end."""
     return subprocess.run(command(words), capture_output=True, text=True, check=False, timeout=300)

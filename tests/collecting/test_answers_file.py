@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from bpac.answer import Answer, Token
 from bpac.benchmarks.benchmark import Question
-from bpac.collecting.answers_file import KIND, Asked, FailedRequest, RecordedAnswer, read_answers
-from bpac.collecting.kept_lines import KeptLines
+from bpac.collecting.answers_file import KIND, FailedRequest, RecordedAnswer, RecordedQuestion, read_answers
+from bpac.collecting.append_only_file import AppendOnlyFile
 from bpac.errors import TableError
 
-# Seven digits are kept.
+# The file keeps seven digits.
 logprobs = st.integers(-100_000, 0).map(lambda number: number / 1000) | st.just(-math.inf)
 tops = st.lists(st.tuples(logprobs, st.text()), max_size=3)
 tokens = st.builds(
@@ -31,33 +31,33 @@ answers = st.builds(
     tool_calls=st.just(()) | st.just(({"function": {"name": "f", "arguments": "{}"}},)),
 )
 questions = st.builds(
-    Asked,
+    RecordedQuestion,
     st.builds(
         Question, st.text(), st.text(), st.none() | st.text(), st.text(), st.lists(st.text(), max_size=3).map(tuple)
     ),
     st.text(),
 )
 outcomes = answers | st.builds(FailedRequest, st.text())
-FIRST = Asked(Question("1", "6 · 7?", "42"), "")
+FIRST = RecordedQuestion(Question("1", "6 · 7?", "42"), "")
 entries = questions | st.builds(RecordedAnswer, st.just("1"), st.sampled_from(["draft", "expert"]), outcomes)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(entries, max_size=3))
-def test_what_is_kept_comes_back(tmp_path: Path, kept: list[Asked | RecordedAnswer]) -> None:
-    """Questions, answers with every token, and failures are read as they were written."""
+def test_lines_are_read_as_they_were_written(tmp_path: Path, kept: list[RecordedQuestion | RecordedAnswer]) -> None:
+    """Questions, answers with every token, and failures survive writing and reading."""
     path = tmp_path / "a.jsonl"
     path.unlink(missing_ok=True)
-    with KeptLines(path, KIND, {}) as file:
+    with AppendOnlyFile(path, KIND, {}) as file:
         for one in (FIRST, *kept):
             file.append(one.line())
     assert list(read_answers(path)) == [FIRST, *kept]
 
 
-def test_a_token_without_a_logprob(tmp_path: Path) -> None:
-    """What the server did not say stays unknown."""
+def test_a_missing_log_probability_stays_missing(tmp_path: Path) -> None:
+    """A token without a log-probability is read as NaN."""
     path = tmp_path / "a.jsonl"
-    with KeptLines(path, KIND, {}) as file:
+    with AppendOnlyFile(path, KIND, {}) as file:
         file.append(FIRST.line())
         file.append(RecordedAnswer("1", "draft", Answer("a", tokens=(Token("a", math.nan),))).line())
     _, found = read_answers(path)
@@ -67,19 +67,19 @@ def test_a_token_without_a_logprob(tmp_path: Path) -> None:
     assert math.isnan(found.outcome.tokens[0].logprob)
 
 
-def test_a_line_that_is_no_answer(tmp_path: Path) -> None:
-    """It is an error that shows the line."""
+def test_a_line_that_is_not_an_answer_is_an_error(tmp_path: Path) -> None:
+    """The error shows the line."""
     path = tmp_path / "a.jsonl"
-    with KeptLines(path, KIND, {}) as file:
+    with AppendOnlyFile(path, KIND, {}) as file:
         file.append({"id": "1", "role": "referee", "text": "2"})
     with pytest.raises(TableError, match="referee"):
         list(read_answers(path))
 
 
-def test_an_answer_to_no_question(tmp_path: Path) -> None:
-    """An answer whose question is not in the file is an error that names it."""
+def test_an_answer_without_its_question_is_an_error(tmp_path: Path) -> None:
+    """The error names the question that is missing in the file."""
     path = tmp_path / "a.jsonl"
-    with KeptLines(path, KIND, {}) as file:
+    with AppendOnlyFile(path, KIND, {}) as file:
         file.append(RecordedAnswer("7", "draft", FailedRequest("no")).line())
     with pytest.raises(TableError, match="question '7'"):
         list(read_answers(path))

@@ -1,4 +1,4 @@
-"""The whole chain on the real local pair: a model that answers, no script."""
+"""``bpac chain`` with the real local model."""
 
 import json
 import os
@@ -11,62 +11,62 @@ from typing import Any
 import pytest
 
 from bpac.replay.tables.reading import read_table
-from tests.collecting.pairs import bpac, command, replies
+from tests.collecting.pairs import bpac, command, recorded_answers
 
 QUESTIONS, PROMPTED = 300, 40
 ASKED = 2 * QUESTIONS + 2 * 2 * PROMPTED
 
 
 def words(folder: Path) -> list[str]:
-    """The command."""
+    """The arguments of the command."""
     sizes = {"--questions": QUESTIONS, "--prompted": PROMPTED, "--seed": 7, "--runs": 3}
     options = [part for name, value in sizes.items() for part in (name, str(value))]
     return ["chain", "--out", str(folder), *options, "--json"]
 
 
-def lasting(report: dict[str, Any]) -> dict[str, Any]:
-    """The figures that do not depend on when they were asked for."""
+def without_run_statistics(report: dict[str, Any]) -> dict[str, Any]:
+    """The report without the figures that differ between runs."""
     return {name: value for name, value in report.items() if name not in ("asked_now", "tokens_now", "seconds")}
 
 
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, dict[str, Any]]:
-    """A chain that was killed in the middle and started again: its folder, what it held then, and its report."""
+    """A chain that was killed and started again: its folder, its number of answers when killed, and its report."""
     folder = tmp_path_factory.mktemp("chain")
     answers = folder / "answers.jsonl"
     with subprocess.Popen(command(words(folder)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120.0
-        while not answers.exists() or not answers.stat().st_size or len(replies(answers)) < QUESTIONS // 2:
+        while not answers.exists() or not answers.stat().st_size or len(recorded_answers(answers)) < QUESTIONS // 2:
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
-    kept = len(replies(answers))
+    kept = len(recorded_answers(answers))
     finished = bpac(*words(folder))
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.count("\n") == 1
     return folder, kept, json.loads(finished.stdout)
 
 
-def test_a_killed_chain_asks_nothing_twice(chain: tuple[Path, int, dict[str, Any]]) -> None:
-    """What it held when it was killed is not asked again: the second run asks for the rest exactly."""
+def test_a_killed_chain_sends_no_request_twice(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """The second run requests exactly the answers that were not in the file when the first was killed."""
     folder, kept, report = chain
     assert QUESTIONS // 2 <= kept < 2 * QUESTIONS
     assert report["asked_now"] == ASKED - kept
-    found = [(reply.id, reply.role) for reply in replies(folder / "answers.jsonl")]
+    found = [(reply.id, reply.role) for reply in recorded_answers(folder / "answers.jsonl")]
     assert len(found) == len(set(found)) == 2 * QUESTIONS
 
 
-def test_a_third_run_asks_nothing(chain: tuple[Path, int, dict[str, Any]]) -> None:
-    """A chain that is finished gives the same figures again without asking."""
+def test_a_finished_chain_sends_no_requests(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """A chain that is finished gives the same figures again without sending requests."""
     folder, _, report = chain
     again = json.loads(bpac(*words(folder)).stdout)
     assert again["asked_now"] == 0
-    assert lasting(again) == lasting(report)
+    assert without_run_statistics(again) == without_run_statistics(report)
 
 
 def test_the_pair_is_worth_routing(chain: tuple[Path, int, dict[str, Any]]) -> None:
-    """On fresh questions the expert is right more often, costs more tokens, and every score knows errors."""
+    """On held-out questions the expert is correct more often, uses more tokens, and every score predicts errors."""
     _, _, report = chain
     assert report["rows"] + report["left_out"] == QUESTIONS
     assert report["left_out"] < QUESTIONS / 20
@@ -76,8 +76,8 @@ def test_the_pair_is_worth_routing(chain: tuple[Path, int, dict[str, Any]]) -> N
     assert min(report["auroc"].values()) > 0.7
 
 
-def test_what_the_router_came_to(chain: tuple[Path, int, dict[str, Any]]) -> None:
-    """Three routers at three promises; the table they were replayed on can be read; the page has its pictures."""
+def test_the_chain_reports_three_routers_at_three_risk_limits(chain: tuple[Path, int, dict[str, Any]]) -> None:
+    """Each router has its figures, the table can be read, and the report contains figures."""
     folder, _, report = chain
     routers = {(one["epsilon"], one["policy"]): one for one in report["routers"]}
     assert set(routers) == {(e, p) for e in (0.02, 0.05, 0.08) for p in ("paper", "portfolio", "oracle")}
@@ -93,11 +93,11 @@ def test_what_the_router_came_to(chain: tuple[Path, int, dict[str, Any]]) -> Non
     assert page.count("<svg") >= 3
     assert "AUROC" in page
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    assert lasting(summary) == lasting(report)
+    assert without_run_statistics(summary) == without_run_statistics(report)
 
 
 def test_prompting_methods_are_measured(chain: tuple[Path, int, dict[str, Any]]) -> None:
-    """Each was tried on as many questions, and what could not be graded is counted apart from what is wrong."""
+    """Each method is tried on the same questions, and ungraded answers are not counted as wrong."""
     _, _, report = chain
     assert len(report["prompting"]) == 3
     for row in report["prompting"]:
@@ -107,8 +107,8 @@ def test_prompting_methods_are_measured(chain: tuple[Path, int, dict[str, Any]])
     assert own["right"] > 0
 
 
-def test_without_prompting_methods(tmp_path: Path) -> None:
-    """``--prompted 0`` leaves them out: no row, no section, and nobody is asked for them."""
+def test_prompting_methods_can_be_left_out(tmp_path: Path) -> None:
+    """With ``--prompted 0`` there are no requests, no rows and no section for prompting methods."""
     ran = bpac("chain", "--out", str(tmp_path), "--questions", "12", "--prompted", "0", "--runs", "1", "--json")
     assert ran.returncode == 0, ran.stderr
     report = json.loads(ran.stdout)

@@ -9,11 +9,11 @@ from bpac.benchmarks.registry import named_benchmark
 from bpac.benchmarks.sampling import INSTRUCT
 from bpac.cli.main import main
 from bpac.testing import Reply, Request, ScriptedServer
-from tests.collecting.pairs import adds, arguments, asked_of, bpac, number, role
+from tests.collecting.pairs import adds, arguments, bpac, number, request_counts, role
 
 
 def one_object(*words: str) -> dict[str, Any]:
-    """The one JSON object that a command prints to standard output, where nothing else may be."""
+    """The JSON object that a command prints to standard output, and nothing else."""
     ran = bpac(*words, "--json")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("\n") == 1
@@ -22,7 +22,7 @@ def one_object(*words: str) -> dict[str, Any]:
 
 
 def partly(request: Request) -> Reply:
-    """The usual answers, but the draft refuses one question and the expert is cut off in another."""
+    """The usual answers, but the draft refuses one question, and the expert is cut off in another."""
     if number(request) == 5 and role(request) == "draft":
         return Reply("too long", status=400)
     if number(request) == 6 and role(request) == "expert":
@@ -30,8 +30,8 @@ def partly(request: Request) -> Reply:
     return adds(request)
 
 
-def test_from_servers_to_a_replay(tmp_path: Path) -> None:
-    """collect, grade, table and replay follow each other; what failed on the way is counted, and never a loss."""
+def test_collect_grade_table_and_replay_work_together(tmp_path: Path) -> None:
+    """Each command reads the output of the one before; failures are counted and are never a loss."""
     answers, grades, table = (str(tmp_path / name) for name in ("answers.jsonl", "grades.jsonl", "table.csv"))
     with ScriptedServer(partly) as server:
         collected = one_object(*arguments(server, tmp_path, 40))
@@ -55,8 +55,8 @@ def test_from_servers_to_a_replay(tmp_path: Path) -> None:
     assert one_object("replay", table, "--runs", "2", "--score", "uncertainty_entropy")["steps"] == 38
 
 
-def test_what_people_read(tmp_path: Path) -> None:
-    """Without --json, figures on standard output; what was left out and why on standard error."""
+def test_text_reports_and_warnings_are_separate(tmp_path: Path) -> None:
+    """Without --json, results go to standard output, and what was left out to standard error."""
     answers, grades, table = (str(tmp_path / name) for name in ("answers.jsonl", "grades.jsonl", "table.csv"))
     with ScriptedServer(partly) as server:
         collected = bpac(*arguments(server, tmp_path, 10))
@@ -69,8 +69,8 @@ def test_what_people_read(tmp_path: Path) -> None:
     assert "1 left out: the draft failed (question gsm8k-5: " in made.stderr
 
 
-def test_the_bar_is_on_standard_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress, with tokens a second and the time left, goes to standard error only, and begins where a run stopped."""
+def test_the_progress_bar_is_on_standard_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar shows tokens per second and the remaining time, and continues where an earlier run stopped."""
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
 
     def slowly(request: Request) -> Reply:
@@ -88,8 +88,8 @@ def test_the_bar_is_on_standard_error(tmp_path: Path, monkeypatch: pytest.Monkey
     assert json.loads(again.stdout)["asked"] == 0
 
 
-def test_a_judge_from_the_command_line(tmp_path: Path) -> None:
-    """Open questions are marked by a judge; without one the command says what is missing."""
+def test_open_questions_need_a_judge(tmp_path: Path) -> None:
+    """A judge marks the answers to open questions; without one the error names the missing options."""
     path, answers, grades = (tmp_path / name for name in ("open.jsonl", "answers.jsonl", "grades.jsonl"))
     path.write_text('{"instruction": "Write a poem"}\n{"instruction": "Write a song"}\n', encoding="utf-8")
 
@@ -105,7 +105,7 @@ def test_a_judge_from_the_command_line(tmp_path: Path) -> None:
         one_object(*words)
         refused = bpac("grade", str(answers), "--out", str(grades))
         assert refused.returncode == 2
-        assert "give a judge" in refused.stderr
+        assert "--judge-url and --judge-model" in refused.stderr
         judge = ("--judge-url", server.base_url, "--judge-model", "judge", "--judge-body", '{"temperature": 0}')
         graded = one_object("grade", str(answers), "--out", str(grades), *judge)
         assert (graded["known"], graded["reasons"]) == (1, {"the judge gave no mark": 1})
@@ -116,7 +116,7 @@ def test_a_judge_from_the_command_line(tmp_path: Path) -> None:
 
 
 def test_the_papers_models_are_sampled_as_in_the_paper(tmp_path: Path) -> None:
-    """Their sampling is sent unless told otherwise; a limit draws the same questions every time."""
+    """The paper's sampling is the default for its models; ``--limit`` draws the same questions every time."""
     with ScriptedServer(lambda request: Reply("1")) as server:
         words = arguments(server, tmp_path, 30)
         words[words.index("draft")] = INSTRUCT.model
@@ -131,11 +131,11 @@ def test_the_papers_models_are_sampled_as_in_the_paper(tmp_path: Path) -> None:
     assert len(first) == 3
     assert first < {number(request) for request in server.requests}
     assert first != {0, 1, 2}
-    assert max(asked_of(server).values()) <= 2  # the model's name makes every question the expert's in this count
+    assert max(request_counts(server).values()) <= 2  # the model's name makes every question the expert's in this count
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
+    ("extra", "message"),
     [
         (["--draft-body", "{"], "--draft-body is not JSON"),
         (["--draft-body", "[1]"], "must be a JSON object"),
@@ -148,16 +148,20 @@ def test_the_papers_models_are_sampled_as_in_the_paper(tmp_path: Path) -> None:
         (["--file", "none.jsonl"], "none.jsonl: cannot be read"),
     ],
 )
-def test_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path, extra: list[str], said: str) -> None:
-    """It has exit code 2, one line that says what is wrong, and nobody is asked."""
+def test_wrong_usage_sends_no_requests(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, extra: list[str], message: str
+) -> None:
+    """A wrong option is named in one line, with exit code 2, before any request is sent."""
     with ScriptedServer(adds) as server:
         assert main([*arguments(server, tmp_path, 2), *extra]) == 2
         assert server.requests == []
-    assert said in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
 
 
 def test_other_settings_have_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Going on with another model is refused, by name."""
+    """A run with another model cannot continue a file, and the error names the model."""
     with ScriptedServer(adds) as server:
         words = arguments(server, tmp_path, 2)
         assert main(words) == 0
@@ -166,8 +170,8 @@ def test_other_settings_have_exit_code_2(capsys: pytest.CaptureFixture[str], tmp
     assert 'expert.model was "expert", now "expert-2"' in capsys.readouterr().err
 
 
-def test_all_failed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """If no question was answered the exit code is 1, the failures are kept, and there is no table of wrong answers."""
+def test_the_exit_code_is_1_if_every_request_failed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The failures are recorded, and no table of wrong answers is written."""
     with ScriptedServer(Reply("go away", status=403)) as server:
         assert main(arguments(server, tmp_path, 3)) == 1
     assert "go away" in capsys.readouterr().err
@@ -178,15 +182,17 @@ def test_all_failed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["grade", "{}", "--out", "g"], ["table", "{}", "--out", "t.csv"]])
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]) -> None:
-    """It is named, with exit code 2."""
+def test_a_missing_input_file_has_exit_code_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
+) -> None:
+    """The error names the file."""
     path = tmp_path / "none.jsonl"
     assert main([word.format(path) for word in words]) == 2
     assert f"{path}: cannot be read" in capsys.readouterr().err
 
 
-def test_files_that_are_read_are_not_overwritten(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Answers in the place of grades, and grades in the place of a table, are refused and left as they are."""
+def test_input_files_are_not_overwritten(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """An input file as ``--out`` is refused, and the file is not changed."""
     answers, grades = tmp_path / "answers.jsonl", tmp_path / "grades.jsonl"
     with ScriptedServer(adds) as server:
         assert main(arguments(server, tmp_path, 2)) == 0
@@ -200,8 +206,8 @@ def test_files_that_are_read_are_not_overwritten(capsys: pytest.CaptureFixture[s
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_keys_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key is sent to its server and stands in no file."""
+def test_api_keys_are_not_written_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is sent to its server only, and is not in the answers file."""
     monkeypatch.setenv("DRAFT_KEY", "secret-1")
     with ScriptedServer(adds) as server:
         assert main([*arguments(server, tmp_path, 2), "--draft-key", "env:DRAFT_KEY"]) == 0
@@ -210,8 +216,8 @@ def test_keys_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert b"secret" not in (tmp_path / "answers.jsonl").read_bytes()
 
 
-def test_every_benchmark_can_be_asked(tmp_path: Path) -> None:
-    """The questions of the local model are a benchmark too."""
+def test_the_local_benchmark_needs_no_file(tmp_path: Path) -> None:
+    """The questions for the local model can be collected like any other benchmark."""
     with ScriptedServer(Reply("1")) as server:
         words = arguments(server, tmp_path, 1)
         words[words.index("gsm8k")] = "local"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bpac.collecting.grading import Grade, Grading
-from bpac.collecting.table import auroc, read_graded, table_of
+from bpac.collecting.grade import Grade, GradingRun
+from bpac.collecting.table import auroc, build_table, read_latest_grades
 from bpac.errors import BpacError, TableError
 from bpac.replay.tables.reading import read_table
 from bpac.testing import Reply, Request, ScriptedServer
@@ -17,7 +17,7 @@ SCORES = {"mean_token_probability": 0.2, "perplexity": 0.3, "entropy": 0.4}
 
 
 def grade(number_: int, **more: Any) -> Grade:
-    """A grade of an answer that is right, unless told otherwise."""
+    """A grade of a correct draft; further fields can be given."""
     known: dict[str, Any] = {
         "loss": 0.0,
         "draft_correct": True,
@@ -29,8 +29,8 @@ def grade(number_: int, **more: Any) -> Grade:
     return Grade(str(number_), "sums", "", **known | more)
 
 
-def test_from_servers_to_a_table(tmp_path: Path) -> None:
-    """A failed question has no row and is counted with its reason; the rows are what the models answered."""
+def test_a_table_has_one_row_per_answered_question(tmp_path: Path) -> None:
+    """A question with a failed request has no row and is counted with its reason."""
 
     def script(request: Request) -> Reply:
         broken = number(request) == 3 and role(request) == "expert"
@@ -38,8 +38,8 @@ def test_from_servers_to_a_table(tmp_path: Path) -> None:
 
     with ScriptedServer(script) as server:
         collect(server, tmp_path, 10)
-    asyncio.run(Grading(GSM8K, tmp_path / "answers.jsonl", tmp_path / "grades.jsonl").run())
-    rows = table_of(read_graded(tmp_path / "grades.jsonl"))
+    asyncio.run(GradingRun(GSM8K, tmp_path / "answers.jsonl", tmp_path / "grades.jsonl").run())
+    rows = build_table(read_latest_grades(tmp_path / "grades.jsonl"))
     rows.write(tmp_path / "table.csv")
     assert len(rows) == 9
     assert rows.left_out == {"the expert failed": 1}
@@ -57,52 +57,52 @@ def test_from_servers_to_a_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".csv.gz", ".jsonl.gz", ".parquet"])
 def test_every_score_can_be_replayed(tmp_path: Path, ending: str) -> None:
-    """In every format, each score has a column of its own that can be read as the uncertainty."""
+    """In every file format, each score has its own column, which can be used as the uncertainty."""
     path = tmp_path / f"table{ending}"
-    table_of([grade(1), grade(2, loss=1.0, draft_correct=False)]).write(path)
+    build_table([grade(1), grade(2, loss=1.0, draft_correct=False)]).write(path)
     for name, value in SCORES.items():
         table = read_table(path, f"uncertainty_{name}")
         assert table.uncertainty.tolist() == [value, value]
         assert table.loss.tolist() == [0.0, 1.0]
     assert read_table(path).uncertainty.tolist() == [0.2, 0.2]
-    table_of([grade(1)], "entropy").write(path)
+    build_table([grade(1)], "entropy").write(path)
     assert read_table(path).uncertainty.tolist() == [0.4]
 
 
-def test_a_draft_without_the_chosen_score(tmp_path: Path) -> None:
-    """It is left out and counted; a further score that some drafts lack has no column, and the reason is told."""
+def test_a_draft_without_the_chosen_score_is_left_out(tmp_path: Path) -> None:
+    """It is counted with its reason; another score that some drafts lack has no column, with a reason."""
     partly = grade(2, scores={"mean_token_probability": 0.1}, unscored={"perplexity": "none given"})
-    rows = table_of([grade(1), partly])
+    rows = build_table([grade(1), partly])
     assert len(rows) == 2
     assert "uncertainty_perplexity" not in rows.columns
     assert rows.scores_left_out["perplexity"] == "unknown in 1 of 2 rows: none given"
-    rows = table_of([grade(1), partly], "perplexity")
+    rows = build_table([grade(1), partly], "perplexity")
     assert (len(rows), rows.left_out) == (1, {"the draft has no perplexity": 1})
     assert rows.examples == {"the draft has no perplexity": "question 2: none given"}
 
 
-def test_a_score_that_nobody_has() -> None:
-    """The error is about the score, and not about losses that are known."""
+def test_a_score_that_every_draft_lacks_is_an_error() -> None:
+    """The error names the score, an example and the other reasons."""
     bare = [grade(number_, scores={}, unscored={"entropy": "ask with top_logprobs"}) for number_ in (1, 2)]
     failed = grade(3, unknown="the draft failed", loss=None)
     with pytest.raises(BpacError) as caught:
-        table_of([*bare, failed], "entropy")
+        build_table([*bare, failed], "entropy")
     message = str(caught.value)
-    assert "the score entropy is missing in every question with a known loss (2)" in message
-    assert "choose another with --score" in message
+    assert "all 2 questions with a known loss lack the score entropy" in message
+    assert "Choose another with --score" in message
     assert "question 1: ask with top_logprobs" in message
-    assert "no loss is known: the draft failed (1)" in message
+    assert "The loss of the other questions is unknown: the draft failed (1)" in message
 
 
-def test_judged_answers(tmp_path: Path) -> None:
-    """Marks make the loss and who is preferred; there are no verdicts."""
+def test_a_table_of_judged_answers_has_marks(tmp_path: Path) -> None:
+    """Judged answers have marks and a preference instead of verdicts."""
     none = {"draft_correct": None, "expert_correct": None}
     marked = [
         grade(1, draft_mark=7.0, expert_mark=7.0, **none),
         grade(2, draft_mark=4.0, expert_mark=8.0, **none | {"loss": 2 / 3}),
         grade(3, **none | {"unknown": "the judge gave no mark", "loss": None}),
     ]
-    rows = table_of(marked)
+    rows = build_table(marked)
     rows.write(tmp_path / "table.csv")
     assert rows.left_out == {"the judge gave no mark": 1}
     assert rows.columns["expert_preferred"] == [0, 1]
@@ -114,25 +114,25 @@ def test_judged_answers(tmp_path: Path) -> None:
 
 
 def test_unknown_token_counts_are_empty(tmp_path: Path) -> None:
-    """A server that counts no tokens leaves them unknown, not 0."""
-    rows = table_of([grade(1), grade(2, draft_tokens=None)])
+    """If a server does not count tokens, the counts are empty, not 0."""
+    rows = build_table([grade(1), grade(2, draft_tokens=None)])
     rows.write(tmp_path / "table.jsonl")
     assert json.loads((tmp_path / "table.jsonl").read_text(encoding="utf-8").splitlines()[1])["draft_tokens"] is None
     assert read_table(tmp_path / "table.jsonl").draft_tokens is None
     assert rows.summary()["draft_tokens"] is None
 
 
-def test_no_table_at_all(tmp_path: Path) -> None:
-    """Where nothing is known there is no table, and the reasons are named; nor one in an unknown format."""
+def test_no_file_is_written_without_rows_or_in_an_unknown_format(tmp_path: Path) -> None:
+    """The error names the reasons, or the known formats."""
     with pytest.raises(BpacError, match=r"the draft failed \(2\)"):
-        table_of([grade(n, unknown="the draft failed", loss=None) for n in (1, 2)])
+        build_table([grade(n, unknown="the draft failed", loss=None) for n in (1, 2)])
     with pytest.raises(TableError, match=r"\.csv, \.jsonl"):
-        table_of([grade(1)]).write(tmp_path / "table.xlsx")
+        build_table([grade(1)]).write(tmp_path / "table.xlsx")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_auroc() -> None:
-    """The chance that a wrong draft is the more uncertain one, pair by pair; not known where all are alike."""
+def test_auroc_counts_pairs() -> None:
+    """AUROC is the share of pairs in which the wrong draft is more uncertain; none if all drafts are correct."""
     scores, wrong = [0.1, 0.4, 0.4, 0.2, 0.9, 0.3], [0, 1, 0, 0, 1, 1]
     pairs = [
         (a > b) + 0.5 * (a == b)

@@ -1,4 +1,4 @@
-"""A real browser without a window: Debian's Chromium, driven by Playwright, and what it complained about."""
+"""A real headless browser: Debian's Chromium, driven by Playwright, and the errors it reports."""
 
 import os
 import shutil
@@ -12,12 +12,12 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Response
 DESKTOP, PHONE = (1280, 900), (390, 844)
 Scheme = Literal["light", "dark"]
 GROUNDS: dict[Scheme, str] = {"light": "rgb(244, 246, 248)", "dark": "rgb(14, 19, 24)"}
-# What is not serious is a matter of taste; axe marks it as such.
+# Only these impacts fail a test.
 SERIOUS = ("serious", "critical")
 
 
 def chromium() -> str:
-    """Where Chromium is."""
+    """The path of Chromium."""
     found = shutil.which("chromium")
     assert found, "these tests need Debian's browser: apt-get install -y chromium  (make test does it)"
     return found
@@ -37,13 +37,13 @@ def running_browser() -> Iterator[Browser]:
 
 
 class Visit:
-    """A page in a window of its own, which remembers everything that went wrong in it.
+    """A page in a new window that records all errors, and fails at its end if there were any.
 
     Parameters
     ----------
-    browser: whose window.
-    size: of the window.
-    scheme: what the system prefers.
+    browser: the browser.
+    size: width and height of the window (default: desktop).
+    scheme: the colour scheme that the system prefers (default: light).
     """
 
     def __init__(self, browser: Browser, size: tuple[int, int] = DESKTOP, scheme: Scheme = "light") -> None:
@@ -70,7 +70,7 @@ class Visit:
         self.requests.append(request.url)
 
     def _failed(self, request: Request) -> None:
-        if request.failure != "net::ERR_ABORTED":  # that is a page that was left while it asked
+        if request.failure != "net::ERR_ABORTED":  # the page was left while it was loading
             self.troubles.append(f"failed: {request.url} ({request.failure})")
 
     def _response(self, response: Response) -> None:
@@ -86,18 +86,18 @@ class Visit:
             assert self.troubles == [], self.troubles
 
     def forgive(self, *, for_good: bool = False) -> list[str]:
-        """What went wrong so far, which was meant to.
+        """Return and forget the errors so far, which the test expects.
 
         Parameters
         ----------
-        for_good: whether more of it may come, because the page goes on asking.
+        for_good: whether more may follow, because the page continues to poll (default: false).
         """
         self._forgiven = for_good
         troubles, self.troubles = self.troubles, []
         return troubles
 
     def value(self, field: str, within: str = "main") -> float:
-        """The exact number of a field; there must be one only."""
+        """The exact value of a field, which must be unique."""
         text = self.page.locator(f'{within} [data-field="{field}"]').get_attribute("data-value")
         assert text is not None, f"{field} shows no number"
         return float(text)
@@ -109,7 +109,7 @@ class Visit:
         return drawn
 
     def table(self, chart: str) -> list[list[float | None]]:
-        """The numbers of a chart, as the table under it says them."""
+        """The numbers of a chart, from the table under it."""
         panel = self.page.locator(f'[data-chart="{chart}"]')
         panel.locator("summary").click()
         panel.locator("tbody tr").first.wait_for()
@@ -121,7 +121,7 @@ class Visit:
     def check_accessibility(self) -> None:
         """Axe finds nothing serious in light and dark, controls have names, and nothing is wider than the window."""
         self.page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-        # Nothing but the colours is different in the dark, and looking at everything takes its time.
+        # Only the colours differ in the dark theme, and a full check takes long.
         looks: dict[Scheme, str] = {"light": "{}", "dark": "{ runOnly: ['color-contrast'] }"}
         for scheme, options in looks.items():
             self.page.emulate_media(color_scheme=scheme)
@@ -141,7 +141,7 @@ class Visit:
         assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), "the page is wider than its window"
 
     def unnamed(self) -> list[str]:
-        """Controls without a name for those who listen."""
+        """Controls without a name for screen readers."""
         session = self.context.new_cdp_session(self.page)
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         session.detach()

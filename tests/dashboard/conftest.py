@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.dashboard.browser import running_browser
 
-# A busy machine is no failure.
+# Generous, because the machine may be busy.
 expect.set_options(timeout=20_000)
 
 

@@ -1,4 +1,4 @@
-"""Games that were played: a router and its history, and streams that make them do everything they can."""
+"""Simulated games: a router and its history after a stream of rounds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,15 +14,15 @@ from bpac.routing.router import Router
 def feed(router: Router, history: History, rounds: Sequence[tuple[float, float]], *, weighted: bool = True) -> None:
     """Play rounds of known uncertainty and loss, each outcome known at once; the time is the step.
 
-    Without weights the history is told that every audit was certain, which is wrong.
+    Without weights, the history gets a wrong propensity of 1 for every audit.
     """
     for uncertainty, loss in rounds:
         decision = router.decide(uncertainty)
-        told = decision if weighted else decision._replace(propensity=1.0)
-        history.decided(told, float(decision.step), router)
+        recorded = decision if weighted else decision._replace(propensity=1.0)
+        history.decided(recorded, float(decision.step), router)
         if decision.call_expert:
             router.observe(decision, loss)
-            history.resolved(told, loss)
+            history.resolved(recorded, loss)
 
 
 def drawn(law: Law, count: int, seed: int) -> list[tuple[float, float]]:

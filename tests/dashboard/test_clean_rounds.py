@@ -1,4 +1,4 @@
-"""How many more clean rounds it takes at least: never fewer, and no more than that if all goes well."""
+"""The least number of further rounds without loss: never fewer, and no more if there is no loss."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def ask(router: Router, uncertainty: float) -> Any:
 
 @pytest.mark.parametrize("uncertainty", [0.0, 0.5])
 @pytest.mark.parametrize("name", [name for name in OPTIONS if name != "two scores"])
-def test_so_many_and_not_one_fewer(name: str, uncertainty: float) -> None:
+def test_the_last_of_the_rounds_needed_opens_a_threshold(name: str, uncertainty: float) -> None:
     """From the start, after some losses, and with outcomes that are owed: the last clean round opens a threshold."""
     router = started(name)
     for step in range(7):
@@ -70,8 +70,8 @@ def test_so_many_and_not_one_fewer(name: str, uncertainty: float) -> None:
     losses=st.lists(st.sampled_from([0.0, 0.0, 0.0, 0.2, 1.0, None]), min_size=1, max_size=60),
     data=st.data(),
 )
-def test_no_threshold_opens_before(name: str, losses: list[float | None], data: st.DataObject) -> None:
-    """However rounds turn out, and whenever: a bound that was given at any time holds."""
+def test_no_threshold_opens_earlier(name: str, losses: list[float | None], data: st.DataObject) -> None:
+    """A bound that was given at any time holds, whatever the outcomes are and whenever they come."""
     router = started(name)
     promised: list[int] = []
     waiting = []
@@ -105,8 +105,8 @@ def test_several_scores_compete() -> None:
     assert router.threshold > 0.0
 
 
-def test_after_a_drift_it_is_reckoned_again() -> None:
-    """A new epoch starts from nothing, and where all epochs share alpha it must reach a higher bar."""
+def test_after_a_drift_the_count_starts_again() -> None:
+    """A new epoch starts without wealth, and where all epochs share alpha it needs more."""
     for alpha_epochs in ("each", "all"):
         router = Router(0.1, 0.1, alpha_epochs=alpha_epochs, seed=3)
         first = clean_rounds_needed(router)
@@ -124,8 +124,8 @@ def test_after_a_drift_it_is_reckoned_again() -> None:
         assert router.threshold > 0.0
 
 
-def test_none_where_none_will_open() -> None:
-    """A threshold set by hand moves for nobody, and a calibration that found none is over."""
+def test_none_where_no_threshold_will_open() -> None:
+    """A fixed threshold never moves, and a calibration that found no threshold is not repeated."""
     assert clean_rounds_needed(Router(0.1, policy="always")) is None
     assert clean_rounds_needed(Router(0.1, policy=Offline(size=20))) is None, "too few for this limit"
     router = Router(0.1, policy=Offline(size=30))
@@ -137,7 +137,7 @@ def test_none_where_none_will_open() -> None:
 
 
 def test_a_number_that_is_too_large_is_not_counted_out() -> None:
-    """A policy that is very slow is played ahead so far and no further; "at least" is still true."""
+    """A very slow policy is simulated for a limited number of rounds; the result is still a lower bound."""
     assert clean_rounds_needed(Router(0.01, policy="hoeffding")) == MOST_ROUNDS
     router = Router(0.05, 0.1, seed=1)
     for _ in range(2000):
@@ -148,8 +148,8 @@ def test_a_number_that_is_too_large_is_not_counted_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "latched", "any", "paper", "budget"])
-def test_requests_under_way_are_reckoned_with(name: str) -> None:
-    """Rounds that wait for an earlier request count as soon as that is decided: no threshold opens sooner than told."""
+def test_requests_in_progress_are_counted(name: str) -> None:
+    """Rounds that wait for an earlier request count as soon as that is decided: none opens sooner."""
     router = started(name)
     tickets = [router.arrive() for _ in range(12)]
     for ticket in tickets[1:]:
@@ -164,8 +164,8 @@ def test_requests_under_way_are_reckoned_with(name: str) -> None:
     assert needed <= further <= needed + 1
 
 
-def test_a_hung_draft_is_reckoned_with() -> None:
-    """Its charge is taken back when it is decided after all, which may open a threshold at once."""
+def test_a_hung_draft_is_counted() -> None:
+    """Its charge is refunded when it is decided after all, which may open a threshold at once."""
     router = started("default")
     hung = router.arrive()
     router.overdue(hung)

@@ -1,6 +1,7 @@
-"""The document: complete, equal to what the router says, and small enough."""
+"""The document: complete, equal to the router, and small enough."""
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
 from bpac.dashboard.history import MOST_EVENTS, MOST_POINTS, History
 from bpac.dashboard.wealth import wealth_curve
+from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.http.dashboard import MOST_FULL, MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
@@ -20,7 +22,7 @@ ALL: dict[str, Policy] = {
     "revocable": Portfolio(memory="revocable"),
     "any": Portfolio(assume="any"),
 }
-# What the page reads (the contract of the two); more may come.
+# The fields that the page reads; there may be more.
 FIELDS = {
     "game", "route", "segment", "policy", "memory", "explore", "score", "loss", "epsilon", "alpha", "steps",
     "expert_calls", "expert_call_rate", "threshold", "epoch", "owed", "forfeits", "alarm", "certificate", "savings",
@@ -37,7 +39,7 @@ def test_every_policy_has_a_document(name: str) -> None:
     document = game_document(Subject("homework", "de", 3, "entropy", "judge"), router, history)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document.keys() >= FIELDS
-    summary = router.summary()
+    summary = router.summary().to_json()
     same = ["steps", "threshold", "expert_calls", "expert_call_rate", "owed", "forfeits", "epoch", "certificate"]
     assert {key: document[key] for key in same} == {key: summary[key] for key in same}
     assert (document["alarm"] or {}).get("level") == summary["alarm"]
@@ -51,7 +53,7 @@ def test_every_policy_has_a_document(name: str) -> None:
 @pytest.mark.parametrize("name", ["portfolio", "revocable", "any", "paper"])
 @pytest.mark.parametrize("rounds", [0, 5, 1500])
 def test_the_curve_is_the_wealth(name: str, rounds: int) -> None:
-    """At each threshold what the router says, and the bar is where a threshold is certified."""
+    """Each value is that of the router, and the goal is where a threshold is certified."""
     router, _ = played(LAW, rounds, policy=ALL[name])
     curve = wealth_curve(router)
     assert curve is not None
@@ -65,10 +67,10 @@ def test_the_curve_is_the_wealth(name: str, rounds: int) -> None:
         assert next(log for at, log in zip(thresholds, logs, strict=True) if at > router.threshold) < curve["goal"]
 
 
-def test_a_level_that_is_dead_does_not_overflow() -> None:
-    """Losses without end add up to more than 64 bits hold; the curve stays right."""
+def test_a_level_that_lost_everything_does_not_overflow() -> None:
+    """Many losses add up to more than 64 bits; the curve stays right."""
     router = Router(0.05, 0.1, policy=Portfolio(memory="latched"), seed=1)
-    wealth: Any = router._route.game
+    wealth: Any = router._route.bettor
     for level in range(1, 9):
         wealth._table.add(level, [-(1 << 61)] * 4)
     curve = wealth_curve(router)
@@ -94,11 +96,10 @@ def test_with_the_most_games_it_stays_below_two_megabytes() -> None:
     for step in range(1, 8 * MOST_POINTS - 9):
         decision = router.decide(1.0)
         router.observe(decision, 0.0)
-        # As unhandy as numbers and texts can be.
+        # Numbers and texts as long as they can be.
         odd = decision._replace(uncertainty=(step * 0.618034) % 1.0, threshold=0.123456789 * (step // 3 % 2))
         history.decided(odd, 1.7e9 + step / 7, router, lambda step=step: (step * 12345, step * 67890.1234))  # type: ignore[misc]
-    names = {f"a rather long cause number {number}": 10**6 + number for number in range(8)}
-    savings = {f"{kind}_tokens": 123456789.12345 for kind in ("draft", "expert", "judge", "always")} | names
+    savings = SavingsReport(*[123456789.12345] * len(fields(SavingsReport)))
     stage = dict.fromkeys(("count", "mean", "p50", "p90", "p99"), 0.12345678901234567)
     latency = [{"stage": name, **stage} for name in ("draft", "journal", "expert", "grading")]
     subject = Subject("r" * 60, "s" * 200, savings=savings, latency=latency)
@@ -112,7 +113,7 @@ def test_with_the_most_games_it_stays_below_two_megabytes() -> None:
 
 
 def test_names_of_policies() -> None:
-    """As they are configured; a policy that was put together by hand goes by its kind."""
+    """As in the configuration; a policy made in code is named by its class."""
     assert {policy_name(policy) for policy in POLICIES.values()} == POLICIES.keys()
     assert policy_name(named_policy("portfolio", "latched")) == "portfolio"
     assert policy_name(Fixed(0.3, 0.1)) == "fixed"

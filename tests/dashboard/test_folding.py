@@ -36,7 +36,7 @@ def route(**options: Any) -> RouteSettings:
     return Config.read(data).routes["homework"]
 
 
-def play(keeper: LiveGame, seed: int, rounds: int, *, hard: float) -> None:
+def play(game: LiveGame, seed: int, rounds: int, *, hard: float) -> None:
     """Rounds of which several are under way, with outcomes that come at once, late, never or twice.
 
     Some drafts have no score, some callers leave, some drafts hang, and the expert refuses some requests; the harder
@@ -46,47 +46,47 @@ def play(keeper: LiveGame, seed: int, rounds: int, *, hard: float) -> None:
     drafting: list[Ticket] = []
     waiting: list[Decision] = []
     for _ in range(rounds):
-        drafting.append(keeper.arrive())
+        drafting.append(game.drafting.arrive())
         while drafting and dice.random() < 0.7:
             ticket = drafting.pop(dice.randrange(len(drafting)))
             if (fate := dice.random()) < 0.1:
-                keeper.withdraw(ticket, "no-score" if fate < 0.05 else CALLER_LEFT)
+                game.drafting.withdraw(ticket, "no-score" if fate < 0.05 else CALLER_LEFT)
                 continue
             uncertainty = dice.choice((0.0, dice.random(), 1.0))
-            decision = keeper.decide(uncertainty, ticket, {"draft_tokens": dice.randint(1, 30)})
+            decision = game.decide(uncertainty, ticket, {"draft_tokens": dice.randint(1, 30)})
             if decision.call_expert:
                 waiting.append(decision)
         if dice.random() < 0.01:
-            keeper.sweep(math.inf)  # every deadline passes
+            game.sweep(math.inf)  # every deadline passes
         while waiting and dice.random() < 0.6:
             due = waiting.pop(dice.randrange(len(waiting)))
             note = {"expert_tokens": dice.randint(1, 300)}
             fate = dice.random()
             loss = float(dice.random() < hard) * dice.choice((1.0, 0.7))
             if fate < 0.03:
-                keeper.forfeit(due, "expert failed", draft_served=dice.random() < 0.5)
+                game.outcomes.forfeit(due, "expert failed", draft_served=dice.random() < 0.5)
             elif fate < 0.06:
-                keeper.resolve(due, float("nan"), note)
+                game.outcomes.resolve(due, float("nan"), note)
             elif fate < 0.09:
-                keeper.refuse(due, draft_served=False)
+                game.outcomes.refuse(due, draft_served=False)
             else:
-                keeper.resolve(due, loss, note)
+                game.outcomes.resolve(due, loss, note)
             if fate < 0.02:
-                keeper.resolve(due, loss, note)  # given up, and known after all
+                game.outcomes.resolve(due, loss, note)  # given up, and known after all
     for ticket in drafting:
-        keeper.withdraw(ticket, CALLER_LEFT)
+        game.drafting.withdraw(ticket, CALLER_LEFT)
 
 
-def state(keeper: LiveGame) -> Any:
+def state(game: LiveGame) -> Any:
     """All that a dashboard rests on, as a snapshot would keep it."""
-    return json.loads(json.dumps([keeper.history.state(), keeper.router.snapshot()]))
+    return json.loads(json.dumps([game.history.state(), game.router.snapshot()]))
 
 
 def started(store: Store, settings_: RouteSettings) -> LiveGame:
-    """A keeper that starts on what there is."""
-    keeper = LiveGame(store, settings_, "", settings_.alpha, snapshot_every=10**9)
-    keeper.router._coins = SeededCoins(11)  # a gateway's own coins are never the same
-    return keeper
+    """A game that starts on what there is."""
+    game = LiveGame(store, settings_, "", settings_.alpha, snapshot_every=10**9)
+    game.router._proposals._coins = SeededCoins(11)  # a gateway's own coins are never the same
+    return game
 
 
 @settings(max_examples=25)
@@ -101,35 +101,35 @@ def test_the_same_history_three_ways(seed: int, name: str, rounds: tuple[int, in
     store, settings_ = MemoryStore(), route(**POLICIES[name])
     live = started(store, settings_)
     play(live, seed, rounds[0], hard=hard[0])
-    live.snapshot()
+    live.journal.snapshot()
     play(live, seed + 1, rounds[1], hard=hard[1])
     from_snapshot = started(store, settings_)
     assert state(from_snapshot) == state(live)
-    store.save_snapshot(live.game, {}, Claim(live.router.snapshot()["entries"], {}))
+    store.save_snapshot(live.journal.game, {}, Claim(live.router.snapshot()["entries"], {}))
     whole = started(store, settings_)
     assert state(whole) == state(live)
     assert whole.history.step == live.router.step
-    assert whole.history.expert_calls == live.router.summary()["expert_calls"]
+    assert whole.history.expert_calls == live.router.summary().expert_calls
     assert sum(whole.history.uncertainty()["called"]) == whole.history.expert_calls
-    assert whole.summary() == live.summary()
+    assert whole.status() == live.status()
     # And it is the router that the journal alone gives, whatever a history asks it on the way.
-    alone = Router.rebuild(kept.entry for kept in store.entries(live.game))
+    alone = Router.rebuild(kept.entry for kept in store.entries(live.journal.game))
     assert alone.snapshot() == live.router.snapshot()
     # All go on alike.
-    for keeper in (from_snapshot, whole):
-        assert keeper.history.series(keeper.router, keeper.summary()["savings"]) == live.history.series(
-            live.router, live.summary()["savings"]
+    for game in (from_snapshot, whole):
+        assert game.history.series(game.router, game.status().savings) == live.history.series(
+            live.router, live.status().savings
         )
 
 
 def test_epochs_are_among_them() -> None:
     """The streams above ring the alarm; otherwise they would not be worth much."""
-    keeper = started(MemoryStore(), route())
-    play(keeper, 1, 400, hard=0.0)
-    play(keeper, 2, 700, hard=1.0)
-    assert keeper.router.epoch > 1
-    kinds = [event["kind"] for event in keeper.history.events()]
-    assert kinds.count("epoch") == keeper.router.epoch - 1  # each told once, though old tickets are decided after it
+    game = started(MemoryStore(), route())
+    play(game, 1, 400, hard=0.0)
+    play(game, 2, 700, hard=1.0)
+    assert game.router.epoch > 1
+    kinds = [event["kind"] for event in game.history.events()]
+    assert kinds.count("epoch") == game.router.epoch - 1  # one event each, though old tickets are decided after it
 
 
 @pytest.mark.parametrize("damage", ["no history", "another step", "no points", "nonsense"])
@@ -138,8 +138,8 @@ def test_snapshots_that_have_no_history(damage: str) -> None:
     store, settings_ = MemoryStore(), route()
     live = started(store, settings_)
     play(live, 7, 800, hard=0.1)
-    live.snapshot()
-    snapshot = store.snapshot(live.game)
+    live.journal.snapshot()
+    snapshot = store.snapshot(live.journal.game)
     assert snapshot is not None
     if damage == "no history":
         del snapshot["history"]
@@ -149,11 +149,11 @@ def test_snapshots_that_have_no_history(damage: str) -> None:
         del snapshot["history"]["points"]
     else:
         snapshot["history"]["bins"] = [["x"]]
-    store.save_snapshot(live.game, snapshot, store.claims(live.game)[-1])
+    store.save_snapshot(live.journal.game, snapshot, store.claims(live.journal.game)[-1])
     again = started(store, settings_)
     assert state(again) == state(live)
     # The next start need not do that again.
-    again.snapshot()
-    kept = store.snapshot(live.game)
+    again.journal.snapshot()
+    kept = store.snapshot(live.journal.game)
     assert kept is not None
     assert kept["history"] == json.loads(json.dumps(live.history.state()))

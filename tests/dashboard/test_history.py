@@ -1,4 +1,4 @@
-"""A history is true to its game, small, and cheap to keep."""
+"""A history equals its game, stays small, and costs little."""
 
 import json
 import math
@@ -8,6 +8,7 @@ import pytest
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.history import COLUMNS, MOST_EVENTS, MOST_POINTS, History
+from bpac.dashboard.savings import TokenSavings
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry
@@ -37,7 +38,7 @@ def kept(step: int, threshold: float = 0.5) -> Decision:
 
 @pytest.mark.parametrize("rounds", [MOST_POINTS - 1, MOST_POINTS, 60_000])
 def test_bounded_whatever_the_number_of_rounds(rounds: int) -> None:
-    """Points, events and bins stay few, from the first step to the last, and certificates are asked for rarely."""
+    """Points, events and bins stay few, from the first step to the last, and certificates are computed rarely."""
     history, router = History(), Counting()
     for step in range(1, rounds + 1):
         # A threshold that opens and closes all the time makes as many events as there can be.
@@ -84,20 +85,20 @@ def test_points_are_what_was_decided_and_certified() -> None:
     assert series["average_upper"][-1] == pytest.approx(router.certificate().average_upper, rel=1e-6)
 
 
-def test_tokens_are_asked_for_at_points_only() -> None:
-    """They are those at the time of the point."""
-    router, history, told = Router(0.1, seed=1), History(), []
+def test_tokens_are_computed_for_points_only() -> None:
+    """Each point has the tokens at its time."""
+    router, history, calls = Router(0.1, seed=1), History(), []
     for step in range(1, 2001):
         decision = router.decide(0.5)
 
         def tokens(step: int = step) -> tuple[float, float]:
-            told.append(step)
+            calls.append(step)
             return 10 * step, 30 * step
 
         history.decided(decision, 0.0, router, tokens)
-    savings = {"draft_tokens": 1, "expert_tokens": 20, "judge_tokens": 300, "always_tokens": 4000.5}
+    savings = TokenSavings(1, 20, 300, always_tokens=4000.5, tokens_saved=3679.5)
     series = history.series(router, savings)
-    assert len(told) < 1500
+    assert len(calls) < 1500
     assert series["spent_tokens"][:-1] == [10 * step for step in series["step"][:-1]]
     assert series["always_tokens"][:-1] == [30 * step for step in series["step"][:-1]]
     assert (series["spent_tokens"][-1], series["always_tokens"][-1]) == (321, 4000.5)
@@ -138,14 +139,14 @@ def test_the_histogram_counts_every_round_once() -> None:
     rounds = [*drawn(EASY, 2500, 1), (0.0, 0.0), (1.0, 1.0), (1.0, 1.0)]
     feed(router, history, rounds)
     shown = history.uncertainty()
-    assert sum(shown["called"]) == router.summary()["expert_calls"]
+    assert sum(shown["called"]) == router.summary().expert_calls
     assert sum(shown["kept"]) + sum(shown["called"]) == router.step
     together = np.array(shown["kept"]) + shown["called"]
     counted, _ = np.histogram([uncertainty for uncertainty, _ in rounds], bins=shown["edges"])
     assert together.tolist() == counted.tolist()
 
 
-def test_scores_that_crowd_near_0_get_finer_bins() -> None:
+def test_scores_close_to_0_get_finer_bins() -> None:
     """Where most scores lie below a 32nd, bins follow the octaves; the counts are as exact."""
     router, history = Router(0.1, seed=2), History()
     rounds = [(score**8, loss) for score, loss in drawn(EASY, 2000, 1)]
@@ -160,7 +161,7 @@ def test_scores_that_crowd_near_0_get_finer_bins() -> None:
 
 
 def test_weighted_losses_by_bin() -> None:
-    """An audit counts by one over its chance, as lost until it is known, and only in its own epoch."""
+    """An audit has the weight 1/π, counts as lost until it is graded, and only in its own epoch."""
     router, history = played(EASY, 4000, seed=4)
     sums, squares = history.bins.losses()
     terms = router.settings.terms

@@ -1,4 +1,4 @@
-"""The dashboard's addresses on a running gateway: true numbers, recent decisions, and no way in without a key."""
+"""The endpoints of the dashboard on a running gateway: its figures and the recent decisions."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.dashboard.document import Subject, game_document
 from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.savings import SavingsReport
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved, read_journal
 from bpac.routing.router import Router
@@ -72,7 +73,7 @@ def test_the_numbers_are_those_of_the_exported_journal(
     shown = the_game(gateway)
     store = open_store(f"sqlite:///{directory / 'bpac.db'}", read_only=True)
     router = Router.rebuild(journal(store))
-    summary = json.loads(json.dumps(router.summary()))
+    summary = json.loads(json.dumps(router.summary().to_json()))
     assert {name: shown[name] for name in SAME} == {name: summary[name] for name in SAME}
     assert shown["certificate"] == summary["certificate"]
     assert shown["alarm"]["level"] == summary["alarm"]
@@ -81,8 +82,9 @@ def test_the_numbers_are_those_of_the_exported_journal(
     # Everything else that is drawn, from the first entry of the journal on, snapshot or not.
     (game,) = store.games()
     again = folded(store, game, lambda entry: None)
+    savings = SavingsReport(**shown["savings"])
     subject = Subject(
-        "homework", score="mean_token_probability", loss="answer", savings=shown["savings"], latency=shown["latency"]
+        "homework", score="mean_token_probability", loss="answer", savings=savings, latency=shown["latency"]
     )
     assert json.loads(json.dumps(game_document(subject, again.router, again.history))) == shown
     store.close()
@@ -124,13 +126,13 @@ def test_the_numbers_are_those_of_the_metrics(place: tuple[RunningGateway, dict[
     shown = the_game(gateway)
     page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
     samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
-    told = {sample.name: sample.value for sample in samples if sample.labels == {"route": "homework", "segment": ""}}
-    assert told.keys() == METRICS.keys()
+    values = {sample.name: sample.value for sample in samples if sample.labels == {"route": "homework", "segment": ""}}
+    assert values.keys() == METRICS.keys()
     for name, path in METRICS.items():
         value = shown
         for part in path.split("."):
             value = value[part]
-        assert told[name] == pytest.approx(value, rel=1e-11), name
+        assert values[name] == pytest.approx(value, rel=1e-11), name
     forfeits = {one.labels["cause"]: one.value for one in samples if one.name == "bpac_forfeits_total"}
     assert forfeits == shown["forfeits"]
     for stage in shown["latency"]:
@@ -145,7 +147,7 @@ def test_the_numbers_are_those_of_the_metrics(place: tuple[RunningGateway, dict[
 
 
 def test_a_restart_changes_nothing(tmp_path: Path) -> None:
-    """Only what belongs to the process starts again: the durations."""
+    """Only the latencies start again, because they belong to the process."""
     with ScriptedServer(KnownPair()) as models:
         data = settings(models.base_url, gateway={"store": f"sqlite:///{tmp_path / 'bpac.db'}", "snapshot_every": 50})
         with RunningGateway(data) as gateway:
@@ -160,10 +162,10 @@ def test_a_restart_changes_nothing(tmp_path: Path) -> None:
             assert after == before
 
 
-def test_nothing_is_read_from_the_beginning(
+def test_no_request_reads_the_whole_journal(
     place: tuple[RunningGateway, dict[str, Any], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the document nor the list of decisions unrolls the journal."""
+    """Neither the document nor the list of decisions reads the journal from its first entry."""
     gateway, _, _ = place
 
     def refused(*_: object) -> None:
@@ -186,7 +188,7 @@ def pages(gateway: RunningGateway, query: str) -> Iterator[dict[str, Any]]:
 
 
 def test_recent_decisions(place: tuple[RunningGateway, dict[str, Any], Path]) -> None:
-    """Newest first, page by page without a gap; each is what the journal says, and its own page says the same."""
+    """Newest first, page by page without a gap; each equals the journal and its own page."""
     gateway, _, _ = place
     entries = journal(gateway.service.store)
     decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
@@ -222,8 +224,10 @@ def test_recent_decisions(place: tuple[RunningGateway, dict[str, Any], Path]) ->
         ("&before=100", lambda one: one["step"] < 100),
     ],
 )
-def test_filters(place: tuple[RunningGateway, dict[str, Any], Path], query: str, fits: Any) -> None:
-    """Exactly those that fit, all of them."""
+def test_filters_return_the_matching_decisions(
+    place: tuple[RunningGateway, dict[str, Any], Path], query: str, fits: Any
+) -> None:
+    """A filter returns exactly the decisions that match."""
     gateway, _, _ = place
     everything = list(pages(gateway, ""))
     expected = [one for one in everything if fits(one)]
@@ -234,7 +238,7 @@ def test_filters(place: tuple[RunningGateway, dict[str, Any], Path], query: str,
 def test_a_search_reads_only_so_far(
     place: tuple[RunningGateway, dict[str, Any], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A filter that fits nothing does not read a million rounds at once: it says where to go on."""
+    """A filter that matches nothing does not read a million rounds at once: it returns where to continue."""
     monkeypatch.setattr("bpac.gateway.games.search.MOST_READ", 90)
     monkeypatch.setattr("bpac.gateway.games.search.PORTION", 40)
     gateway, _, _ = place
@@ -244,20 +248,20 @@ def test_a_search_reads_only_so_far(
 
 
 def test_open_rounds_and_texts() -> None:
-    """A round that waits for feedback is open, with both answers for those who are to compare them."""
+    """A request that waits for feedback is open, and shows both answers to compare."""
     with Running(pair(Reply("41"), Reply("42")), loss="external", max_owed=3) as (gateway, _):
         names = []
         for _ in range(4):
             names.append(post(gateway.url, ASK).headers["x-bpac-decision"])
             gateway.idle()
         assert post(gateway.url, {"decision": names[3], "loss": 0.5}, "/v1/feedback").status == 200
-        told = [get(gateway, f"/decisions/{name}").json for name in names]
-        # The oldest was given up to make room, which no entry of the journal says.
-        assert [one["state"] for one in told] == ["forfeited", "open", "open", "resolved"]
-        assert told[0]["cause"] == "crowded out"
-        assert [one["texts"] for one in told[1:]] == [{"draft": "41", "expert": "42"}] * 2 + [None]
-        assert "counts as a loss of 1 until it does" in told[1]["why"]
-        assert told[3]["loss"] == 0.5
+        shown = [get(gateway, f"/decisions/{name}").json for name in names]
+        # The oldest was given up because too many were waiting, which no entry of the journal records.
+        assert [one["state"] for one in shown] == ["forfeited", "open", "open", "resolved"]
+        assert shown[0]["cause"] == "crowded out"
+        assert [one["texts"] for one in shown[1:]] == [{"draft": "41", "expert": "42"}] * 2 + [None]
+        assert "counts as a loss of 1 until it is" in shown[1]["why"]
+        assert shown[3]["loss"] == 0.5
         opened = get(gateway, "/decisions?game=1&state=open&limit=1").json
         assert [(one["step"], one["texts"]) for one in opened["decisions"]] == [(3, None)]
         rest = get(gateway, f"/decisions?game=1&state=open&before={opened['next']}").json
@@ -282,10 +286,10 @@ def test_open_rounds_and_texts() -> None:
         ("/decisions/..%2f..%2fetc", 404, None), ("/elsewhere", 404, None),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense(
+def test_invalid_queries_are_refused(
     place: tuple[RunningGateway, dict[str, Any], Path], path: str, status: int, param: str | None
 ) -> None:
-    """A clear error in OpenAI's words, with the field that is wrong."""
+    """An error in OpenAI's format that names the wrong parameter."""
     got = get(place[0], path)
     assert (got.status, got.json["error"]["param"]) == (status, param)
 

@@ -1,10 +1,12 @@
-"""No way into the dashboard without a key, and a pass that opens nothing else."""
+"""The dashboard needs a key; signing in gives a cookie that is good for the dashboard and nothing else."""
 
 import time
 from http.cookies import SimpleCookie
 from urllib.parse import quote
 
 import pytest
+from itsdangerous import TimestampSigner
+from itsdangerous.encoding import base64_decode, base64_encode, bytes_to_int, int_to_bytes
 
 from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.testing import Reply
@@ -25,11 +27,11 @@ def sign_in(gateway: RunningGateway, key: str, **headers: str) -> Got:
     return post(gateway.url, f"key={quote(key)}&more=1".encode(), "/dashboard/login", form)
 
 
-def test_nothing_without_a_key() -> None:
-    """A person gets a form, a program an error; a key in the header opens every page."""
+def test_nothing_is_shown_without_a_key() -> None:
+    """The page is a login form, its data an error; with a key in the header each page is shown."""
     with Running(MODELS, **KEYS) as (gateway, _):
         for path, status in PAGES.items():
-            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": f"{COOKIE}=99999999999-0"}):
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": f"{COOKIE}=operator.99999999999.0"}):
                 got = get(gateway, path, **headers)
                 assert got.status == 401
                 assert "set-cookie" not in got.headers
@@ -42,8 +44,8 @@ def test_nothing_without_a_key() -> None:
 
 
 @pytest.mark.parametrize("key", OPERATORS)
-def test_signing_in_and_out(key: str) -> None:
-    """A right key gets a pass that browsers keep to themselves; it is not the key, and signing out takes it back."""
+def test_signing_in_sets_a_cookie_for_the_dashboard_only(key: str) -> None:
+    """The cookie is not the key, scripts and other sites cannot use it, and signing out deletes it."""
     with Running(MODELS, **KEYS) as (gateway, _):
         got = sign_in(gateway, key)
         assert (got.status, got.headers["location"]) == (303, "/dashboard")
@@ -55,22 +57,22 @@ def test_signing_in_and_out(key: str) -> None:
         assert not cookie["secure"], "over plain HTTP a browser would not keep it"
         encrypted = sign_in(gateway, key, **{"X-Forwarded-Proto": "https"})
         assert SimpleCookie(encrypted.headers["set-cookie"])[COOKIE]["secure"]
-        shown = {"Cookie": f"{COOKIE}={cookie.value}"}
+        signed_in = {"Cookie": f"{COOKIE}={cookie.value}"}
         for path, status in PAGES.items():
-            assert get(gateway, path, **shown).status == status
-        # The pass opens the dashboard and nothing else.
+            assert get(gateway, path, **signed_in).status == status
+        # No other endpoint accepts it.
         for path in ("/metrics", "/v1/status", "/v1/models"):
-            assert post(gateway.url, b"", path, shown, "GET").status == 401
-        assert post(gateway.url, ASK, headers=shown).status == 401
-        assert post(gateway.url, {"decision": "x", "loss": 0.5}, "/v1/feedback", shown).status == 401
-        out = post(gateway.url, b"", "/dashboard/logout", shown)
+            assert post(gateway.url, b"", path, signed_in, "GET").status == 401
+        assert post(gateway.url, ASK, headers=signed_in).status == 401
+        assert post(gateway.url, {"decision": "x", "loss": 0.5}, "/v1/feedback", signed_in).status == 401
+        out = post(gateway.url, b"", "/dashboard/logout", signed_in)
         assert (out.status, out.headers["location"]) == (303, "/dashboard")
         gone = SimpleCookie(out.headers["set-cookie"])[COOKIE]
         assert (gone.value, gone["max-age"], gone["path"]) == ("", "0", "/dashboard")
 
 
-def test_a_key_that_may_only_call() -> None:
-    """It opens neither the dashboard nor the form, which says what is missing."""
+def test_a_key_without_the_role_operator_cannot_sign_in() -> None:
+    """The form says which role is missing, and sets no cookie."""
     with Running(MODELS, **KEYS) as (gateway, _):
         for path in ("", "/data"):
             assert get(gateway, path, **bearer("caller")).status == 403
@@ -78,16 +80,16 @@ def test_a_key_that_may_only_call() -> None:
         assert got.status == 403
         assert b"lacks the role operator" in got.body
         assert "set-cookie" not in got.headers
-        (counted,) = gateway.service.refusals.counts.items()
-        assert counted == ("missing_role", 2), "a form that is merely shown is no refusal"
+        (counted,) = gateway.service.rejections.counts.items()
+        assert counted == ("missing_role", 2), "showing the form is not a rejection"
 
 
-def test_a_wrong_key() -> None:
-    """It gets the form again, which says so, and no pass; what is no form is refused."""
+def test_a_wrong_key_cannot_sign_in() -> None:
+    """The form is shown again and says so, without a cookie; a body that is not a form is an error."""
     with Running(MODELS, **KEYS) as (gateway, _):
         for key in ("", "wrong", "first ", "firs", "x" * 500):
             got = sign_in(gateway, key)
-            if key.strip() == "first":  # spaces come with copying, and no key has any
+            if key.strip() == "first":  # copying may add spaces, and no key has any
                 assert got.status == 303
             else:
                 assert got.status == 401
@@ -100,18 +102,18 @@ def test_a_wrong_key() -> None:
         assert post(gateway.url, b"", login, method="GET").status == 405
 
 
-def test_an_open_gateway_asks_for_nothing() -> None:
-    """On loopback without keys there is nothing to sign in to."""
+def test_an_open_gateway_needs_no_login() -> None:
+    """On loopback without keys every page is shown, and signing in sets no cookie."""
     with Running(MODELS) as (gateway, _):
         for path, status in PAGES.items():
             assert get(gateway, path).status == status
-        got = sign_in(gateway, "whatever")
+        got = sign_in(gateway, "any")
         assert (got.status, got.headers["location"]) == (303, "/dashboard")
         assert "set-cookie" not in got.headers
 
 
-def test_pages_are_for_nobody_else() -> None:
-    """No cache keeps them, no other site is asked for anything, and nobody may frame them."""
+def test_pages_are_neither_cached_nor_framed() -> None:
+    """No cache keeps them, they load nothing from other sites, and no page may frame them."""
     with Running(MODELS) as (gateway, _):
         for path in ("", "/data", "/decisions?game=1"):
             got = get(gateway, path)
@@ -123,20 +125,61 @@ def test_pages_are_for_nobody_else() -> None:
         assert "unsafe" not in policy
 
 
-def test_passes() -> None:
-    """A pass ends with its time, with its key and with its store; a forged one was never any."""
-    passes = DashboardCookies(["one", "two"], b"secret")
-    now = time.time()
-    given = passes.give("two", now)
-    assert given is not None
-    assert passes.accepts(given, now)
-    assert passes.accepts(given, now + LIFETIME - 2)
-    assert not passes.accepts(given, now + LIFETIME + 1)
-    assert DashboardCookies(["two"], b"secret").accepts(given, now)
-    assert not DashboardCookies(["one"], b"secret").accepts(given, now)
-    assert not DashboardCookies(["two"], b"other").accepts(given, now)
-    assert not DashboardCookies([], b"secret").accepts(given, now)
-    end, _, seal = given.partition("-")
-    longer = f"{int(end) + 1}-{seal}"
-    for forged in ("", "-", end, f"{end}-", f"{end}-{seal[:-1]}", longer, f"²-{seal}", f"{end}-é", "9" * 400 + "-x"):
-        assert not passes.accepts(forged, now)
+def at(monkeypatch: pytest.MonkeyPatch, now: float) -> None:
+    """Set the clock of the signatures."""
+    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _: int(now))
+
+
+def test_a_cookie_is_valid_for_its_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve hours after it was issued it is no longer accepted, and one from the future is not either."""
+    cookies, now = DashboardCookies(["one", "two"], b"secret"), time.time()
+    at(monkeypatch, now)
+    cookie = cookies.issue("two")
+    assert cookie is not None
+    for later, valid in ((0, True), (LIFETIME - 2, True), (LIFETIME + 1, False), (10 * LIFETIME, False), (-60, False)):
+        at(monkeypatch, now + later)
+        assert cookies.accepts(cookie) is valid
+
+
+def test_a_cookie_is_valid_as_long_as_its_key_and_its_store() -> None:
+    """It survives a restart; it ends when its key is removed from the configuration, and with its store."""
+    cookie = DashboardCookies(["one", "two"], b"secret").issue("two")
+    assert cookie is not None
+    assert DashboardCookies(["two"], b"secret").accepts(cookie)
+    assert DashboardCookies(["three", "two"], b"secret").accepts(cookie)
+    assert not DashboardCookies(["one"], b"secret").accepts(cookie)
+    assert not DashboardCookies(["two"], b"other").accepts(cookie)
+    assert not DashboardCookies([], b"secret").accepts(cookie)
+
+
+def test_a_cookie_cannot_be_forged() -> None:
+    """Neither its time nor its signature can be changed, nor can a cookie be made without the store's secret."""
+    cookies = DashboardCookies(["one"], b"secret")
+    cookie = cookies.issue("one")
+    assert cookie is not None
+    value, issued, signature = cookie.split(".")
+    later = base64_encode(int_to_bytes(bytes_to_int(base64_decode(issued)) + 1)).decode()
+    unkeyed = TimestampSigner("one", "one").sign(value).decode()
+    forged = ["", ".", "..", issued, f"{value}.{issued}", f"{value}.{issued}.", f"{value}.{later}.{signature}"]
+    forged += [f"{value}.{issued}.{signature[:-1]}", f"other.{issued}.{signature}", f"{value}..{signature}", unkeyed]
+    forged += [
+        f"{value}.{issued}.{signature[::-1]}",
+        f"{value}.{issued}.é",
+        f"²{cookie}",
+        "9" * 400 + cookie,
+        f"{cookie}.{signature}",
+    ]
+    assert not [text for text in forged if cookies.accepts(text)]
+    assert cookies.accepts(cookie)
+
+
+def test_a_cookie_reveals_neither_key_nor_secret() -> None:
+    """It is a word, a time and a signature, and only operators get one."""
+    cookies = DashboardCookies(["one"], b"secret")
+    cookie = cookies.issue("one")
+    assert cookie is not None
+    assert cookie.split(".")[0] == "operator"
+    assert "one" not in cookie
+    assert "secret" not in cookie
+    assert cookies.issue("two") is None
+    assert cookies.issue("") is None

@@ -52,7 +52,7 @@ def gateway() -> Iterator[RunningGateway]:
 
 
 def test_every_number_is_the_one_of_the_metrics(browser: Browser, gateway: RunningGateway) -> None:
-    """What a panel shows is what /metrics says at that moment, to the digits that it gives."""
+    """A panel shows the same value as /metrics at that moment, to the digits given there."""
     with Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")
         expect(visit.page.locator("h2[data-field=verdict]")).not_to_be_empty()
@@ -100,9 +100,9 @@ def test_every_number_is_the_one_of_the_metrics(browser: Browser, gateway: Runni
 
 
 def test_every_number_is_the_one_of_the_journal(browser: Browser, gateway: RunningGateway) -> None:
-    """What a panel or a chart shows follows from the exported journal alone."""
+    """Every number in a panel or a chart follows from the exported journal alone."""
     router, entries = folded(gateway)
-    summary, certificate = router.summary(), router.certificate()
+    summary, certificate = router.summary().to_json(), router.certificate()
     decisions = [entry for entry in entries if isinstance(entry, Decision)]
     with Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")
@@ -146,7 +146,7 @@ def test_every_number_is_the_one_of_the_journal(browser: Browser, gateway: Runni
 
 
 def test_decisions_are_those_of_the_journal(browser: Browser, gateway: RunningGateway) -> None:
-    """Each row and each page of a decision says what was recorded; filters choose what they say."""
+    """Each row and each page of a decision shows what was recorded; filters select the right decisions."""
     _, entries = folded(gateway)
     decisions = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
     outcomes = {entry.step: entry for entry in entries if isinstance(entry, Resolved)}
@@ -160,30 +160,30 @@ def test_decisions_are_those_of_the_journal(browser: Browser, gateway: RunningGa
         expect(rows.first.get_by_role("link")).to_have_text(str(lost[0]))
         expect(rows).to_have_count(min(25, len(lost)))
         visit.page.get_by_label("Answered by").select_option("draft")
-        expect(visit.page.get_by_text("No decision fits these filters.")).to_be_visible()
+        expect(visit.page.get_by_text("No decision matches these filters.")).to_be_visible()
         visit.page.get_by_role("combobox", name="Loss", exact=True).select_option("")
         visit.page.get_by_label("Outcome").select_option("forfeited")
         given_up = [step for step in sorted(outcomes, reverse=True) if outcomes[step].cause]
         expect(rows.first.get_by_role("link")).to_have_text(str(given_up[0]))
         rows.first.get_by_role("link").click()
-        expect(visit.page.locator("h1")).to_have_text(f"Round {given_up[0]}")
+        expect(visit.page.locator("h1")).to_have_text(f"Request {given_up[0]}")
         decision = decisions[given_up[0]]
         assert visit.value("decision.uncertainty") == decision.uncertainty
         assert visit.value("decision.threshold") == decision.threshold
         assert visit.value("decision.propensity") == decision.propensity
-        expect(visit.page.locator('[data-field="decision.state"]')).to_have_text("forfeited: expert failed")
+        expect(visit.page.locator('[data-field="decision.state"]')).to_have_text("could not be graded: expert failed")
         visit.page.reload()
-        expect(visit.page.locator("h1")).to_have_text(f"Round {given_up[0]}")
+        expect(visit.page.locator("h1")).to_have_text(f"Request {given_up[0]}")
 
 
 def test_charts_move_when_traffic_comes(browser: Browser) -> None:
-    """Without a reload: before the first round, before the threshold opens, and after."""
+    """Without a reload: before the first request, before the threshold opens, and after."""
     with Running(KnownPair(), epsilon=0.3) as (gateway, _), Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")
         needed = visit.page.locator('[data-field="clean_rounds_needed"]')
         expect(needed).to_be_visible()
         first = visit.value("clean_rounds_needed")
-        expect(visit.page.locator('[data-chart="threshold"]')).to_contain_text("Nothing has been asked yet")
+        expect(visit.page.locator('[data-chart="threshold"]')).to_contain_text("No requests yet")
         ask(gateway, range(5))
         expect(visit.page.locator('main [data-field="steps"]')).to_have_attribute("data-value", "5")
         assert visit.value("clean_rounds_needed") == first - 5
@@ -203,7 +203,7 @@ LINES = {"threshold": "threshold", "certificate": "at most", "rates": "expert ca
 
 
 def test_a_text_is_kept_only_while_it_is_needed(browser: Browser) -> None:
-    """Both answers stand on the page of a round that waits for a loss from outside, as text."""
+    """While a request waits for feedback, its page shows both answers, as text."""
     evil = "<img src=x onerror=\"document.title='broken in'\"></pre><script>alert(1)</script>"
     script = KnownPair()
     with Running(
@@ -214,8 +214,8 @@ def test_a_text_is_kept_only_while_it_is_needed(browser: Browser) -> None:
         gateway.idle()
         with Visit(browser) as visit:
             visit.page.goto(f"{gateway.url}/dashboard#decision={name}")
-            expect(visit.page.get_by_role("region", name="The expert's answer")).to_have_text(evil)
-            expect(visit.page.locator('[data-field="decision.state"]')).to_contain_text("open")
+            expect(visit.page.get_by_role("region", name="Answer of the expert")).to_have_text(evil)
+            expect(visit.page.locator('[data-field="decision.state"]')).to_contain_text("waiting for a grade")
             assert post(gateway.url, {"decision": name, "loss": 0.0}, "/v1/feedback").status == 200
             expect(visit.page.locator('[data-field="decision.loss"]')).to_have_attribute("data-value", "0")
-            expect(visit.page.get_by_role("region", name="The expert's answer")).to_be_hidden()
+            expect(visit.page.get_by_role("region", name="Answer of the expert")).to_be_hidden()

@@ -1,7 +1,9 @@
 import json
+import posixpath
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ HOSTILE = '</script><script>alert(1)</script><!-- "\u2028 &amp; <img src=x onerr
 
 
 class Parsed(HTMLParser):
-    """What a browser finds in a page."""
+    """The elements of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -33,17 +35,17 @@ class Parsed(HTMLParser):
             self.inside[tag].append("")
 
     def handle_endtag(self, tag: str) -> None:
-        """It is over."""
+        """Leave the element."""
         self._open = ""
 
     def handle_data(self, data: str) -> None:
-        """Remember the text of what is not shown."""
+        """Remember the text of scripts, styles and titles."""
         if self._open in self.inside:
             self.inside[self._open][-1] += data
 
 
 def hostile_document() -> dict[str, Any]:
-    """A document whose names were chosen by somebody who means harm."""
+    """A document with names that attack the page."""
     game = game_document(Subject(HOSTILE, HOSTILE), Router(epsilon=0.05, seed=1), History())
     return whole_document([game], title=HOSTILE, live=False, generated=0.0)
 
@@ -56,8 +58,8 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_needs_nothing_else(name: str) -> None:
-    """No address in it leads anywhere else, and nothing is loaded: style and script stand in it."""
+def test_a_page_loads_nothing_else(name: str) -> None:
+    """No address in it leads anywhere else: styles and script are inside."""
     parsed = Parsed(PAGES[name])
     for tag, attributes in parsed.elements:
         assert "src" not in attributes, tag
@@ -70,7 +72,7 @@ def test_a_page_needs_nothing_else(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_only_what_was_written_runs(name: str) -> None:
-    """The policy names every script and the style by its hash, and nothing stands in attributes."""
+    """The content security policy names every script and style by its hash, and no attribute contains code."""
     parsed = Parsed(PAGES[name])
     for tag, attributes in parsed.elements:
         assert not [key for key in attributes if key.startswith("on") or key == "style"], tag
@@ -103,8 +105,9 @@ def test_a_document_cannot_leave_its_place() -> None:
 
 def test_modules_fit_together() -> None:
     """Each name is defined once, and each module imports just what it uses, from modules before it."""
-    kept = {entry.name for entry in (files("bpac.dashboard") / "assets").iterdir()}
-    assert kept == {*page.MODULES, page.THEME, *page.STYLES, "shell.html", "login.html"}
+    assets = Path(str(files("bpac.dashboard") / "assets"))
+    found = {path.relative_to(assets).as_posix() for path in assets.rglob("*") if path.is_file()}
+    assert found == {*page.MODULES, *page.TYPES, page.THEME, *page.STYLES, "shell.html", "login.html"}
     defined: dict[str, str] = {}
     exported: dict[str, set[str]] = {}
     for module in page.MODULES:
@@ -113,12 +116,14 @@ def test_modules_fit_together() -> None:
             assert name not in defined, f"{name} is defined in {defined.get(name)} and {module}"
             defined[name] = module
         exported[module] = set(re.findall(r"^export \w+ (\w+)", text, flags=re.MULTILINE))
-        body = page._IMPORT.sub("", text)
+        body = page._JSDOC.sub("", page._IMPORT.sub("", text))
         assert "import " not in body
         imported: set[str] = set()
-        for names, source in re.findall(r'^import \{ (.*) \} from "\./(.*)";$', text, flags=re.MULTILINE):
-            assert set(names.split(", ")) <= exported[source], f"{module} imports from {source} what it does not have"
-            imported |= set(names.split(", "))
+        for listed, place in re.findall(r'^import \{([^}]*)\} from "(.*)";$', text, flags=re.MULTILINE):
+            names = set(re.findall(r"\w+", listed))
+            source = posixpath.normpath(posixpath.join(posixpath.dirname(module), place))
+            assert names <= exported[source], f"{module} imports from {source} what it does not have"
+            imported |= names
         for name in imported:
             assert re.search(rf"\b{name}\b", body), f"{module} does not use {name}"
         foreign = {name for found in exported.values() for name in found} - imported - set(defined_in(defined, module))
@@ -136,7 +141,7 @@ def defined_in(defined: dict[str, str], module: str) -> list[str]:
 
 
 def test_signing_in_and_out() -> None:
-    """Only who signed in is offered to sign out; a wrong key is told."""
+    """The button to sign out is there only after signing in; a failed attempt shows an alert."""
     assert re.search(r'action="/dashboard/logout" hidden', page.shell())
     assert not re.search(r'action="/dashboard/logout" hidden', page.shell(sign_out=True))
     assert re.search(r'role="alert" hidden', page.login())

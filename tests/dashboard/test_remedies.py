@@ -4,16 +4,16 @@ import re
 from pathlib import Path
 
 from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
-from bpac.gateway.games import live_game as keeper
+from bpac.gateway.games import outcomes
 from bpac.routing.route import CROWDED_OUT
 
 DOCS = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
 
 
 def test_every_forfeit_has_a_remedy() -> None:
-    """Each cause that is given up with, and no other."""
-    causes = {keeper.EXPERT_FAILED, keeper.DRAFT_FAILED, keeper.DRAFT_CANCELLED, keeper.GRADER_FAILED}
-    assert FORFEITED.keys() == causes | {keeper.DEADLINE, keeper.RESTART, CROWDED_OUT}
+    """Each cause for which an audit is given up, and no other."""
+    causes = {outcomes.EXPERT_FAILED, outcomes.DRAFT_FAILED, outcomes.DRAFT_CANCELLED, outcomes.GRADER_FAILED}
+    assert FORFEITED.keys() == causes | {outcomes.DEADLINE, outcomes.RESTART, CROWDED_OUT}
 
 
 def test_every_reason_without_a_score_has_a_remedy() -> None:

@@ -34,7 +34,7 @@ def replayed(table: Table, delay: Delay = LOST, policy: str = "portfolio") -> tu
 
 @pytest.mark.parametrize("delay", [Delay(), Delay(mean=20.0, by_loss=True), LOST], ids=["at-once", "late", "lost"])
 def test_the_page_says_what_the_replay_says(delay: Delay) -> None:
-    """Rates, tokens and the loss really served are the replay's; so is every decision that is kept."""
+    """Rates, tokens and the actual loss are those of the replay; so is every decision in the page."""
     table = builtin_table("bbh-like", rows=3000)
     replay, document = replayed(table, delay)
     ordered, path = replay.run(0, trace=True)
@@ -56,33 +56,33 @@ def test_the_page_says_what_the_replay_says(delay: Delay) -> None:
         assert series["served_loss"][at] == pytest.approx(served[step - 1] / step)
     assert bool(game["forfeits"]) == (delay == LOST)
     kept = path.decisions[: -MOST_DECISIONS - 1 : -1]
-    assert [told["step"] for told in document["decisions"]] == [decision.step for decision in kept]
-    for told, decision in zip(document["decisions"], kept, strict=True):
-        assert (told["uncertainty"], told["call_expert"]) == (decision.uncertainty, decision.call_expert)
-        assert told["loss"] is None or told["loss"] == ordered.loss[decision.step - 1]
-    states = {told["state"] for told in document["decisions"]}
+    assert [shown["step"] for shown in document["decisions"]] == [decision.step for decision in kept]
+    for shown, decision in zip(document["decisions"], kept, strict=True):
+        assert (shown["uncertainty"], shown["call_expert"]) == (decision.uncertainty, decision.call_expert)
+        assert shown["loss"] is None or shown["loss"] == ordered.loss[decision.step - 1]
+    states = {shown["state"] for shown in document["decisions"]}
     assert states == {Delay(): {"kept", "resolved"}, LOST: {"kept", "resolved", "forfeited", "open"}}.get(
         delay, {"kept", "resolved", "open"}
     )
 
 
 def test_a_table_without_tokens() -> None:
-    """What is not known is not said."""
+    """Tokens are None where the table has none."""
     bare = Table(*(getattr(builtin_table("bbh-like", rows=500), name) for name in ("uncertainty", "loss")))
     _, document = replayed(bare)
     assert document["games"][0]["savings"] is None
-    assert {told["draft_tokens"] for told in document["decisions"]} == {None}
+    assert {shown["draft_tokens"] for shown in document["decisions"]} == {None}
 
 
 @pytest.mark.parametrize("policy", list(POLICIES))
 def test_every_policy_has_a_page(policy: str) -> None:
-    """Also those that keep no wealth, or no promise."""
+    """Also those that do not bet on each threshold, or promise nothing."""
     _, document = replayed(builtin_table("bbh-like", rows=400), policy=policy)
     assert replay_page(document).startswith("<!DOCTYPE html>")
 
 
-def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``bpac replay --html`` writes a page, where nothing was and over what was there."""
+def test_replay_html_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``bpac replay --html`` writes a page, also over an existing file and into a new directory."""
     table, page = tmp_path / "answers.csv", tmp_path / "new" / "replay.html"
     write_table(builtin_table("bbh-like", rows=300), table)
     for _ in range(2):
@@ -95,7 +95,7 @@ def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_long_replay_has_a_small_page() -> None:
-    """However long the table, its page is small: nothing in it grows with the rounds."""
+    """However long the table is, its page is small: nothing in it grows with the number of rows."""
     sizes = [len(replay_page(replayed(builtin_table("bbh-like", rows=rows), Delay())[1])) for rows in (5_000, 50_000)]
     assert max(sizes) < SMALL
     assert sizes[1] < 1.2 * sizes[0]
@@ -103,7 +103,7 @@ def test_a_long_replay_has_a_small_page() -> None:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A replay's page on a disk, and what is in it."""
+    """The page of a replay on a disk, and its document."""
     _, document = replayed(builtin_table("bbh-like", rows=3000))
     place = tmp_path_factory.mktemp("page") / "replay.html"
     place.write_text(replay_page(document), encoding="utf-8")
@@ -111,7 +111,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 
 def test_a_page_from_a_disk(browser: Browser, page: tuple[Path, dict[str, Any]]) -> None:
-    """It shows the document's numbers and asks nobody for anything."""
+    """It shows the numbers of its document and sends no request."""
     place, document = page
     (game,) = document["games"]
     with Visit(browser) as visit:
@@ -137,15 +137,15 @@ def test_its_decisions_can_be_searched(browser: Browser, page: tuple[Path, dict[
         visit.page.get_by_role("button", name="Older").click()
         expect(shown.first).to_have_attribute("data-decision", document["decisions"][25]["id"])
         visit.page.get_by_label("Outcome").select_option("forfeited")
-        wanted = [told for told in document["decisions"] if told["state"] == "forfeited"]
+        wanted = [shown for shown in document["decisions"] if shown["state"] == "forfeited"]
         expect(shown).to_have_count(min(25, len(wanted)))
         visit.page.get_by_label("Uncertainty from").fill("1")
         visit.page.keyboard.press("Tab")
-        expect(visit.page.get_by_text("No decision fits these filters.")).to_be_visible()
+        expect(visit.page.get_by_text("No decision matches these filters.")).to_be_visible()
         visit.page.get_by_label("Uncertainty from").fill("")
         visit.page.keyboard.press("Tab")
         shown.first.get_by_role("link").click()
-        expect(visit.page.locator("h1")).to_have_text(f"Round {wanted[0]['step']:,}")
+        expect(visit.page.locator("h1")).to_have_text(f"Request {wanted[0]['step']:,}")
         expect(visit.page.get_by_text(wanted[0]["why"].replace(" %", "\u00a0%"))).to_be_visible()
         assert visit.value("decision.uncertainty") == wanted[0]["uncertainty"]
         visit.page.go_back()
@@ -154,19 +154,19 @@ def test_its_decisions_can_be_searched(browser: Browser, page: tuple[Path, dict[
 
 
 def test_charts_can_be_read_by_keyboard(browser: Browser, page: tuple[Path, dict[str, Any]]) -> None:
-    """A chart is a slider: arrows move along it, and what it says is there for those who listen."""
+    """A chart is a slider: arrow keys move along it, and screen readers can read the values."""
     place, document = page
     (game,) = document["games"]
     with Visit(browser, PHONE, "dark") as visit:
         visit.page.goto(place.as_uri())
-        slider = visit.page.get_by_role("slider", name="Read out: Threshold over time")
+        slider = visit.page.get_by_role("slider", name="Read values: Threshold over time")
         slider.focus()
         visit.page.keyboard.press("Home")
-        assert slider.get_attribute("aria-valuetext") == "round 1: threshold 0"
+        assert slider.get_attribute("aria-valuetext") == "request 1: threshold 0"
         visit.page.keyboard.press("End")
         visit.page.keyboard.press("ArrowLeft")
         before = game["series"]["step"][-2]
-        assert (slider.get_attribute("aria-valuetext") or "").startswith(f"round {before:,}: threshold 0.")
-        expect(visit.page.locator('[data-chart="threshold"] .chart-where')).to_have_text(f"round {before:,}")
+        assert (slider.get_attribute("aria-valuetext") or "").startswith(f"request {before:,}: threshold 0.")
+        expect(visit.page.locator('[data-chart="threshold"] .chart-where')).to_have_text(f"request {before:,}")
         visit.page.keyboard.press("Escape")
-        expect(visit.page.locator('[data-chart="threshold"] .chart-where')).to_have_text("latest: round 3,000")
+        expect(visit.page.locator('[data-chart="threshold"] .chart-where')).to_have_text("latest: request 3,000")

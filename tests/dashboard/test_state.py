@@ -18,7 +18,7 @@ def state(router: Router, history: History) -> str:
 
 
 def test_from_the_first_request_to_a_drift() -> None:
-    """Warming up, routing, alarmed while the alarm is loud and until a threshold is certified again."""
+    """Warming up, routing, then alarmed until a threshold is certified again."""
     router, history = Router(0.1, seed=1), History()
     assert state(router, history) == "warming_up"
     feed(router, history, [(0.5, 0.0)] * 300)
@@ -42,14 +42,14 @@ def test_from_the_first_request_to_a_drift() -> None:
     ],
 )
 def test_policies_that_never_keep_a_draft(options: Any, expected: str) -> None:
-    """Without a threshold, and without any to come, nothing is routed."""
+    """Without a threshold, and without one to come, nothing is routed."""
     router, history = Router(0.1, seed=1, **options), History()
     feed(router, history, [(0.5, 1.0)] * 20)
     assert state(router, history) == expected
 
 
 def test_requests_without_a_score_at_present() -> None:
-    """All so far, or many in a row; callers who leave are none, and one score is enough to end it."""
+    """All so far, or many in a row; disconnected callers do not count, and one score ends it."""
     router, history = Router(0.1, seed=1), History()
     history.unscored.withdrawn(CALLER_LEFT)
     assert state(router, history) == "warming_up"

@@ -1,4 +1,4 @@
-"""Who looks at the dashboard: with a keyboard, a screen reader, a phone, in the dark; and names that mean harm."""
+"""The dashboard with a keyboard, a screen reader, a phone and a dark theme; and with names that attack it."""
 
 from collections.abc import Iterator
 from itertools import cycle
@@ -29,7 +29,7 @@ HOSTILE = (
     "\u05e9\u05dc\u05d5\u05dd",
     "x" * 190,
 )
-# More than come whole with the first answer, so that some have to be asked for.
+# More games than come with their charts in the first response, so that some have to be loaded separately.
 QUIET = tuple(f"tenant {number}" for number in range(26))
 SEGMENTS = (*HOSTILE, *QUIET)
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
@@ -37,28 +37,30 @@ SIZES = {"desktop": DESKTOP, "phone": PHONE}
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[RunningGateway]:
-    """A gateway with many segments, some of which have names that mean harm."""
+    """A gateway with many segments, some of which have names that attack the page."""
     with Running(KnownPair(), epsilon=0.3, segment_by="metadata:tenant") as (running, _):
-        # Those with names that mean harm have two rounds, and the first of them many more.
+        # Segments with hostile names have two requests, and the first of them many more.
         asked = (*SEGMENTS, *HOSTILE, *[SEGMENTS[0]] * 60)
         ask(running, range(len(asked)), asked)
         yield running
 
 
-def keeper_of(gateway: RunningGateway, segment: str) -> LiveGame:
-    """The keeper of a segment's game."""
-    return next(keeper for keeper in gateway.service.keepers() if keeper.segment == segment)
+def game_of(gateway: RunningGateway, segment: str) -> LiveGame:
+    """The live game of a segment."""
+    return next(game for game in gateway.service.live_games() if game.segment == segment)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("view", ["overview", "game", "decision", "replay"])
-def test_everybody_can_use_it(browser: Browser, gateway: RunningGateway, tmp_path: Path, view: str, size: str) -> None:
-    """Axe finds nothing serious, controls have names, and nothing has to be pushed aside to be read."""
-    keeper = keeper_of(gateway, SEGMENTS[0])
+def test_every_view_is_accessible(
+    browser: Browser, gateway: RunningGateway, tmp_path: Path, view: str, size: str
+) -> None:
+    """Axe finds nothing serious, controls have names, and no view is wider than the window."""
+    game = game_of(gateway, SEGMENTS[0])
     addresses = {
         "overview": f"{gateway.url}/dashboard",
-        "game": f"{gateway.url}/dashboard#game={keeper.game.number}",
-        "decision": f"{gateway.url}/dashboard#decision={keeper.id_of(3)}",
+        "game": f"{gateway.url}/dashboard#game={game.number}",
+        "decision": f"{gateway.url}/dashboard#decision={game.decision_id(3)}",
         "replay": (tmp_path / "replay.html").as_uri(),
     }
     (tmp_path / "replay.html").write_text(replay_page(hostile_document()), encoding="utf-8")
@@ -70,7 +72,7 @@ def test_everybody_can_use_it(browser: Browser, gateway: RunningGateway, tmp_pat
 
 
 def test_names_are_only_names(browser: Browser, gateway: RunningGateway) -> None:
-    """Whatever a client calls its segment is shown as text, and opens like any other."""
+    """Any segment name is shown as text, and its link opens like any other."""
     with Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")
         rows = visit.page.locator("tr[data-game]")
@@ -87,8 +89,8 @@ def test_names_are_only_names(browser: Browser, gateway: RunningGateway) -> None
         assert visit.page.locator("main img, main script").count() == 0
 
 
-def test_a_game_that_did_not_come_whole(browser: Browser, gateway: RunningGateway) -> None:
-    """Of many games only the busiest come with their charts; the others are asked for when they are looked at."""
+def test_a_game_that_came_without_charts(browser: Browser, gateway: RunningGateway) -> None:
+    """Of many games only the busiest come with their charts; the others are loaded when they are opened."""
     with Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")
         visit.page.get_by_role("searchbox", name="Route or segment").fill("TENANT 25")
@@ -106,7 +108,7 @@ def test_by_keyboard_alone(browser: Browser, gateway: RunningGateway) -> None:
         visit.page.locator("tr[data-game]").first.wait_for()
         press = visit.page.keyboard.press
         press("Tab")
-        expect(visit.page.get_by_role("link", name="Skip to the numbers")).to_be_focused()
+        expect(visit.page.get_by_role("link", name="Skip to main content")).to_be_focused()
         press("Enter")
         expect(visit.page.locator("main")).to_be_focused()
         for _ in range(3):  # search, verdict, first game
@@ -117,7 +119,7 @@ def test_by_keyboard_alone(browser: Browser, gateway: RunningGateway) -> None:
         opened = visit.page.url
         visit.page.locator("tr[data-decision] a").first.focus()
         press("Enter")
-        expect(visit.page.locator("h1")).to_contain_text("Round")
+        expect(visit.page.locator("h1")).to_contain_text("Request")
         press("Tab")
         visit.page.get_by_role("link", name="Back to homework").focus()
         press("Enter")
@@ -126,7 +128,7 @@ def test_by_keyboard_alone(browser: Browser, gateway: RunningGateway) -> None:
 
 
 def test_a_theme_is_kept(browser: Browser, gateway: RunningGateway) -> None:
-    """Whoever chose a theme has it again after a reload, whatever the system prefers."""
+    """A chosen theme is kept after a reload, whatever the system prefers."""
     with Visit(browser) as visit:
         visit.page.goto(f"{gateway.url}/dashboard")
         dark = visit.page.get_by_role("button", name="Dark")
@@ -137,25 +139,25 @@ def test_a_theme_is_kept(browser: Browser, gateway: RunningGateway) -> None:
         expect(dark).to_have_attribute("aria-pressed", "true")
 
 
-def test_what_is_read_stays_where_it_is(browser: Browser, gateway: RunningGateway) -> None:
-    """New numbers do not take the focus away, nor close what was opened."""
-    keeper = keeper_of(gateway, SEGMENTS[1])
+def test_updates_keep_the_focus_and_what_is_open(browser: Browser, gateway: RunningGateway) -> None:
+    """New figures neither move the focus nor close an open table."""
+    game = game_of(gateway, SEGMENTS[1])
     with Visit(browser) as visit:
-        visit.page.goto(f"{gateway.url}/dashboard#game={keeper.game.number}")
+        visit.page.goto(f"{gateway.url}/dashboard#game={game.number}")
         visit.page.locator('[data-chart="rates"] summary').click()
         link = visit.page.locator("tr[data-decision] a").last
         link.focus()
         before = link.text_content()
-        ask(gateway, range(100, 103), [keeper.segment] * 3)
-        expect(visit.page.locator("tr[data-decision] a").first).to_have_text(str(keeper.router.step))
+        ask(gateway, range(100, 103), [game.segment] * 3)
+        expect(visit.page.locator("tr[data-decision] a").first).to_have_text(str(game.router.step))
         assert visit.page.evaluate("document.activeElement.textContent") == before
-        expect(visit.page.locator('[data-chart="rates"] tbody tr')).to_have_count(keeper.router.step)
+        expect(visit.page.locator('[data-chart="rates"] tbody tr')).to_have_count(game.router.step)
         expect(visit.page.locator('[data-chart="rates"] table')).to_be_visible()
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_signing_in(browser: Browser, size: str) -> None:
-    """Without a key a form, with a wrong one an error, with the right one the dashboard, until one signs out."""
+    """Without a key there is a form, with a wrong one an error, with the right one the dashboard until signing out."""
     key = "a key & more"
     with (
         Running(KnownPair(), gateway={"keys": [{"name": "all", "key": key, "roles": ALL_ROLES}]}) as (gateway, _),
@@ -168,7 +170,7 @@ def test_signing_in(browser: Browser, size: str) -> None:
         shown = visit.page.get_by_label("Key")
         shown.fill("wrong")
         shown.press("Enter")
-        expect(visit.page.get_by_role("alert")).to_have_text("This key is none of the gateway's.")
+        expect(visit.page.get_by_role("alert")).to_have_text("This is not a valid API key of this gateway.")
         visit.check_accessibility()
         assert all("401" in trouble for trouble in visit.forgive())
         shown.fill(key)
@@ -185,11 +187,12 @@ def test_signing_in(browser: Browser, size: str) -> None:
 
 
 def test_a_route_in_trouble_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
-    """Each cause stands beside what to do about it, and no sentence is wider than the window."""
+    """Each cause stands beside its remedy, and no sentence is wider than the window."""
     router, history = Router(0.05, 0.1, seed=1), History()
     feed(router, history, [(0.5, 0.0)] * 300)
     for cause in cycle(FORFEITED):
-        if router.summary()["doubt"] >= 10_000 and router.summary()["forfeits"].keys() == FORFEITED.keys():
+        summary = router.summary()
+        if (summary.doubt or 0.0) >= 10_000 and summary.forfeits.keys() == FORFEITED.keys():
             break
         decision = router.decide(0.5)
         if decision.call_expert:
@@ -201,7 +204,7 @@ def test_a_route_in_trouble_fits_a_phone(browser: Browser, tmp_path: Path) -> No
     (tmp_path / "page.html").write_text(replay_page(document), encoding="utf-8")
     with Visit(browser, PHONE) as visit:
         visit.page.goto((tmp_path / "page.html").as_uri())
-        expect(visit.page.get_by_text("every draft is audited until verdicts come again").last).to_be_visible()
+        expect(visit.page.get_by_text("every draft is audited until audits can be graded again").last).to_be_visible()
         for cause, remedy in (FORFEITED | UNSCORED).items():
             expect(visit.page.get_by_text(f"{cause}: {remedy}", exact=True)).to_be_visible()
         visit.check_accessibility()

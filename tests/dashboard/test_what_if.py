@@ -30,15 +30,15 @@ def accepted(law: Law, threshold: float) -> float:
 
 
 def misses(law: Law, *, weighted: bool = True, **options: Any) -> Counter[float]:
-    """In how many games the interval does not hold the true expert call rate, by limit."""
+    """In how many games the interval does not contain the true expert call rate, by limit."""
     missed: Counter[float] = Counter()
     for seed in range(GAMES):
         router, history = played(law, 1200, seed=seed, epsilon=0.08, weighted=weighted, **options)
         terms, floor = router.settings.terms, router.settings.exploration.floor
-        for limit, told in zip(LIMITS, estimates(router.settings, history.bins, LIMITS), strict=True):
+        for limit, row in zip(LIMITS, estimates(router.settings, history.bins, LIMITS), strict=True):
             true = 1.0 - (1.0 - floor) * accepted(law, largest_safe(law, limit / terms.kept_share))
-            assert told["low"] <= told["expert_call_rate"] <= told["high"]
-            missed[limit] += not told["low"] <= true <= told["high"]
+            assert row["low"] <= row["expert_call_rate"] <= row["high"]
+            missed[limit] += not row["low"] <= true <= row["high"]
     return missed
 
 
@@ -52,43 +52,43 @@ def chance(count: int) -> float:
     [(RISING, {}), (LEVELS, {}), (RISING, {"policy": "budget"}), (RISING, {"explore": "shadow"})],
     ids=["rising", "levels", "budget", "shadow"],
 )
-def test_the_interval_holds_the_truth(law: Law, options: Any) -> None:
-    """At limits below, at and above the one in force, as often as it says."""
+def test_the_interval_contains_the_true_rate(law: Law, options: Any) -> None:
+    """At limits below, at and above the configured one, in about 95 % of all games."""
     missed = misses(law, **options)
     assert all(chance(missed[limit]) > SIGNIFICANT for limit in LIMITS), missed
 
 
-def test_without_weights_it_does_not() -> None:
-    """The same test finds out that rounds which are seldom looked at must count for those that are not."""
+def test_without_weights_the_interval_is_wrong() -> None:
+    """The same test fails if rarely audited rounds do not count for those that are not audited."""
     missed = misses(RISING, weighted=False)
     assert all(chance(missed[limit]) < SIGNIFICANT for limit in LIMITS), missed
     assert min(missed.values()) > GAMES / 2
 
 
-def test_it_narrows_down_to_the_truth() -> None:
-    """After many rounds little is left to guess; what is left is the width of a bin, and chance."""
+def test_the_interval_narrows_with_more_requests() -> None:
+    """After many rounds only the width of a bin and some chance are left."""
     router, history = played(RISING, 40_000, epsilon=0.08)
-    told = {row["epsilon"]: row for row in what_if(router, history)}
-    assert len(told) == 12
-    assert [row["expert_call_rate"] for row in told.values()] == sorted(
-        (row["expert_call_rate"] for row in told.values()), reverse=True
+    rows = {row["epsilon"]: row for row in what_if(router, history)}
+    assert len(rows) == 12
+    assert [row["expert_call_rate"] for row in rows.values()] == sorted(
+        (row["expert_call_rate"] for row in rows.values()), reverse=True
     )
-    now = told[0.08]
+    now = rows[0.08]
     true = 1.0 - 0.95 * largest_safe(RISING, 0.08 / 0.95)
     assert now["expert_call_rate"] == pytest.approx(true, abs=0.05)
     assert now["high"] - now["low"] < 0.15
 
 
 def test_audits_at_the_floor_are_counted() -> None:
-    """Where everything may be kept, what is left are the checks."""
+    """Where every draft may be kept, only audits call the expert."""
     router, history = Router(0.2, seed=1), History()
     feed(router, history, [(0.3, 0.0)] * 3000)
     (row,) = (row for row in what_if(router, history) if row["epsilon"] == 0.2)
     assert row["expert_call_rate"] == pytest.approx(router.settings.exploration.floor)
 
 
-def test_nothing_is_known() -> None:
-    """Before the first round, without coins, and where several scores compete, no estimate is made up."""
+def test_no_estimate_without_data() -> None:
+    """Before the first round, without random audits, and where several scores compete, there is no estimate."""
     assert what_if(Router(0.1), History()) == []
     router, history = Router(0.1, policy="never"), History()
     history.decided(router.decide(0.5), 0.0, router)
@@ -98,8 +98,8 @@ def test_nothing_is_known() -> None:
     assert what_if(router, history) == []
 
 
-def test_a_loss_that_is_not_known_counts() -> None:
-    """Outcomes that are open raise the estimate, and known ones lower it again."""
+def test_unknown_losses_count_as_losses() -> None:
+    """Open outcomes raise the estimate, and known ones lower it again."""
     settings, audits = Router(0.1).settings, [audit(step, 0.25) for step in range(1, 41)]
     bins = Bins()
     bins.decided(audits)
@@ -113,7 +113,7 @@ def test_a_loss_that_is_not_known_counts() -> None:
 
 
 def test_a_new_epoch_starts_afresh() -> None:
-    """What was learnt of the traffic before a drift says nothing about the traffic after it."""
+    """The losses before a drift do not count after it."""
     router, history = Router(0.1, 0.1, seed=5), History()
     feed(router, history, [(0.5, 0.0)] * 1000)
     easy = what_if(router, history)[4]

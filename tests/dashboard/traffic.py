@@ -1,4 +1,4 @@
-"""Traffic for a gateway that is looked at, and what else can be known about it."""
+"""Traffic for a gateway, its metrics and its journal, to compare with its dashboard."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +22,9 @@ def ask(gateway: RunningGateway, numbers: Iterable[int], tenants: Iterable[str] 
 
     Parameters
     ----------
-    gateway: whom.
-    numbers: of the questions.
-    tenants: who asks each of them.
+    gateway: the gateway.
+    numbers: numbers of the questions.
+    tenants: tenant of each question (default: none).
     """
 
     def one(number: int, tenant: str) -> None:
@@ -36,12 +36,12 @@ def ask(gateway: RunningGateway, numbers: Iterable[int], tenants: Iterable[str] 
 
 
 def get(gateway: RunningGateway, path: str, **headers: str) -> Got:
-    """A page under the dashboard."""
+    """Get an endpoint of the dashboard."""
     return post(gateway.url, b"", f"/dashboard{path}", headers=headers, method="GET")
 
 
 def metrics(gateway: RunningGateway) -> dict[str, float]:
-    """What ``/metrics`` says, by name and labels."""
+    """The samples of ``/metrics``, by name and labels."""
     text = post(gateway.url, b"", "/metrics", method="GET").body.decode()
     found = {}
     for family in text_string_to_metric_families(text):
@@ -54,7 +54,7 @@ def metrics(gateway: RunningGateway) -> dict[str, float]:
 
 
 def folded(gateway: RunningGateway) -> tuple[Router, list[Any]]:
-    """The router that the exported journal comes to, and the journal's entries."""
+    """The router rebuilt from the exported journal, and the entries of the journal."""
     (game,) = gateway.service.store.games()
     entries = list(read_journal(f"{line}\n" for line in journal_lines(gateway.service.store, game)))
     return Router.rebuild(entries), entries

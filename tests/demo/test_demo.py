@@ -71,7 +71,7 @@ def test_the_report_contains_the_actual_loss_and_savings(finished: FinishedDemo)
     for role in ROLES:
         right = sum(text == question.reference for text, question in zip(texts[role], asked, strict=True))
         assert truth[f"{role}_right"] == pytest.approx(right / QUESTIONS)
-    words = sum(len(reply.reasoning.split()) + len(reply.spoken()) for reply in replies["expert"])
+    words = sum(len(reply.reasoning.split()) + len(reply.answer_tokens()) for reply in replies["expert"])
     assert truth["expert_tokens"] == words
     # The tokens saved are those not spent, and the gateway's journal knows how many were spent.
     spent = game["savings"]["draft_tokens"] + game["savings"]["expert_tokens"]
@@ -93,7 +93,7 @@ def test_the_demo_runs_with_the_local_model(tmp_path: Path) -> None:
     report = Demo(tmp_path / "demo", questions=LOCAL, once=True, port=free_port()).run()
     truth = report.truth
     assert (report.pair, report.instead_because, report.complete) == ("local", None, True)
-    assert report.game["steps"] == LOCAL
+    assert report.game.summary.steps == LOCAL
     assert truth is not None
     assert truth.expert_right >= truth.draft_right + 0.1
     assert truth.expert_right >= 0.9

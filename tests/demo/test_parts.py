@@ -4,6 +4,7 @@ import os
 import pty
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.cli.main import main
 from bpac.collecting.answers_file import Role
+from bpac.dashboard.history import History
 from bpac.demo.client import ServedAnswer
 from bpac.demo.directory import DEFAULT_PORT, ROUTE, DemoDirectory, chosen_port
 from bpac.demo.ground_truth import GroundTruth, ground_truth
@@ -20,8 +22,11 @@ from bpac.demo.pair import ModelPair, PairModel, started_pair
 from bpac.demo.status_lines import status_table
 from bpac.errors import BpacError, InputError, StoreInUse
 from bpac.gateway.config.file import load_config
+from bpac.gateway.games.savings import SavingsReport
+from bpac.gateway.games.status import game_status
 from bpac.routing.router import Router
 from bpac.stores.sqlite.ownership import Ownership
+from bpac.stores.store import Game
 
 PAIR = ModelPair(
     "two", {"draft": PairModel("http://a", "small"), "expert": PairModel("http://b", 'a "large" one', {"n": 1})}, ()
@@ -156,15 +161,24 @@ def test_the_ground_truth_of_four_answers(tmp_path: Path) -> None:
 
 def test_the_upper_bound_on_tokens_saved_is_shown_with_its_assumption() -> None:
     """The longest answer that it assumes is named; without an upper bound only the lower one is shown."""
-    game = Router(epsilon=0.05, seed=1).summary()
-    savings = {"tokens_saved": 5.0, "tokens_saved_at_least": -1.0, "tokens_saved_at_most": 9.0, "always_tokens": 40.0}
-    savings |= {"longest_answer_assumed": 1234.5, "confidence": 0.95}
-    assumed = status_table(game | {"savings": savings})[2]
+    savings = SavingsReport(
+        draft_tokens=20.0,
+        expert_tokens=15.0,
+        judge_tokens=0.0,
+        always_tokens=40.0,
+        tokens_saved=5.0,
+        tokens_saved_at_least=-1.0,
+        tokens_saved_at_most=9.0,
+        longest_answer_assumed=1234.5,
+        confidence=0.95,
+    )
+    router, history, stored = Router(epsilon=0.05, seed=1), History(), Game(1, ROUTE, "", "terms")
+    assumed = status_table(game_status(stored, router, history, savings))[2]
     assert assumed == (
         "  tokens saved   5          between -1 and 9 (95% confidence each; "
         "the upper bound assumes answers of at most 1,234 tokens)"
     )
-    unbounded = status_table(game | {"savings": savings | {"tokens_saved_at_most": None}})[2]
+    unbounded = status_table(game_status(stored, router, history, replace(savings, tokens_saved_at_most=None)))[2]
     assert unbounded == "  tokens saved   5          at least -1 with 95% confidence"
 
 

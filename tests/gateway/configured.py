@@ -1,4 +1,4 @@
-"""Configurations for tests, and how to wait for what they start."""
+"""Configurations for tests, and helpers to wait and to fetch JSON."""
 
 import json
 import socket
@@ -12,12 +12,12 @@ ALL_ROLES = ["call", "feedback", "operator"]
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The header that shows a key."""
+    """The header that carries an API key."""
     return {"Authorization": f"Bearer {key}"}
 
 
 def settings(base_url: str, *, gateway: Any = None, model: Any = None, **route: Any) -> dict[str, Any]:
-    """A configuration with one route, ``homework``, whose two models live on one scripted server."""
+    """A configuration with one route, ``homework``, whose two models are on one scripted server."""
     ours = {"base_url": base_url, "timeout": 5.0, "retries": 0, "backoff": 0.01, **(model or {})}
     return {
         "gateway": {"listen": "127.0.0.1:0", "store": "memory://", **(gateway or {})},
@@ -27,7 +27,7 @@ def settings(base_url: str, *, gateway: Any = None, model: Any = None, **route: 
 
 
 def free_port() -> int:
-    """A port that nobody uses."""
+    """A port that no process listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 def wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait until it is so."""
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not come to pass"
@@ -43,6 +43,6 @@ def wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 def get_json(url: str) -> Any:
-    """What a page says."""
+    """The JSON that an endpoint returns."""
     with urllib.request.urlopen(url, timeout=10) as response:
         return json.load(response)

@@ -1,4 +1,4 @@
-"""Questions whose true losses are known, a pair of models that answers them, and crowds that ask them."""
+"""Questions with known losses, a pair of models that answers them, and many clients that ask them at once."""
 
 import asyncio
 import math
@@ -15,7 +15,7 @@ from bpac.testing import Reply, Request
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question by its number: how unsure its draft is, and whether keeping it is a loss."""
+    """A question by its number: how uncertain its draft is, and whether keeping the draft is a loss."""
 
     number: int
 
@@ -48,7 +48,7 @@ class KnownPair:
     delay_of_loss: float = 0.0
 
     def __call__(self, request: Request) -> Reply:
-        """What the model that is asked says."""
+        """The reply of the model that is asked."""
         question = Question(int(request.question))
         if request.body["model"] == "draft":
             text = "wrong" if question.loss else "right"
@@ -72,7 +72,7 @@ class Seen:
 
 
 async def crowd(url: str, questions: Iterable[Question], at_once: int, seen: list[Seen]) -> int:
-    """Ask all questions, so many at once, and collect what comes back; how many got no answer."""
+    """Ask all questions, a number of them at once, and collect the answers; returns how many got no answer."""
     waiting = iter(questions)
     failed = 0
 

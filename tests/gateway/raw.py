@@ -1,4 +1,4 @@
-"""Requests byte by byte: what no well-behaved client would send, and clients that leave."""
+"""Requests byte by byte: what no well-behaved client would send, and clients that disconnect."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ CHAT = "/v1/chat/completions"
 
 
 class Got(NamedTuple):
-    """A reply."""
+    """A response."""
 
     status: int
     headers: dict[str, str]
@@ -23,7 +23,7 @@ class Got(NamedTuple):
 
 
 def post(url: str, body: Any, path: str = CHAT, headers: Mapping[str, str] | None = None, method: str = "POST") -> Got:
-    """Send a body, be it JSON or not, and read all of the reply."""
+    """Send a body, JSON or not, and read the whole response."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
@@ -34,7 +34,7 @@ def post(url: str, body: Any, path: str = CHAT, headers: Mapping[str, str] | Non
 
 
 def open_chat(url: str, body: Any) -> socket.socket:
-    """Send a request and leave the reply unread; who closes the socket has left."""
+    """Send a request and leave the response unread; closing the socket disconnects the caller."""
     host, port = url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)), timeout=20)
     data = json.dumps(body).encode()

@@ -30,7 +30,7 @@ def pair(draft: Script | Reply, expert: Script | Reply) -> Script:
 
 
 class RunningGateway:
-    """A gateway from ``with`` to the end of the block, when nothing of it may be left over."""
+    """A gateway that runs in a ``with`` block and must leave nothing behind at its end."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._server: uvicorn.Server = new_server(Config.read(config))
@@ -84,7 +84,7 @@ class RunningGateway:
         wait_for(lambda: self.service.busy == 0)
 
     def status(self) -> dict[str, Any]:
-        """Where the one game of the one route stands."""
+        """The status of the one game of the one route."""
         (game,) = get_json(f"{self.url}/v1/status")["routes"]["homework"]
         assert isinstance(game, dict)
         return game

@@ -1,6 +1,5 @@
 """A gateway in a process of its own, which can be killed."""
 
-import argparse
 import importlib
 import json
 import os
@@ -11,7 +10,7 @@ import urllib.error
 from pathlib import Path
 from typing import Any
 
-from bpac.cli.gateway import add_commands
+from bpac.cli.main import build_parser
 from tests.gateway.configured import free_port, get_json, settings, wait_for
 
 COMMAND = [sys.executable, "-m", "tests.gateway.serving"]
@@ -120,7 +119,7 @@ def _tell(number: int) -> None:
 
 
 def to_toml(data: dict[str, Any], path: str = "") -> str:
-    """A configuration as text; simple values only."""
+    """A configuration as TOML; simple values only."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in data.items() if not isinstance(value, dict)]
     text = (f"[{path}]\n" if path else "") + "\n".join(lines) + "\n\n"
     tables = {key: value for key, value in data.items() if isinstance(value, dict)}
@@ -128,10 +127,9 @@ def to_toml(data: dict[str, Any], path: str = "") -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The gateway's commands by themselves."""
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers(required=True))
-    options = parser.parse_args(arguments)
+    """The gateway's commands without the other commands."""
+    words = sys.argv[1:] if arguments is None else arguments
+    options = build_parser(words[0]).parse_args(words)
     result: int = options.run(options)
     return result
 

@@ -12,18 +12,19 @@ import pytest
 
 from bpac.errors import Unavailable
 from bpac.gateway import service
-from bpac.gateway.app import CHAT, Gateway
+from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.http.chat import PATH
 from bpac.gateway.service import Service
 from bpac.stores import Store
 from bpac.testing import Request, Script
 from bpac.wire.completions import Completion, read_completion
-from bpac.wire.events import Event
+from bpac.wire.stream import StreamEvent
 
 
 def repeat_coins(patch: pytest.MonkeyPatch) -> None:
-    """Let the keys of coins be the same in every run of a test."""
+    """Make the keys of coins the same in every run of a test."""
     numbers = itertools.count()
     patch.setattr("bpac.routing.coins.secrets.token_bytes", lambda size: next(numbers).to_bytes(size, "big"))
 
@@ -60,7 +61,7 @@ class ScriptedUpstream:
     def __init__(self, settings: ModelSettings, *_: Any) -> None:
         self.settings = settings
 
-    async def whole(self, body: Mapping[str, Any], *, numbers_only: bool = False) -> Completion:
+    async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
         """The scripted answer, after its delay."""
         asked = {**body, "model": self.settings.model}
         request = Request(1, asked)
@@ -68,9 +69,9 @@ class ScriptedUpstream:
         await asyncio.sleep(reply.delay)
         if reply.status >= 500:
             raise Unavailable("scripted", reply.status)
-        return read_completion(json.dumps(reply.body(request)).encode(), numbers_only=numbers_only)
+        return read_completion(json.dumps(reply.body(request)).encode(), logprobs_only=logprobs_only)
 
-    async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[Event]]:
+    async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[StreamEvent]]:
         """A stream that does not begin."""
         await asyncio.Event().wait()
         yield []
@@ -80,7 +81,7 @@ class ScriptedUpstream:
 async def virtual(
     config: Any, script: Script, patch: pytest.MonkeyPatch, store: Store | None = None
 ) -> AsyncIterator[Gateway]:
-    """A gateway with scripted models, in the event loop that runs."""
+    """A gateway with scripted models, in the running event loop."""
     patch.setattr(service, "Upstream", ScriptedUpstream)
     patch.setattr(ScriptedUpstream, "script", staticmethod(script), raising=False)
     gateway = Gateway(Service(Config.read(config), store))
@@ -92,7 +93,7 @@ async def virtual(
 
 
 async def ask(gateway: Gateway, body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, str]:
-    """Ask for a chat completion; the headers of the answer, with ``status``."""
+    """Request a chat completion; returns the headers of the response, with ``status``."""
     sent = [{"type": "http.request", "body": json.dumps(body).encode()}]
     got: dict[str, str] = {}
 
@@ -106,5 +107,5 @@ async def ask(gateway: Gateway, body: Mapping[str, Any], headers: Mapping[str, s
 
     usual = {"host": "127.0.0.1", "content-type": "application/json"}
     raw = [(name.encode(), value.encode()) for name, value in (usual | dict(headers)).items()]
-    await gateway({"type": "http", "path": CHAT, "method": "POST", "headers": raw}, receive, send)
+    await gateway({"type": "http", "path": PATH, "method": "POST", "headers": raw}, receive, send)
     return got

@@ -1,10 +1,10 @@
-"""Honest ways of saying one right answer, as models do."""
+"""Different ways in which models write the same correct answer."""
 
 import re
 import string
 from fractions import Fraction
 
-from bpac.grading.choices.bbh import AnswerKind
+from bpac.grading.choices.bbh_tasks import AnswerKind
 from bpac.grading.choices.options import listed_options
 
 _INTEGER = re.compile(r"-?\d+")
@@ -13,7 +13,7 @@ _POINT = re.compile(r"\(([^()\\]*,[^()\\]*)\)")
 
 
 def mathematics(answer: str) -> list[str]:
-    """At least six replies that give this answer."""
+    """At least six texts that give this answer."""
     answer = " ".join(answer.split())
     return [
         f"Adding up, we find $\\boxed{{{answer}}}$.",
@@ -28,37 +28,40 @@ def mathematics(answer: str) -> list[str]:
 
 
 def _notations(answer: str) -> list[str]:
-    said = []
+    replies = []
     bare = answer.strip()
     if _INTEGER.fullmatch(bare):
-        said += [f"{bare}.0", f"{bare}\\text{{ units}}", f"x = {bare}", f"{int(bare):,}"]
+        replies += [f"{bare}.0", f"{bare}\\text{{ units}}", f"{int(bare):,}"]
+        # Parsing an equation is slow and does not depend on the integer, so some of the integers are enough.
+        if bare.startswith("-") or int(bare) % 8 == 0:
+            replies.append(f"x = {bare}")
     if fraction := _FRACTION.fullmatch(bare):
         sign, above, below = fraction.groups()
         value = Fraction(int(sign + above), int(below))
-        said += [f"{sign}{above}/{below}", f"{sign}\\dfrac{{{above}}}{{{below}}}", f"{float(value):.12f}"]
+        replies += [f"{sign}{above}/{below}", f"{sign}\\dfrac{{{above}}}{{{below}}}", f"{float(value):.12f}"]
     if "\\frac" in bare:
-        said += [bare.replace("\\frac", "\\dfrac"), bare.replace("\\frac", "\\tfrac")]
+        replies += [bare.replace("\\frac", "\\dfrac"), bare.replace("\\frac", "\\tfrac")]
     flat = re.fullmatch(r"[^()\[\]{}]*", re.sub(r"\\(?:frac|sqrt)(?:\{[^{}]*\}){1,2}", "", bare))
-    # 1,\!000 is one number, and so is 15,600; everything else with commas is a list.
+    # 1,\!000 and 15,600 are one number each; other answers with commas are lists.
     if flat and "," in bare and not re.search(r"\\!|^\d+,\d{3}$|^\\\$", bare):
         parts = [part.strip() for part in re.split(r",(?:\s*\\ )?", bare)]
-        said += [", ".join(parts[::-1]), " \\text{ and } ".join(parts)]
+        replies += [", ".join(parts[::-1]), " \\text{ and } ".join(parts)]
     if words := re.fullmatch(r"\\(?:text|mbox)\{([^{}]*)\}", bare):
-        said += [words[1], f"\\textbf{{{words[1]}}}"]
+        replies += [words[1], f"\\textbf{{{words[1]}}}"]
     if _POINT.fullmatch(bare):
-        said += [f"\\left( {bare[1:-1].replace(',', ', ')} \\right)"]
+        replies += [f"\\left( {bare[1:-1].replace(',', ', ')} \\right)"]
     for sign in ("\\%", "\\$", "^\\circ", "^{\\circ}"):
         if sign in bare and "cos" not in bare:
-            said += [bare.replace(sign, "").strip()]
+            replies += [bare.replace(sign, "").strip()]
     if "pmatrix" in bare:
-        said += [bare.replace("pmatrix", "bmatrix")]
+        replies += [bare.replace("pmatrix", "bmatrix")]
     if re.search(r"\\sqrt ?\d", bare):
-        said += [re.sub(r"\\sqrt ?(\d)", r"\\sqrt{\1}", bare)]
-    return said
+        replies += [re.sub(r"\\sqrt ?(\d)", r"\\sqrt{\1}", bare)]
+    return replies
 
 
 def option(letter: str, text: str) -> list[str]:
-    """Nine replies that choose this option, the last two by its text alone."""
+    """Nine texts that choose this option, the last two by the option's text alone."""
     return [
         f"({letter})",
         f"{letter}.",
@@ -73,26 +76,26 @@ def option(letter: str, text: str) -> list[str]:
 
 
 def bbh(kind: AnswerKind, target: str, prompt: str) -> list[str]:
-    """At least five replies that give this answer, whatever its kind."""
-    said = [
+    """At least seven texts that give this answer, for every kind of answer."""
+    replies = [
         f"The answer is {target}.",
         f"**{target}**",
         f"I think.\n\nFinal Answer: {target}",
         f"Answer:\n{target}",
         target,
     ]
-    said += [f"<think>Hm.</think>So the answer is: **{target}**", f"\\boxed{{{target}}}"]
+    replies += [f"<think>Hm.</think>So the answer is: **{target}**", f"\\boxed{{{target}}}"]
     if kind is AnswerKind.OPTION and re.fullmatch(r"\([A-Z]\)", target):
         letter = target[1]
-        said += option(letter, listed_options(prompt)[string.ascii_uppercase.index(letter)])
+        replies += option(letter, listed_options(prompt)[string.ascii_uppercase.index(letter)])
     if kind in (AnswerKind.YES_NO, AnswerKind.PLAUSIBLE, AnswerKind.TRUE_FALSE, AnswerKind.VALID):
-        said += [target.upper(), f"{target.capitalize()}, for that follows.", f"Thus it is {target.lower()}."]
+        replies += [target.upper(), f"{target.capitalize()}, for that follows.", f"Thus it is {target.lower()}."]
     if kind is AnswerKind.WORDS:
         words = target.split()
         numbered = "\n".join(f"{number}. {word}" for number, word in enumerate(words, start=1))
-        said += [", ".join(words), f"The sorted words are:\n{numbered}", "\n".join(f"- {word}" for word in words)]
+        replies += [", ".join(words), f"The sorted words are:\n{numbered}", "\n".join(f"- {word}" for word in words)]
     if kind is AnswerKind.NUMBER:
-        said += [f"The answer is ${target}$.", f"= {target}", f"There are {target} of them."]
+        replies += [f"The answer is ${target}$.", f"= {target}", f"There are {target} of them."]
     if kind is AnswerKind.BRACKETS:
-        said += [target.replace(" ", ""), f"`{target}`", f"{prompt.rpartition(':')[2]} {target}"]
-    return said
+        replies += [target.replace(" ", ""), f"`{target}`", f"{prompt.rpartition(':')[2]} {target}"]
+    return replies

@@ -1,4 +1,4 @@
-"""Whether two texts give the same answer: equal, different or unknown, and never a guess."""
+"""Whether two texts give the same answer: equal, different or unknown, never a guess."""
 
 import random
 
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac.grading.equality import same_final, same_text
-from bpac.grading.mathematics.results import same_result
-from bpac.grading.text.reply import LONGEST_ANSWER, Verdict
+from bpac.grading.mathematics.exact_equivalence import same_result
+from bpac.grading.text.answer_text import LONGEST_ANSWER, Verdict
 
 PYTHON = "```python\nif ready:\n    start()\n    stop()\n```"
 
@@ -27,8 +27,8 @@ PYTHON = "```python\nif ready:\n    start()\n    stop()\n```"
         ("答案是41。", "答案是42。"), ("Die Antwort lautet Bonn.", "Die Antwort lautet Wien."),
     ],
 )  # fmt: skip
-def test_other_answers_are_different(one: str, other: str) -> None:
-    """Names, lists, code, JSON, options and numbers are compared whole."""
+def test_different_answers_are_called_different(one: str, other: str) -> None:
+    """Names, lists, code, JSON, options and numbers are compared completely."""
     assert same_final(one, other) is False
     assert same_final(other, one) is False
     assert same_final(f"Let me see.\n\n{one}", one) is not False
@@ -48,7 +48,7 @@ def test_other_answers_are_different(one: str, other: str) -> None:
         ("It’s Zürich", "It's Zu\u0308rich"), ("<think>The answer is 3.</think>The answer is 4.", "4"),
     ],
 )  # fmt: skip
-def test_the_same_answer_in_another_setting(one: str, other: str) -> None:
+def test_formatting_does_not_change_an_answer(one: str, other: str) -> None:
     """Marks, typography, numbering and the order of keys do not change an answer."""
     assert same_final(one, other) is True
     assert same_final(other, one) is True
@@ -57,10 +57,10 @@ def test_the_same_answer_in_another_setting(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        # A common beginning or a common part proves nothing.
+        # A common beginning or a common part does not make two answers equal.
         ("The answer is Paris.", "The answer is Paris, or else Lyon."), ("The answer is 4. Or rather 5.", "4"),
         ("The answer is Paris.", "The answer is not Paris."), ("4", "at least 4"), ("(A)", "(A) and (B)"),
-        # What stands around a box changes it.
+        # Text around a box changes its meaning.
         ("-\\boxed{5}", "\\boxed{5}"), ("It is not $\\boxed{5}$", "5"), ("\\boxed{5} km", "\\boxed{5}"),
         ("\\boxed{5}\\%", "5"),
         ("x > \\boxed{5}", "5"), ("x != \\boxed{5}", "5"), ("$2\\cdot\\boxed{5}$", "5"), ("about \\boxed{5}", "5"),
@@ -77,14 +77,14 @@ def test_the_same_answer_in_another_setting(one: str, other: str) -> None:
         ("1 2\n3 4", "1\n2 3 4"), ("1. a\n2. b", "1. b\n2. a"), ("Yes", "True"), ("\\frac{1}{2}", "\\frac{2}{4}"),
         ('"5"', "5"), ("- 5", "* 5"), ("```make\na:\n\tb\n```", "```make\na:\n    b\n```"),
         ("```py\na\n```", "```js\na\n```"),
-        # JSON that can be read in two ways.
+        # Ambiguous or broken JSON.
         ('{"a": 1, "a": 2}', '{"a": 2}'), ('{"a": 1', '{"a": 1}'),
         # Nothing to compare.
         ("", "4"), ("<think>It is 4", "4"), ("<think>", "4"), ("<think>4</think>", "4"), ("Answer: see above.", "4"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_told_is_unknown(one: str, other: str) -> None:
-    """It is neither called equal nor different."""
+def test_doubtful_pairs_are_unknown(one: str, other: str) -> None:
+    """Answers that cannot be compared reliably are called neither equal nor different."""
     assert same_final(one, other) is None
     assert same_final(other, one) is None
 
@@ -98,16 +98,16 @@ def test_what_cannot_be_told_is_unknown(one: str, other: str) -> None:
         "It is {}.\n#### Notes\nSee the table.", "{}\n\nAnswer: see above.", "1. {}\n2. I would go with C.",
     ],
 )  # fmt: skip
-def test_a_common_ending_is_no_answer(words: str) -> None:
-    """Sentences that only sound like an answer do not hide what was said before them."""
+def test_a_common_ending_does_not_make_answers_equal(words: str) -> None:
+    """A sentence that only sounds like an answer does not replace the text before it."""
     assert not same_final(words.format("London"), words.format("Paris"))
 
 
 @pytest.mark.parametrize("equal", [same_final, same_text, same_result])
 def test_every_text_equals_itself_and_order_does_not_matter(equal: object) -> None:
-    """Verdicts are symmetric, and a text that is not empty is its own answer."""
+    """Verdicts are symmetric, and a text that is not empty equals itself."""
     assert callable(equal)
-    draw = random.Random(5)
+    rng = random.Random(5)
     parts = [
         "The answer is ",
         "\\boxed{",
@@ -128,7 +128,7 @@ def test_every_text_equals_itself_and_order_does_not_matter(equal: object) -> No
         "(C)",
     ]
     for _ in range(300):
-        one, other = ("".join(draw.choices(parts, k=draw.randint(1, 8))) for _ in range(2))
+        one, other = ("".join(rng.choices(parts, k=rng.randint(1, 8))) for _ in range(2))
         assert equal(one, one) is (True if one.strip() else None)
         assert equal(one, other) is equal(other, one)
 
@@ -149,14 +149,14 @@ def test_no_text_breaks_the_comparison(one: str, other: str) -> None:
         ("", "", None),
     ],
 )  # fmt: skip
-def test_texts(one: str, other: str, verdict: Verdict) -> None:
-    """Spacing within a line is setting; case, indentation and line breaks may carry meaning."""
+def test_only_spacing_within_a_line_is_ignored(one: str, other: str, verdict: Verdict) -> None:
+    """Spacing within a line is formatting; case, indentation and line breaks may carry meaning."""
     assert same_text(one, other) is verdict
 
 
 @pytest.mark.parametrize("equal", [same_final, same_text, same_result])
-def test_a_length_limit_comes_first(equal: object) -> None:
-    """Longer answers are unknown, even if they are the same; the reasoning does not count."""
+def test_answers_over_the_length_limit_are_unknown(equal: object) -> None:
+    """Answers over the limit are unknown, even if they are identical; the reasoning does not count."""
     assert callable(equal)
     long = "a" * (LONGEST_ANSWER + 1)
     assert equal(long, long) is None
@@ -179,7 +179,7 @@ def test_a_length_limit_comes_first(equal: object) -> None:
         ("\\boxed{e^{x}}", "2", None),
     ],
 )  # fmt: skip
-def test_mathematical_results(one: str, other: str, verdict: Verdict) -> None:
-    """Formulas are equal only if they are so exactly; what people read in two ways is unknown."""
+def test_results_are_equal_only_if_exactly_equal(one: str, other: str, verdict: Verdict) -> None:
+    """Formulas are equal only if they are exactly equal; ambiguous formulas are unknown."""
     assert same_result(one, other) is verdict
     assert same_result(other, one) is verdict

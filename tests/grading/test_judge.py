@@ -1,4 +1,4 @@
-"""A judge's prompt and what its replies mean."""
+"""The judge's prompt and the parsing of its replies."""
 
 import pytest
 
@@ -15,8 +15,8 @@ from bpac.grading.judge import judge_messages, parse_mark
         ("10/10", 10), ("1", 1), ("Mark: 8. So 8/10.", 8),
     ],
 )  # fmt: skip
-def test_a_clear_mark_is_read(reply: str, mark: float) -> None:
-    """A number alone, out of ten, or named as a mark."""
+def test_a_clear_mark_is_parsed(reply: str, mark: float) -> None:
+    """A number alone, out of ten, or named as a score is a mark."""
     assert parse_mark(reply) == mark
 
 
@@ -27,14 +27,14 @@ def test_a_clear_mark_is_read(reply: str, mark: float) -> None:
      "Score: 11", "seven", "1e1", "2024-05-07", "Score: 7, though 8 would be fair", "Score: 7. No, eight.",
      "I thought of 6, so the score is 7", "7\n8", "Rating: 7 to 9", "score" + " " * 3_000, "9" * 5_000, "9" * 30_000],
 )  # fmt: skip
-def test_anything_else_is_no_verdict(reply: str) -> None:
-    """Without one clear mark from 1 to 10 there is an error that shows the reply."""
+def test_a_reply_without_one_clear_mark_is_an_error(reply: str) -> None:
+    """Without one clear mark from 1 to 10, the error shows the reply."""
     with pytest.raises(NoVerdict) as caught:
         parse_mark(reply)
     assert repr(reply[:200])[:-1] in str(caught.value)
 
 
-def test_a_long_reply_is_shown_in_short() -> None:
+def test_the_error_shortens_a_long_reply() -> None:
     """An essay instead of a mark does not fill the log."""
     with pytest.raises(NoVerdict) as caught:
         parse_mark("well " * 1_000)
@@ -42,7 +42,7 @@ def test_a_long_reply_is_shown_in_short() -> None:
 
 
 def test_the_judge_sees_question_answer_and_scale() -> None:
-    """The prompt holds both texts as they are, asks for a number from 1 to 10 and for nothing else."""
+    """The prompt contains both texts unchanged and asks for a number from 1 to 10 and nothing else."""
     system, user = judge_messages("Why is the sky blue?", "Rayleigh {scattering}.")
     assert "from 1 to 10" in system["content"]
     assert "no words" in system["content"]
@@ -59,8 +59,8 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_no_answer_ends_its_place_in_the_prompt(attack: str) -> None:
-    """An answer cannot write the lines around it, because they carry a code that is drawn when it has been written."""
+def test_an_answer_cannot_escape_from_its_place_in_the_prompt(attack: str) -> None:
+    """An answer cannot imitate the lines around it, because they contain a code that is drawn after it was written."""
     codes = set()
     for _ in range(20):
         system, user = judge_messages("Why?", attack)
@@ -68,7 +68,7 @@ def test_no_answer_ends_its_place_in_the_prompt(attack: str) -> None:
         code = code.partition(">")[0]
         codes.add(code)
         assert code in system["content"]
-        # Everything the answer says stands between the only two lines of the answer that carry the code.
+        # The whole answer stands between the two lines that contain the code.
         before, opening, rest = user["content"].partition(f"<answer {code}>\n")
         inside, closing, after = rest.partition(f"\n</answer {code}>")
         assert (inside, bool(opening), bool(closing)) == (attack, True, True)
@@ -78,7 +78,7 @@ def test_no_answer_ends_its_place_in_the_prompt(attack: str) -> None:
     assert min(map(len, codes)) == 32
 
 
-def test_the_code_can_be_given() -> None:
-    """With the same code the same messages come out, so that requests can be told apart in tests."""
+def test_the_same_code_gives_the_same_messages() -> None:
+    """The code can be given, so that tests can predict the messages."""
     assert judge_messages("Why?", "So.", "c0de") == judge_messages("Why?", "So.", "c0de")
     assert "<answer c0de>\nSo.\n</answer c0de>" in judge_messages("Why?", "So.", "c0de")[1]["content"]

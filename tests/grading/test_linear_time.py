@@ -1,9 +1,8 @@
-"""One answer must not stop whoever grades it: the work grows with the length of a text, not with its square.
+"""One long answer must not block grading: the work grows with the length of a text, not with its square.
 
-Every function that reads what models, judges and callers write is given texts of 1 kB and 100 kB that are made to send
-patterns back and forth. Processor time is compared with processor time, so it does not matter how fast the machine is:
-a hundred times the text takes about a hundred times as long if the work is linear, and ten thousand times if it is
-quadratic.
+Every function that parses text from models, judges and callers gets texts of 1 kB and 100 kB that provoke backtracking
+in patterns. Processor times are compared with each other, so the speed of the machine does not matter: a text that is
+100 times as long takes about 100 times as long if the work is linear, and 10,000 times if it is quadratic.
 """
 
 import contextlib
@@ -14,23 +13,22 @@ import pytest
 
 from bpac.answer import split_reasoning
 from bpac.errors import AnswerError
-from bpac.grading.choices.bbh import grade_bbh
+from bpac.grading.choices.bbh_tasks import grade_bbh
 from bpac.grading.choices.options import grade_option, listed_options
 from bpac.grading.choices.words import YES_NO, grade_brackets, grade_word, grade_word_list
 from bpac.grading.equality import same_final, same_text
 from bpac.grading.judge import parse_mark
-from bpac.grading.mathematics.mathematics import grade_mathematics
-from bpac.grading.mathematics.notation import number_base, readings, spelt_out
-from bpac.grading.mathematics.results import same_result
+from bpac.grading.mathematics.equivalence import grade_mathematics
+from bpac.grading.mathematics.exact_equivalence import same_result
+from bpac.grading.mathematics.notation import number_base, readings, spelled_out
 from bpac.grading.text.boxes import boxes
-from bpac.scores import same_text as same_words
-from bpac.scores import stated_confidence, without_confidence
+from bpac.scores import same_words, stated_confidence, without_confidence
 from bpac.wire.rendering import chunks
 
 SHORT, LONG = 1_000, 100_000
-# Between linear, with room for caches and the noise of a busy machine, and quadratic.
+# Above linear, with a margin for caches and a busy machine, and far below quadratic.
 MOST_GROWTH = 12 * LONG / SHORT
-# Work that is too short to be measured counts as this many seconds.
+# Shorter times are too short to be measured and count as this many seconds.
 LEAST = 5e-5
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -41,13 +39,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "same words": lambda text: same_words(text, f"{text}."),
     "boxes": boxes,
     "mathematics": lambda text: grade_mathematics("St. Louis", text),
-    "notation": lambda text: (spelt_out(text), number_base(text), readings(text)),
+    "notation": lambda text: (spelled_out(text), number_base(text), readings(text)),
     "options": lambda text: grade_option("B", text, ("cat", "dog", "cow")),
     "listed options": listed_options,
     "yes or no": lambda text: grade_word("yes", text, YES_NO),
     "words in order": lambda text: grade_word_list("ant bee cow", text),
     "brackets": lambda text: grade_brackets("} ]", text, "Input: [ {"),
-    "torn options": lambda text: grade_bbh("ruin_names", "rita, sue and bob poo", text, "Options:\n(A) a\n(B) b"),
+    "split options": lambda text: grade_bbh("ruin_names", "rita, sue and bob poo", text, "Options:\n(A) a\n(B) b"),
     "judge": parse_mark,
     "confidence": stated_confidence,
     "without confidence": without_confidence,
@@ -57,7 +55,7 @@ READERS: dict[str, Callable[[str], object]] = {
 
 
 def repeated(part: str, before: str = "", after: str = "") -> Callable[[int], str]:
-    """Texts of a length that repeat a part."""
+    """Makes texts of a given length that repeat a part."""
     return lambda length: (before + part * (length // len(part)) + after)[-length:]
 
 
@@ -100,33 +98,33 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 
 def seconds(read: Callable[[str], object], text: str, times: int) -> float:
-    """The least processor time of this thread that reading a text took."""
+    """The smallest of several measured processor times of parsing a text."""
     least = float("inf")
     for _ in range(times):
-        begun = time.thread_time()
+        started = time.thread_time()
         with contextlib.suppress(AnswerError, ValueError):
             read(text)
-        least = min(least, time.thread_time() - begun)
+        least = min(least, time.thread_time() - started)
     return least
 
 
 def growth(read: Callable[[str], object], text: Callable[[int], str]) -> float:
-    """How many times as long a hundred times the text takes."""
+    """How many times as long a text that is 100 times as long takes."""
     short = max(LEAST, seconds(read, text(SHORT), 3))
     grown = seconds(read, text(LONG), 1) / short
-    # Once more before it is called too much: another process may have been in the way.
+    # Measured again before it counts as too much: another process may have disturbed the measurement.
     return grown if grown < MOST_GROWTH else min(grown, seconds(read, text(LONG), 2) / short)
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_work_grows_with_the_length(reader: str) -> None:
-    """A hundred times the text takes nowhere near ten thousand times as long, whatever the text is made of."""
+def test_the_work_grows_linearly_with_the_length(reader: str) -> None:
+    """A text that is 100 times as long takes far less than 10,000 times as long, whatever it consists of."""
     grown = {name: growth(READERS[reader], text) for name, text in TEXTS.items()}
     assert {name: value for name, value in grown.items() if value >= MOST_GROWTH} == {}
 
 
 def test_quadratic_work_is_noticed() -> None:
-    """The measure tells quadratic from linear work: a negative control."""
+    """The measurement separates quadratic from linear work: a negative control."""
 
     def quadratic(text: str) -> int:
         return sum(text.count("a", 0, end) for end in range(0, len(text), 10))

@@ -1,4 +1,4 @@
-"""Equality of mathematics: what is the same, what is not, and what cannot be said."""
+"""Equivalence of mathematical answers: equal, different and unknown."""
 
 import sys
 import threading
@@ -7,8 +7,8 @@ import pytest
 
 from bpac.errors import MissingExtra
 from bpac.grading.mathematics import algebra
-from bpac.grading.mathematics.mathematics import grade_mathematics, same_mathematics
-from bpac.grading.text.reply import Verdict
+from bpac.grading.mathematics.equivalence import grade_mathematics, same_mathematics
+from bpac.grading.text.answer_text import Verdict
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ from bpac.grading.text.reply import Verdict
         ("\\frac \\pi4 + 2 - \\sqrt2", "2-\\sqrt{2}+\\frac{\\pi}{4}"), ("2^{2005}", "2 \\cdot 2^{2004}"),
     ],
 )  # fmt: skip
-def test_the_same_in_another_notation(reference: str, given: str) -> None:
-    """Notation, order of a set, units and typography do not change an answer."""
+def test_another_notation_is_the_same_answer(reference: str, given: str) -> None:
+    """Notation, the order of a set, units and typography do not change an answer."""
     assert same_mathematics(reference, given) is True
 
 
@@ -42,26 +42,26 @@ def test_the_same_in_another_notation(reference: str, given: str) -> None:
         ("5.4 \\text{ cents}", "54 cents"), ("\\frac{68}{3}\\text{ pounds}", "\\frac{6}{83}\\text{ pounds}"),
     ],
 )  # fmt: skip
-def test_not_the_same(reference: str, given: str) -> None:
-    """Another number, another order of a point, another base and another interval are other answers."""
+def test_different_mathematics_is_wrong(reference: str, given: str) -> None:
+    """Another number, another order of coordinates, another base and another interval are different answers."""
     assert same_mathematics(reference, given) is False
 
 
 @pytest.mark.parametrize("given", ["x" * 500, "\\frac{1}{"])
-def test_what_cannot_be_read_is_unknown(given: str) -> None:
-    """Endless and broken expressions get no verdict."""
+def test_an_expression_that_cannot_be_parsed_is_unknown(given: str) -> None:
+    """Very long and broken expressions get no verdict."""
     assert same_mathematics("2", given) is None
 
 
 @pytest.mark.parametrize("given", ["9^{9999\\cdot 9999}", "10^{10^{10^{10}}}", "9^{99999999}"])
 def test_a_gigantic_number_is_unknown(given: str) -> None:
-    """One operation that Python cannot interrupt ends with its process, and its verdict is unknown, not wrong."""
+    """An operation that Python cannot interrupt is ended with its process, and the verdict is unknown, not wrong."""
     assert same_mathematics("2", given, seconds=0.5) is None
     assert same_mathematics("2", "2.0") is True
 
 
-def test_failing_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception in the library is not a wrong answer."""
+def test_an_exception_in_math_verify_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception in the library does not make the answer wrong."""
 
     def fail(*args: object, **settings: object) -> bool:
         raise ZeroDivisionError
@@ -74,13 +74,13 @@ def test_failing_algebra_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     ("one", "other"),
     [("2^{-200}", "2^{-201}"), ("0.1234567", "0.1234568"), ("10^{-30}", "0"), ("1000000.25", "1000000.5")],
 )
-def test_small_differences_count(one: str, other: str) -> None:
+def test_small_differences_make_numbers_different(one: str, other: str) -> None:
     """Numbers that differ in their last digits, or that are both tiny, are different."""
     assert same_mathematics(one, other) is False
 
 
 def test_threads_agree_with_the_main_thread() -> None:
-    """Eight threads that grade at once come to the verdicts of one."""
+    """Eight threads that grade at the same time get the same verdicts as one."""
     cases = [(str(number), f"{number}.0" if number % 2 else f"{number + 1}.0") for number in range(1000, 1040)]
     found: dict[tuple[str, str], Verdict] = {}
 
@@ -110,19 +110,19 @@ def test_threads_agree_with_the_main_thread() -> None:
         ("<think>It is 12", None),
     ],
 )
-def test_answers_in_prose(text: str, verdict: Verdict) -> None:
-    """Without a mark, the last line is read as a sentence; a thought is never graded."""
+def test_an_answer_in_prose_is_found(text: str, verdict: Verdict) -> None:
+    """Without a mark, the last line is parsed as a sentence; reasoning is never graded."""
     assert grade_mathematics("12", text) is verdict
 
 
-def test_a_model_that_was_cut_off() -> None:
-    """An answer given before the cut counts; without one nothing can be said."""
+def test_an_answer_before_the_cut_counts() -> None:
+    """A model that was cut off is graded only if it had given a complete answer before."""
     assert grade_mathematics("12", "First, 3 times 4", finished=False) is None
     assert grade_mathematics("12", "\\boxed{12} since", finished=False) is True
     assert grade_mathematics("12", "The answer is 1", finished=False) is None
 
 
-def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without math-verify the error says what to install."""
     monkeypatch.setitem(sys.modules, "math_verify", None)
     with pytest.raises(MissingExtra, match=r"math-verify.*bpac\[grading\]"):

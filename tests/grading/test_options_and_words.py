@@ -1,12 +1,12 @@
-"""Options, closed words, lists and brackets: what names the right one."""
+"""Grading of options, single words, lists of words and brackets."""
 
 import pytest
 
 from bpac.errors import InputError
-from bpac.grading.choices.bbh import TASKS, grade_bbh, kind_of
+from bpac.grading.choices.bbh_tasks import TASKS, grade_bbh, kind_of
 from bpac.grading.choices.options import grade_option
 from bpac.grading.choices.words import PLAUSIBLE, TRUE_FALSE, VALID, YES_NO, grade_brackets, grade_word, grade_word_list
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
 
 ANIMALS = ("cat", "a good dog", "I and II only", "cow", "Bb Bb", "Bb BB", "hen", "cow", "pig", "A fox")
 
@@ -23,8 +23,8 @@ ANIMALS = ("cat", "a good dog", "I and II only", "cow", "Bb Bb", "Bb BB", "hen",
         ("A", "B\n\nDogs bark.", False), ("A", "It is hard to say.", False), ("A", "<think>The answer is (A)", None),
     ],
 )  # fmt: skip
-def test_the_option_that_is_named(reference: str, text: str, verdict: Verdict) -> None:
-    """A letter or an option's text names it; articles and numerals do not; words that fit two options are unknown."""
+def test_an_option_is_named_by_its_letter_or_text(reference: str, text: str, verdict: Verdict) -> None:
+    """Articles and Roman numerals do not name an option, and words that fit two options are unknown."""
     assert grade_option(reference, text, ANIMALS) is verdict
 
 
@@ -39,8 +39,8 @@ def test_the_option_that_is_named(reference: str, text: str, verdict: Verdict) -
         ("Yes", "Perhaps.", YES_NO, False), ("Yes", "Let me", YES_NO, False),
     ],
 )  # fmt: skip
-def test_one_of_a_few_words(reference: str, text: str, words: dict[str, str], verdict: Verdict) -> None:
-    """The leading or only word counts, and "not" turns it round."""
+def test_the_first_or_only_word_counts(reference: str, text: str, words: dict[str, str], verdict: Verdict) -> None:
+    """The first word or the only word counts, and "not" reverses its meaning."""
     assert grade_word(reference, text, words) is verdict
 
 
@@ -53,8 +53,8 @@ def test_one_of_a_few_words(reference: str, text: str, words: dict[str, str], ve
         ("ant bee", False), ("ant bee cow dog", False), ("", False), ("<think>ant bee cow", None),
     ],
 )  # fmt: skip
-def test_words_in_order(text: str, verdict: Verdict) -> None:
-    """All the words in their order, however they are set, and no others."""
+def test_a_list_needs_exactly_the_words_in_order(text: str, verdict: Verdict) -> None:
+    """All words in their order, in any format, and no others."""
     assert grade_word_list("ant bee cow", text) is verdict
 
 
@@ -63,13 +63,13 @@ def test_words_in_order(text: str, verdict: Verdict) -> None:
     [("} ]", True), ("}]", True), ("\\boxed{\\} ]}", True), ("\\boxed{} ]}", True), ("[ { ( ) } ]", True),
      ("The answer is: `} ]`", True), ("] }", False), ("} ] ]", False), ("No idea", False), ("<think>} ]", None)],
 )  # fmt: skip
-def test_closing_brackets(text: str, verdict: Verdict) -> None:
-    """The closing brackets alone, or the whole sequence with them; spaces and escapes do not matter."""
+def test_brackets_are_graded_alone_or_with_their_sequence(text: str, verdict: Verdict) -> None:
+    """The closing brackets alone or the whole sequence are correct; spaces and escapes do not matter."""
     assert grade_brackets("} ]", text, "Complete the sequence. Input: [ { ( )") is verdict
 
 
-def test_every_task_has_a_kind() -> None:
-    """There are 27 tasks, and another name is refused with the names there are."""
+def test_every_task_has_a_kind_of_answer() -> None:
+    """There are 27 tasks, and the error for an unknown task lists them."""
     assert len(TASKS) == 27
     assert all(kind_of(task) for task in TASKS)
     with pytest.raises(InputError, match=r"no task 'chess'; it has boolean_expressions"):

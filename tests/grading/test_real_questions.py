@@ -1,4 +1,4 @@
-"""The graders on every question of the published benchmarks."""
+"""The benchmarks' graders on every question of the published data sets."""
 
 import random
 from collections import defaultdict
@@ -9,23 +9,24 @@ import pytest
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.registry import BENCHMARKS
-from bpac.grading.choices.bbh import TASKS, AnswerKind
+from bpac.grading.choices.bbh_tasks import TASKS, AnswerKind
+from bpac.grading.mathematics import equivalence
 from tests.grading import rewritings
 
 BENCH = Path(__file__).parents[2].parent / "shared" / "bench"
-pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="the benchmarks' files are not beside the project")
+pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="the folder with the benchmark files does not exist")
 
 FILES = {"math": "math_test", "mmlu-pro": "mmlu_pro_test", "bbh": "bbh"}
 SIZES = {"math": 5_000, "mmlu-pro": 12_032, "bbh": 6_511}
 
-# The text of the right option is the label of another one ("Option B", "E", "(a)", "c", "b"): said alone, it means
+# The text of the correct option is the label of another one ("Option B", "E", "(a)", "c", "b"), so the text alone names
 # that other option.
 TEXT_IS_A_LABEL = {"293", "8057", "10400", "10549", "12149"}
-# The text of the right option has line breaks (broken TeX such as "\nho" for "\rho", or a programme); "the answer is"
-# is read to the end of its line.
+# The text of the correct option has line breaks (broken TeX such as "\nho" for "\rho", or a program), but "the answer
+# is" is read to the end of its line only.
 TEXT_HAS_LINES = {"4356", "10095", "10442", "10544", "11610", "11689", "12032"}
-# Their options were torn apart at commas, so that none is right and the answer is a text: see the test below.
-TORN = {"movie_recommendation-163", "ruin_names-99", "ruin_names-144"}
+# Their options were split at commas, so no option is correct and the answer is a text: see the test below.
+SPLIT = {"movie_recommendation-163", "ruin_names-99", "ruin_names-144"}
 
 
 @cache
@@ -35,26 +36,26 @@ def questions(name: str) -> tuple[Question, ...]:
 
 
 def others(name: str, count: int) -> list[tuple[Question, Question]]:
-    """Pairs of different questions of one category, drawn with a seed."""
+    """Pairs of questions of one category whose answers differ, drawn with a fixed seed."""
     by_category = defaultdict(list)
     for question in questions(name):
         by_category[question.category].append(question)
-    draw = random.Random(20_240_607)
+    rng = random.Random(20_240_607)
     pairs: list[tuple[Question, Question]] = []
     while len(pairs) < count:
-        question = draw.choice(questions(name))
-        other = draw.choice(by_category[question.category])
-        if question.id not in TORN and not alike(question.reference or "", other.reference or ""):
+        question = rng.choice(questions(name))
+        other = rng.choice(by_category[question.category])
+        if question.id not in SPLIT and not alike(question.reference or "", other.reference or ""):
             pairs.append((question, other))
     return pairs
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two answers are the same text or the same plain number, without any grader's help."""
+    """Whether two answers are the same text or the same plain number, without using a grader."""
 
     def squeezed(answer: str) -> str:
-        for idle in (" ", "\\!", "\\,", "{,}", "\\$", "\\%", "^\\circ", "^{\\circ}", "$"):
-            answer = answer.replace(idle, "")
+        for ignored in (" ", "\\!", "\\,", "{,}", "\\$", "\\%", "^\\circ", "^{\\circ}", "$"):
+            answer = answer.replace(ignored, "")
         return answer.replace("dfrac", "frac").replace("tfrac", "frac").removeprefix("x=")
 
     try:
@@ -63,8 +64,8 @@ def alike(one: str, other: str) -> bool:
         return squeezed(one) == squeezed(other)
 
 
-def wrapped(benchmark: Benchmark, question: Question) -> str:
-    """The right answer as a model says it."""
+def correct_reply(benchmark: Benchmark, question: Question) -> str:
+    """The correct answer as a model would write it."""
     reference = question.reference or ""
     if benchmark.name == "math":
         return f"<think>\nLet me see.\n</think>\n\nIt follows that $\\boxed{{{reference}}}$."
@@ -74,19 +75,21 @@ def wrapped(benchmark: Benchmark, question: Question) -> str:
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_every_answer_equals_itself(name: str) -> None:
-    """Every question is loaded, and its reference answer, said as a model says it, is right."""
+def test_every_reference_answer_is_correct(name: str) -> None:
+    """Every question is loaded, and its reference answer, written as a model would, is graded correct."""
     benchmark = BENCHMARKS[name]
-    assert len(questions(name)) == SIZES[name]
-    wrong = [question.id for question in questions(name) if not benchmark.grade(question, wrapped(benchmark, question))]
-    assert wrong == []
+    asked = questions(name)
+    assert len(asked) == SIZES[name]
+    assert [one.id for one in asked if not benchmark.grade(one, correct_reply(benchmark, one))] == []
 
 
-def test_mathematics_in_other_words() -> None:
-    """Every answer of MATH is right in at least six other notations.
+def test_every_math_answer_is_correct_in_other_notations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every answer of MATH is graded correct in at least six other notations.
 
-    A verdict depends on the reference and the text only, so the 2,047 distinct answers stand for all 5,000 questions.
+    A verdict depends only on the reference and the text, so the 2,047 distinct answers stand for all 5,000 questions.
     """
+    # Many texts contain the same formula, whose comparison is the slow part: it is compared once.
+    monkeypatch.setattr(equivalence, "ask_algebra", cache(equivalence.ask_algebra))
     benchmark = BENCHMARKS["math"]
     distinct = {question.reference: question for question in questions("math")}
     assert len(distinct) == 2_047
@@ -98,8 +101,8 @@ def test_mathematics_in_other_words() -> None:
     assert wrong == []
 
 
-def test_options_in_other_words() -> None:
-    """Every answer of MMLU-Pro is right by letter in seven ways and by its text in two, but for twelve texts."""
+def test_every_mmlu_pro_answer_is_correct_by_letter_and_by_text() -> None:
+    """Every answer of MMLU-Pro is correct by letter in seven ways and by text in two, except for twelve texts."""
     benchmark = BENCHMARKS["mmlu-pro"]
     wrong = []
     for question in questions("mmlu-pro"):
@@ -112,8 +115,8 @@ def test_options_in_other_words() -> None:
     assert wrong == []
 
 
-def test_bbh_in_other_words() -> None:
-    """Every answer of BBH is right in at least seven other forms, whatever its task."""
+def test_every_bbh_answer_is_correct_in_other_forms() -> None:
+    """Every answer of BBH is correct in at least seven other forms, in every task."""
     benchmark = BENCHMARKS["bbh"]
     wrong = []
     for question in questions("bbh"):
@@ -124,51 +127,51 @@ def test_bbh_in_other_words() -> None:
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_another_questions_answer_is_wrong(name: str) -> None:
-    """1,000 answers from other questions of the same category are wrong, and never "could not be graded".
+def test_the_answer_to_another_question_is_wrong(name: str) -> None:
+    """1,000 answers to other questions of the same category are graded wrong, never ungraded.
 
-    Pairs with the same text or the same plain number are not drawn, nor are the three questions with torn options.
+    Pairs with the same text or the same plain number are not drawn, nor are the three questions with split options.
     """
     benchmark = BENCHMARKS[name]
     verdicts = [
         (question.id, question.reference, other.reference, verdict)
         for question, other in others(name, 1_000)
-        if (verdict := benchmark.grade(question, wrapped(benchmark, other))) is not False
+        if (verdict := benchmark.grade(question, correct_reply(benchmark, other))) is not False
     ]
     assert verdicts == []
 
 
 def test_the_text_of_another_option_is_wrong() -> None:
-    """The text of a wrong option, said alone, is never right, for 1,000 questions of MMLU-Pro."""
+    """The text of a wrong option is never graded correct, for 1,000 questions of MMLU-Pro."""
     benchmark = BENCHMARKS["mmlu-pro"]
-    draw = random.Random(3)
+    rng = random.Random(3)
     asked = [question for question in questions("mmlu-pro") if question.id not in TEXT_IS_A_LABEL]
-    for question in draw.sample(asked, 1_000):
+    for question in rng.sample(asked, 1_000):
         right = question.options["ABCDEFGHIJ".index(question.reference or "")]
-        wrong = draw.choice([text for text in question.options if text.split() != right.split()])
+        wrong = rng.choice([text for text in question.options if text.split() != right.split()])
         letter = "ABCDEFGHIJ"[question.options.index(wrong)]
         if wrong.strip("(). ").upper() != question.reference:
             assert benchmark.grade(question, f"The answer is {wrong}") is not True, (question.id, letter, wrong)
 
 
-def test_options_torn_at_their_commas() -> None:
-    """Three questions of BBH have a text for an answer and no option that is right: a letter cannot be graded."""
-    torn = [
+def test_a_letter_cannot_be_graded_where_options_were_split() -> None:
+    """Three questions of BBH have a text as their answer and no correct option, so a letter cannot be graded."""
+    split = [
         question
         for question in questions("bbh")
         if TASKS[question.category] is AnswerKind.OPTION and len(question.reference or "") != 3
     ]
-    assert sorted(question.reference or "" for question in torn) == [
+    assert sorted(question.reference or "" for question in split) == [
         "Monsters, Inc",
         "dearth, wind, & fire",
         "rita, sue and bob poo",
     ]
-    assert {question.id for question in torn} == TORN
-    assert [BENCHMARKS["bbh"].grade(question, "The answer is (A).") for question in torn] == [None] * 3
+    assert {question.id for question in split} == SPLIT
+    assert [BENCHMARKS["bbh"].grade(question, "The answer is (A).") for question in split] == [None] * 3
 
 
 def test_the_letter_counts_where_the_index_disagrees() -> None:
-    """One question of MMLU-Pro has an index beside its letter that names another option: the letter is the answer."""
+    """In one question of MMLU-Pro the letter and the index name different options: the letter is the answer."""
     (question,) = [question for question in questions("mmlu-pro") if question.id == "3983"]
     assert question.reference == "C"
     assert question.options[2] == "N—H"

@@ -1,4 +1,4 @@
-"""Plain HTTP to a server under test: whole answers, streamed answers, refusals, and callers who hang up."""
+"""A plain HTTP client for the tests: complete answers, streamed answers, errors and disconnects."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def post(url: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Status and body, whatever the status."""
+    """Post a JSON body; returns the status and the JSON body of the response, also for errors."""
     request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=120.0) as response:
@@ -22,7 +22,7 @@ def post(url: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 def get(url: str) -> Any:
-    """A JSON body."""
+    """The JSON body of a GET request."""
     with urllib.request.urlopen(url, timeout=60.0) as response:
         return json.loads(response.read())
 
@@ -34,7 +34,7 @@ def chat(text: str, thinking: bool | None = None, **more: Any) -> dict[str, Any]
 
 
 def streamed(base_url: str, body: dict[str, Any]) -> Generator[dict[str, Any]]:
-    """The chunks of a streamed answer; hangs up when the caller stops reading."""
+    """The chunks of a streamed answer; closes the connection if the caller stops reading."""
     parts = urllib.parse.urlsplit(base_url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=120.0)
     try:
@@ -49,7 +49,7 @@ def streamed(base_url: str, body: dict[str, Any]) -> Generator[dict[str, Any]]:
 
 
 def joined(chunks: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """The text of a streamed answer, and the thought before it."""
+    """The text of a streamed answer and its reasoning."""
     found = {"content": "", "reasoning_content": ""}
     for chunk in chunks:
         for choice in chunk["choices"]:
@@ -59,12 +59,12 @@ def joined(chunks: Iterable[dict[str, Any]]) -> dict[str, str]:
 
 
 def busy_slots(address: str) -> int:
-    """How many slots are at work."""
+    """The number of busy slots."""
     return sum(slot["is_processing"] for slot in get(f"{address}/slots"))
 
 
 def soon_idle(address: str, seconds: float = 10.0) -> bool:
-    """Whether every slot is free within some seconds."""
+    """Whether all slots become free within a time limit."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if busy_slots(address) == 0:

@@ -1,4 +1,4 @@
-"""The two servers under test, started once each."""
+"""The two servers under test, each started once."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from bpac.local.server import LocalServer
 
 @pytest.fixture(scope="session")
 def local() -> Iterator[LocalServer]:
-    """Our own model."""
+    """The model in this package."""
     with LocalServer(slots=8) as server:
         yield server
 
@@ -24,6 +24,6 @@ def public() -> Iterator[LocalServer]:
 
 @pytest.fixture(params=["local", "public"])
 def either(request: pytest.FixtureRequest) -> LocalServer:
-    """One after the other."""
+    """Each of the two servers in turn."""
     server: LocalServer = request.getfixturevalue(request.param)
     return server

@@ -1,4 +1,4 @@
-"""The model in this package, asked over HTTP as any client would ask it."""
+"""The model in this package, asked over HTTP."""
 
 import json
 import math
@@ -9,11 +9,11 @@ import pytest
 from scripts.measure_local_model import Reply, auroc, is_easy, replies, share
 
 from bpac.local import vocabulary
-from bpac.local.questions import KINDS, fresh_questions, training_questions
+from bpac.local.questions import KINDS, held_out_questions, training_questions
 from bpac.local.server import MODEL, LocalServer
 from tests.local.chat import chat, post
 
-QUESTIONS = fresh_questions(720, seed=30)
+QUESTIONS = held_out_questions(720, seed=30)
 
 
 @pytest.fixture(scope="module")
@@ -28,31 +28,31 @@ def thinking(local: LocalServer) -> list[Reply]:
     return replies(local.base_url, QUESTIONS, thinking=True, at_once=8)
 
 
-def test_thinking_helps(direct: list[Reply], thinking: list[Reply]) -> None:
-    """On fresh questions, thinking is right at least 15 points more often, and nearly always."""
+def test_thinking_improves_accuracy(direct: list[Reply], thinking: list[Reply]) -> None:
+    """On held-out questions, thinking raises the accuracy by at least 15 points, to at least 90 %."""
     assert share(thinking) >= share(direct) + 0.15
     assert share(thinking) >= 0.9
 
 
 def test_most_easy_questions_need_no_thinking(direct: list[Reply]) -> None:
-    """Direct answers are right on most easy questions, and more often there than on hard ones."""
+    """Direct answers are correct on most easy questions, and more often than on hard ones."""
     easy = share(direct, lambda reply: is_easy(reply.question))
     assert easy > 0.5
     assert easy > share(direct, lambda reply: not is_easy(reply.question))
 
 
-def test_uncertainty_knows_errors(direct: list[Reply]) -> None:
-    """1 − mean token probability tells wrong direct answers from right ones: AUROC of at least 0.75."""
+def test_uncertainty_predicts_errors(direct: list[Reply]) -> None:
+    """1 − mean token probability separates wrong from correct direct answers, with an AUROC of at least 0.75."""
     assert auroc(direct) >= 0.75
 
 
-def test_thinking_costs(direct: list[Reply], thinking: list[Reply]) -> None:
-    """Thinking takes several times the tokens."""
+def test_thinking_needs_several_times_the_tokens(direct: list[Reply], thinking: list[Reply]) -> None:
+    """Answers with thinking have more than four times as many tokens."""
     assert sum(reply.tokens for reply in thinking) > 4 * sum(reply.tokens for reply in direct)
 
 
-def test_tokens_agree(local: LocalServer) -> None:
-    """llama.cpp cuts 1,000 chats into the very tokens the model was trained on, steps and answers included."""
+def test_llama_cpp_and_training_use_the_same_tokens(local: LocalServer) -> None:
+    """llama.cpp splits 1,000 chats, with steps and answers, into the tokens that the model was trained on."""
     for number, question in enumerate(islice(training_questions(seed=9), 1_000)):
         on = number % 2 == 0
         _, prompt = post(f"{local.address}/apply-template", chat(question.text, on))
@@ -63,47 +63,47 @@ def test_tokens_agree(local: LocalServer) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "naïve café ✓", "a\n\n  b\t'll 1234"])
-def test_any_text_has_tokens(local: LocalServer, text: str) -> None:
-    """Text unlike any question is cut into its bytes."""
+def test_any_text_is_split_into_its_bytes(local: LocalServer, text: str) -> None:
+    """Texts that are not questions are split into bytes as well."""
     _, found = post(f"{local.address}/tokenize", {"content": text})
     assert found["tokens"] == vocabulary.encode(text)
 
 
-def test_a_thought_is_told_from_an_answer(local: LocalServer) -> None:
-    """The server returns thoughts apart from answers; with thinking off there is none; unasked, the model thinks."""
-    question = fresh_questions(1, seed=31, kind="addition")[0]
+def test_reasoning_is_separate_from_the_answer(local: LocalServer) -> None:
+    """The server returns reasoning in its own field; there is none with thinking off; the default is thinking on."""
+    question = held_out_questions(1, seed=31, kind="addition")[0]
     url = f"{local.base_url}/chat/completions"
-    thought, silent, unasked = (
+    with_thinking, without_thinking, by_default = (
         post(url, chat(question.text, on))[1]["choices"][0]["message"] for on in (True, False, None)
     )
-    assert re.fullmatch(r"[\d+=;]+", thought["reasoning_content"])
-    assert thought["content"].isdigit()
-    assert not silent.get("reasoning_content")
-    assert silent["content"].isdigit()
-    assert unasked == thought
+    assert re.fullmatch(r"[\d+=;]+", with_thinking["reasoning_content"])
+    assert with_thinking["content"].isdigit()
+    assert not without_thinking.get("reasoning_content")
+    assert without_thinking["content"].isdigit()
+    assert by_default == with_thinking
 
 
-def test_every_kind_is_answered_after_thinking(thinking: list[Reply]) -> None:
-    """No kind of question is beyond the model: each is right more often than not."""
+def test_thinking_answers_most_questions_of_every_kind(thinking: list[Reply]) -> None:
+    """In every kind of question, more than half of the answers are correct."""
     for kind in KINDS:
         assert share(thinking, lambda reply, kind=kind: reply.question.kind == kind) > 0.5  # type: ignore[misc]
 
 
 def test_uncertainty_is_a_fraction(direct: list[Reply]) -> None:
-    """Every uncertainty is in [0, 1) and they are not all alike."""
+    """Every uncertainty is in [0, 1), and they differ."""
     assert all(0.0 <= reply.uncertainty < 1.0 for reply in direct)
     assert len({reply.uncertainty for reply in direct}) > len(direct) / 4
     assert not any(math.isnan(reply.uncertainty) for reply in direct)
 
 
 def test_the_file_is_small() -> None:
-    """The model has at most 20 MB, and its card is beside it."""
+    """The model has at most 20 MB, and its model card is in the same folder."""
     assert MODEL.stat().st_size <= 20_000_000
     assert MODEL.with_name("MODEL_CARD.md").is_file()
 
 
-def test_the_log_is_that_of_one_whole_run() -> None:
-    """The log begins with the settings, and its looks at fresh questions go on to the last step."""
+def test_the_training_log_covers_a_complete_run() -> None:
+    """The log begins with the settings, and its evaluations reach the last step."""
     lines = MODEL.with_name("training.jsonl").read_text(encoding="utf-8").splitlines()
     settings, *rows = map(json.loads, lines)
     steps = [row["step"] for row in rows]

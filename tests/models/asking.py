@@ -1,4 +1,4 @@
-"""Ask a real server, once, and see what comes back."""
+"""Ask a real server once, and return its answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from bpac.answer import Answer
 from bpac.errors import Refused, Unavailable
 from bpac.models.client import ModelClient
 from bpac.testing import Reply, Script, ScriptedServer
-from bpac.wire.streams import gather
+from bpac.wire.stream import Transcript
 
 QUESTION = [{"role": "user", "content": "6 · 7?"}]
 
@@ -37,7 +37,10 @@ async def completed(client: ModelClient) -> Answer:
 
 async def streamed(client: ModelClient) -> Answer:
     """The same answer from a stream."""
-    return gather([piece async for piece in client.stream(QUESTION, logprobs=True, top_logprobs=3)])
+    transcript = Transcript()
+    async for event in client.stream(QUESTION, logprobs=True, top_logprobs=3):
+        transcript.add([event])
+    return transcript.answer()
 
 
 async def error_of(awaited: Awaitable[Any]) -> Exception:

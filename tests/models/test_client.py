@@ -16,7 +16,7 @@ from tests.models.asking import BOTH, QUESTION, asking, completed, error_of, str
 
 
 def test_whole_and_streamed_answers_are_the_same() -> None:
-    """Text, thoughts, log-probabilities and counts agree, and are those of the server."""
+    """Text, reasoning, log-probabilities and counts agree, and are those of the server."""
     reply = Reply("The answer is 42", reasoning="six times seven")
     whole, _ = asking(reply, completed)
     stream, _ = asking(reply, streamed)
@@ -26,8 +26,8 @@ def test_whole_and_streamed_answers_are_the_same() -> None:
     )  # fmt: skip
 
 
-def test_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Model, messages, key, headers and fields; the client's own win, also within objects, and none is left out."""
+def test_a_request_has_the_fields_of_the_call_and_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Model, messages, key, headers and fields; the client's own override the call's, also within objects."""
     monkeypatch.setenv("THE_KEY", " secret\n")
     _, server = asking(
         Reply(),
@@ -61,7 +61,7 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"base_url": "127.0.0.1:8001"}, "base_url must start with http"),
         ({"api_key": "env:NO_SUCH_VARIABLE"}, "api_key is env:NO_SUCH_VARIABLE, but"),
@@ -70,9 +70,9 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"longest_wait": float("inf")}, "longest_wait"),
     ],
 )  # fmt: skip
-def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
-    """Each is refused before anything is sent."""
-    with pytest.raises(SettingsError, match=said):
+def test_a_wrong_setting_is_refused(settings: dict[str, Any], message: str) -> None:
+    """Before anything is sent, with an error that names it."""
+    with pytest.raises(SettingsError, match=message):
         ModelClient(**{"base_url": "http://127.0.0.1", "model": "m"} | settings)
 
 
@@ -86,8 +86,8 @@ def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
         Reply(raw=b'{"error": {"message": "no"}}'), Reply(cut=0), SILENCE,
     ],
 )  # fmt: skip
-def test_what_may_pass_is_tried_again(ask: Callable[[ModelClient], Awaitable[Answer]], failure: Reply) -> None:
-    """One failure costs one repetition; failures for ever are ``Unavailable`` after as many as were allowed."""
+def test_a_failure_that_may_pass_is_retried(ask: Callable[[ModelClient], Awaitable[Answer]], failure: Reply) -> None:
+    """One failure costs one repetition; if all attempts fail, the error is ``Unavailable``."""
     timeout = 0.5 if failure is SILENCE else 5.0
     answer, server = asking(in_turn(failure, Reply("42")), ask, timeout=timeout)
     assert answer.text == "42"
@@ -102,8 +102,8 @@ def test_what_may_pass_is_tried_again(ask: Callable[[ModelClient], Awaitable[Ans
 
 @BOTH
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 302])
-def test_a_refusal_is_final(ask: Callable[[ModelClient], Awaitable[Answer]], status: int) -> None:
-    """A status 4xx is not tried again, and says what the server said; nor are redirects followed."""
+def test_a_refusal_is_not_retried(ask: Callable[[ModelClient], Awaitable[Answer]], status: int) -> None:
+    """The error has the status and the message of the server. Redirects are not followed."""
     reply = Reply("no such model", status=status, headers={"Location": "http://127.0.0.1:9"})
     error, server = asking(reply, lambda client: error_of(ask(client)))
     assert isinstance(error, Refused)
@@ -113,19 +113,19 @@ def test_a_refusal_is_final(ask: Callable[[ModelClient], Awaitable[Answer]], sta
 
 
 @BOTH
-def test_an_answer_without_end_is_not_asked_for_again(
+def test_an_answer_that_is_too_long_is_not_retried(
     ask: Callable[[ModelClient], Awaitable[Answer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is longer than allowed is given up, whole or streamed: it would be as long again."""
-    monkeypatch.setattr("bpac.models.client.LONGEST_ANSWER", 2000)
+    """Whole or streamed: another attempt would be as long."""
+    monkeypatch.setattr("bpac.models.client.MAX_BYTES", 2000)
     error, server = asking(Reply("word " * 1000), lambda client: error_of(ask(client)))
     assert isinstance(error, Unavailable)
     assert "longer than 2000 bytes" in str(error)
     assert len(server.requests) == 1
 
 
-def test_a_server_that_is_not_there() -> None:
-    """No connection is ``Unavailable``, after every attempt."""
+def test_a_server_that_cannot_be_reached_is_unavailable() -> None:
+    """After every attempt."""
 
     async def run() -> Exception:
         async with ModelClient("http://127.0.0.1:9/v1", "m", retries=1, backoff=0.01) as client:
@@ -134,16 +134,16 @@ def test_a_server_that_is_not_there() -> None:
     assert "in 2 attempts" in str(asyncio.run(run()))
 
 
-def test_an_error_body_of_any_kind_is_quoted() -> None:
-    """Also if it is not what OpenAI sends."""
-    for raw, said in ((b"plain \n words", "plain words"), (b'{"error": "short"}', "short"), (b"", "nothing said")):
+def test_the_message_of_an_error_body_is_quoted() -> None:
+    """Also if the body is not what OpenAI sends."""
+    for raw, message in ((b"plain \n words", "plain words"), (b'{"error": "short"}', "short"), (b"", "no message")):
         error, _ = asking(Reply(status=400, raw=raw), lambda client: error_of(completed(client)))
-        assert str(error).endswith(f"status 400: {said}")
+        assert str(error).endswith(f"status 400: {message}")
 
 
 @pytest.mark.parametrize("as_date", [False, True])
 def test_retry_after_is_honoured(as_date: bool) -> None:
-    """The next attempt waits as long as the server asks, be it in seconds or by a date."""
+    """The next attempt waits as long as the server asks for, in seconds or until a date."""
 
     def script(request: Request) -> Reply:
         if request.number > 1:
@@ -156,16 +156,16 @@ def test_retry_after_is_honoured(as_date: bool) -> None:
     assert server.requests[1].at - server.requests[0].at >= (0.9 if as_date else 0.4)
 
 
-def test_a_server_that_asks_for_too_long_is_given_up() -> None:
-    """Coming back earlier than asked would not help."""
+def test_a_server_that_asks_for_a_long_wait_is_not_retried() -> None:
+    """An attempt before that would not help."""
     busy = Reply("wait", status=503, headers={"Retry-After": "3600"})
     error, server = asking(busy, lambda client: error_of(completed(client)), longest_wait=1.0)
     assert "in 1 attempt: status 503" in str(error)
     assert len(server.requests) == 1
 
 
-def test_waits_grow() -> None:
-    """Each wait is at least half of its length, and lengths double."""
+def test_waits_double() -> None:
+    """Each is shortened at random by a half at most."""
     _, server = asking(Reply(status=500), lambda client: error_of(completed(client)), retries=3, backoff=0.1)
     times = [request.at for request in server.requests]
     assert all(times[number] - times[number - 1] >= 0.05 * 2 ** (number - 1) for number in (1, 2, 3))

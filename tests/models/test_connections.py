@@ -1,4 +1,4 @@
-"""Streams that break off, callers who leave, clients that are shared: connections close when they should."""
+"""Connections are closed after broken streams and cancelled calls, and used again after complete answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,14 +15,14 @@ from tests.models.asking import BOTH, QUESTION, asking, completed, error_of, str
 
 
 def test_a_stream_that_breaks_off_is_not_repeated() -> None:
-    """What has come has been handed on: the error is ``Unavailable``, and one request was made."""
+    """Its events have been returned already: the error is ``Unavailable``, and one request was made."""
 
     async def ask(client: ModelClient) -> list[str]:
         texts: list[str] = []
 
         async def read() -> None:
-            async for piece in client.stream(QUESTION):
-                texts.append(piece.text)
+            async for event in client.stream(QUESTION):
+                texts.append(event.text)
 
         with pytest.raises(Unavailable, match="broke off its stream"):
             await read()
@@ -34,38 +34,38 @@ def test_a_stream_that_breaks_off_is_not_repeated() -> None:
         assert len(server.requests) == 1
 
 
-def test_a_stream_may_end_without_its_mark() -> None:
-    """If the model has said why it stopped, nothing is missing."""
+def test_a_stream_may_end_without_its_last_event() -> None:
+    """If there was a finish reason, the answer is complete."""
     raw = b'data: {"choices": [{"delta": {"content": "42"}, "finish_reason": "stop"}]}\n\n'
     answer, server = asking(Reply(raw=raw), streamed)
     assert answer.text == "42"
     assert len(server.requests) == 1
 
 
-def test_a_stream_that_ends_too_early() -> None:
-    """Bytes that end in good order, but before the model has said why it stopped, are not a whole answer."""
+def test_a_stream_that_ends_without_a_finish_reason_is_an_error() -> None:
+    """Although the response itself is complete."""
     raw = b'data: {"choices": [{"delta": {"content": "4"}, "finish_reason": null}]}\n\n'
     error, server = asking(Reply(raw=raw), lambda client: error_of(streamed(client)))
     assert "broke off its stream: the stream was cut off" in str(error)
     assert len(server.requests) == 1
 
 
-def test_a_slow_stream_is_no_silent_one() -> None:
-    """A stream may take longer than the timeout, as long as the pieces keep coming."""
+def test_a_stream_may_take_longer_than_the_timeout() -> None:
+    """As long as its events keep coming."""
     answer, server = asking(Reply("one two three four", pause=0.2), streamed, timeout=1.0)
     assert answer.text == "one two three four"
     assert len(server.requests) == 1
 
 
-def test_silence_in_the_middle_of_a_stream() -> None:
-    """It ends the stream after the timeout."""
+def test_a_pause_longer_than_the_timeout_ends_a_stream() -> None:
+    """With an error that says so."""
     error, _ = asking(Reply("one two", pause=60.0), lambda client: error_of(streamed(client)), timeout=0.1, retries=0)
     assert "no answer in time" in str(error)
 
 
 @BOTH
 def test_cancellation_closes_the_connection(ask: Callable[[ModelClient], Awaitable[Answer]]) -> None:
-    """A server does not go on generating for a caller who has left."""
+    """So that the server stops generating."""
 
     async def run(server: ScriptedServer) -> None:
         async with ModelClient(server.base_url, "m") as client:
@@ -81,14 +81,14 @@ def test_cancellation_closes_the_connection(ask: Callable[[ModelClient], Awaitab
         asyncio.run(run(server))
 
 
-def test_a_stream_that_is_left_closes_the_connection() -> None:
-    """Closing the generator is enough; the client stays open."""
+def test_closing_the_generator_of_a_stream_closes_the_connection() -> None:
+    """The client stays open."""
 
     async def run(server: ScriptedServer) -> None:
         async with ModelClient(server.base_url, "m") as client:
-            async with aclosing(client.stream(QUESTION)) as pieces:
-                async for piece in pieces:
-                    if piece.text:
+            async with aclosing(client.stream(QUESTION)) as events:
+                async for event in events:
+                    if event.text:
                         break
             await asyncio.to_thread(wait_for, lambda: server.hang_ups == 1)
 
@@ -97,7 +97,7 @@ def test_a_stream_that_is_left_closes_the_connection() -> None:
 
 
 def test_a_client_can_be_opened_again() -> None:
-    """After closing, the next question opens new connections, also in another event loop."""
+    """After closing, the next request opens new connections, also in another event loop."""
     with ScriptedServer(Reply("42")) as server:
         client = ModelClient(server.base_url, "m")
 
@@ -109,8 +109,8 @@ def test_a_client_can_be_opened_again() -> None:
         asyncio.run(client.close())
 
 
-def test_one_connection_serves_many_questions() -> None:
-    """Whole answers and streams that were read to their end leave the connection for the next question."""
+def test_a_connection_is_used_again() -> None:
+    """After whole answers, and after streams that were read to their end."""
 
     async def ask(client: ModelClient) -> list[str]:
         asked = [streamed, completed, streamed, streamed, completed]
@@ -122,9 +122,9 @@ def test_one_connection_serves_many_questions() -> None:
     assert server.accepted == 1
 
 
-def test_a_server_that_does_not_end_its_stream_holds_nobody_up() -> None:
-    """Its connection is given up shortly after the mark of the end; the answer is whole, and the client goes on."""
-    piece = b'data: {"choices": [{"delta": {"content": "42"}, "finish_reason": "stop"}]}\n\n'
+def test_a_server_that_keeps_a_finished_stream_open_is_not_awaited() -> None:
+    """Its connection is closed shortly after the event that ends the stream, and the answer is complete."""
+    event = b'data: {"choices": [{"delta": {"content": "42"}, "finish_reason": "stop"}]}\n\n'
     open_ended = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n"
 
     async def run() -> list[str]:
@@ -136,7 +136,7 @@ def test_a_server_that_does_not_end_its_stream_holds_nobody_up() -> None:
             length = next(int(line.split()[1]) for line in head.splitlines() if line.startswith(b"Content-Length"))
             await reader.readexactly(length)
             asked += 1
-            data = piece + b"data: [DONE]\n\n"
+            data = event + b"data: [DONE]\n\n"
             writer.write(open_ended % (len(data), data))
             await reader.read()  # until the client hangs up
             writer.close()
@@ -157,7 +157,7 @@ def test_a_server_that_does_not_end_its_stream_holds_nobody_up() -> None:
 
 @BOTH
 def test_cookies_are_not_kept(ask: Callable[[ModelClient], Awaitable[Answer]]) -> None:
-    """What a server hands out with one answer does not come back with the next question."""
+    """A cookie that came with one answer is not sent with the next request."""
 
     async def run(base_url: str) -> None:
         async with ModelClient(base_url, "m") as client:
@@ -170,8 +170,8 @@ def test_cookies_are_not_kept(ask: Callable[[ModelClient], Awaitable[Answer]]) -
         assert [request.headers.get("cookie") for request in server.requests] == [None] * 3
 
 
-def test_many_questions_at_once() -> None:
-    """Two hundred calls share a client, and each gets its own answer."""
+def test_two_hundred_calls_at_once_get_their_own_answers() -> None:
+    """From one client."""
 
     async def ask(client: ModelClient) -> list[Answer]:
         asked = [client.complete([{"role": "user", "content": str(number)}]) for number in range(200)]

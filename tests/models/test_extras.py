@@ -1,4 +1,4 @@
-"""What must be installed, and for what."""
+"""A missing extra is named by an error, and is not needed for anything else."""
 
 import subprocess
 import sys
@@ -7,23 +7,27 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("module", "package", "extra"),
+    ("module", "package", "named", "extra"),
     [
-        ("bpac.models.client", "aiohttp", "models"),
-        ("bpac.models.embedding", "tokenizers", "embeddings"),
-        ("bpac.models.embedding", "safetensors", "embeddings"),
+        ("bpac.models.client", "aiohttp", "aiohttp", "models"),
+        ("bpac.models.client", "msgspec", "msgspec", "models"),
+        ("bpac.wire.completions", "msgspec", "msgspec", "models"),
+        ("bpac.models.embedding", "tokenizers", "tokenizers and safetensors", "embeddings"),
+        ("bpac.models.embedding", "safetensors", "tokenizers and safetensors", "embeddings"),
     ],
 )
-def test_a_missing_extra_is_named(module: str, package: str, extra: str) -> None:
-    """Without its package a module says what to install."""
+def test_a_missing_extra_is_named(module: str, package: str, named: str, extra: str) -> None:
+    """The error says what to install."""
     code = f"import sys; sys.modules[{package!r}] = None; import {module}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"MissingExtra: this needs {'aiohttp' if extra == 'models' else 'tokenizers and safetensors'}" in done.stderr
+    assert f"MissingExtra: this needs {named}" in done.stderr
     assert f"pip install 'bpac[{extra}]'" in done.stderr
 
 
-@pytest.mark.parametrize("module", ["bpac.scores", "bpac.losses", "bpac.models.judging", "bpac.testing"])
+@pytest.mark.parametrize(
+    "module", ["bpac.answer", "bpac.scores", "bpac.losses", "bpac.models.judging", "bpac.stores", "bpac.testing"]
+)
 def test_no_extra_is_needed_for_the_rest(module: str) -> None:
-    """Scores, losses, judges and the scripted server import without any extra."""
-    gone = "".join(f"sys.modules[{name!r}] = None; " for name in ("aiohttp", "tokenizers", "safetensors"))
+    """Answers, scores, losses, judges, stores and the scripted server are imported without any extra."""
+    gone = "".join(f"sys.modules[{name!r}] = None; " for name in ("aiohttp", "msgspec", "tokenizers", "safetensors"))
     subprocess.run([sys.executable, "-c", f"import sys; {gone}import {module}"], check=True)

@@ -1,4 +1,4 @@
-"""Addresses with secrets in them: used as they are, and shown without."""
+"""URLs with secrets are used as they are, and shown without the secrets."""
 
 import asyncio
 import json
@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from bpac.errors import SettingsError, Unavailable
-from bpac.gateway.config.models import ModelSettings
-from bpac.gateway.config.tables import Section
+from bpac.gateway.config.models import read_models
 from bpac.gateway.telemetry.logs import JsonFormatter
 from bpac.models.client import ModelClient
-from bpac.models.fields import address, below, redacted
+from bpac.models.fields import address, endpoint_url, redacted
 from bpac.stores import open_store
 from bpac.testing import Reply, ScriptedServer
 
@@ -29,7 +28,7 @@ ADDRESSES = [
 
 @pytest.mark.parametrize("text", ADDRESSES)
 def test_secrets_are_left_out(text: str) -> None:
-    """Whatever stands before the host, and every value of a query; the rest stays to be recognised by."""
+    """What is before the host, and every value of a query. The rest stays, so that the URL can be recognised."""
     for shown in (redacted(text), redacted(f"cannot reach {text}: 'refused'"), redacted(json.dumps({"url": text}))):
         assert not any(secret in shown for secret in SECRETS)
         assert "***" in shown
@@ -38,18 +37,18 @@ def test_secrets_are_left_out(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["http://127.0.0.1:8001/v1", "me@example.org", "a=b&c=d", "is it http://x/y@z?"])
 def test_other_texts_stay_as_they_are(text: str) -> None:
-    """Only addresses with something to hide are changed."""
+    """Only URLs with secrets are changed."""
     assert redacted(text) == text
 
 
 @pytest.mark.parametrize("part", ["://", "@", "://a:b@", "?a=", "?", "&", "a", "://@", "?a", "\\"])
-def test_long_texts_take_their_length(part: str) -> None:
-    """No text, however made, costs more than a few looks at each letter; with more this would never end."""
+def test_redaction_takes_linear_time(part: str) -> None:
+    """Whatever the text: in the square of its length this test would not end."""
     redacted("x://" + part * 300_000)
 
 
-def test_errors_and_values_do_not_show_them() -> None:
-    """Mistakes in a configuration, settings and clients when they are printed, and models that do not answer."""
+def test_errors_and_representations_have_no_secrets() -> None:
+    """Those of configurations, settings, clients, and models that do not answer."""
     with pytest.raises(SettingsError) as caught:
         address("https://me:s3cret@:99999/v1?api-key=t0ken", "base_url")
     said = [str(caught.value)]
@@ -69,21 +68,21 @@ def test_errors_and_values_do_not_show_them() -> None:
 
     asyncio.run(ask())
     table = {"base_url": "http://me:s3cret@x/v1", "model": "m", "api_key": "t0ken"}
-    said += [str(client), repr(client), repr(ModelSettings.read("a", Section(table, "models.a")))]
+    said += [str(client), repr(client), repr(read_models({"a": table}))]
     assert not [text for text in said if any(secret in text for secret in SECRETS)]
 
 
 @pytest.mark.parametrize("end", ['"', "\\", '\\"', "'", "\n", "é"])
 def test_lines_of_the_log_stay_json(end: str) -> None:
-    """Whatever an address ends in."""
+    """Whatever a URL ends in."""
     said = f"http://me:s3cret@h/?key=t0ken{end}"
     told = json.loads(JsonFormatter().format(logging.makeLogRecord({"msg": said, "url": said + "x"})))
     assert told["message"].startswith("http://***@h/?key=***")
     assert "t0ken" not in told["url"]
 
 
-def test_nothing_gets_into_the_log() -> None:
-    """Not even what another library says with all of an address, or in the values beside a message."""
+def test_no_secret_gets_into_the_log() -> None:
+    """Not even in the messages of another library, or in the values beside a message."""
     record = logging.makeLogRecord(
         {"msg": "cannot connect to %s", "args": (ADDRESSES[0],), "url": ADDRESSES[2], "levelname": "ERROR"}
     )
@@ -93,9 +92,9 @@ def test_nothing_gets_into_the_log() -> None:
     assert told["message"] == "cannot connect to http://***@127.0.0.1:9/v1"
 
 
-def test_queries_stay_at_the_end_of_an_address() -> None:
-    """As servers that want a version there need it; and the password of an address is sent as one."""
-    assert below("http://h/v1/?a=1", "/chat/completions") == "http://h/v1/chat/completions?a=1"
+def test_the_query_of_a_base_url_stays_at_the_end() -> None:
+    """Where servers expect an API version; and a password in the URL is sent as credentials."""
+    assert endpoint_url("http://h/v1/?a=1", "/chat/completions") == "http://h/v1/chat/completions?a=1"
     paths = []
     with ScriptedServer(Reply("42")) as server:
         base = server.base_url.replace("http://", "http://me:s3cret@") + "?api-version=1"

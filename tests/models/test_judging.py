@@ -1,4 +1,4 @@
-"""Judges: what comes of good marks, and of everything else they may say."""
+"""Judges: usable marks make a loss, and everything else leaves it unknown."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,12 +32,12 @@ def judged(
 
 
 def of_draft(request: Request) -> bool:
-    """Whether the mark of the draft is asked for."""
+    """Whether the request is about the draft."""
     return DRAFT in request.question
 
 
 def marking(draft: Reply | str, expert: Reply | str = "9") -> Script:
-    """A judge that always says the same of each answer."""
+    """A judge that always gives the same mark to each answer."""
 
     def script(request: Request) -> Reply:
         said = draft if of_draft(request) else expert
@@ -57,14 +57,14 @@ def test_marks_make_the_loss() -> None:
 
 
 @pytest.mark.parametrize("said", ["8/10", " 8 ", "**8**", "Mark: 8", "<think>7? 8.</think>8"])
-def test_marks_in_other_words(said: str) -> None:
-    """A mark that is clear is taken, with thoughts and ornaments left aside."""
+def test_a_mark_may_come_with_reasoning_and_markup(said: str) -> None:
+    """If it is clear which mark is meant."""
     assert judged(marking(said), "marks")[0] == (8.0, 9.0)
 
 
 @pytest.mark.parametrize("said", ["A fine answer, on the whole.", "", "11", "0", "8 or 9, 8/10 or 9/10"])
-def test_what_is_no_mark_is_asked_for_again(said: str) -> None:
-    """As often as allowed; a mark that comes in time counts, and without one the loss is not known."""
+def test_a_reply_without_a_mark_is_requested_again(said: str) -> None:
+    """As often as allowed; without a mark in the end the loss is unknown."""
     loss, server = judged(marking(said), attempts=3)
     assert loss is None
     assert sum(of_draft(request) for request in server.requests) == 3
@@ -94,8 +94,8 @@ def test_what_is_no_mark_is_asked_for_again(said: str) -> None:
         (Reply(cut=0), Unavailable, 2),
     ],
 )
-def test_a_judge_that_fails(failure: Reply, error: type[BpacError], requests: int) -> None:
-    """The loss is not known, after the client's own repetitions and no others."""
+def test_a_judge_that_fails_leaves_the_loss_unknown(failure: Reply, error: type[BpacError], requests: int) -> None:
+    """After the client's own repetitions and no others."""
     loss, server = judged(marking(failure), client={"retries": 1})
     assert loss is None
     assert sum(of_draft(request) for request in server.requests) == requests
@@ -104,8 +104,8 @@ def test_a_judge_that_fails(failure: Reply, error: type[BpacError], requests: in
 
 
 @pytest.mark.parametrize("what", ["loss", "marks"])
-def test_a_judge_that_says_nothing(what: str) -> None:
-    """After the judge's timeout, whatever the client's, the loss is not known, and the connection is closed."""
+def test_a_silent_judge_leaves_the_loss_unknown(what: str) -> None:
+    """After the judge's timeout, whatever the client's, and the connection is closed."""
     if what == "loss":
         assert judged(marking(SILENCE), timeout=0.2)[0] is None
     else:
@@ -114,7 +114,7 @@ def test_a_judge_that_says_nothing(what: str) -> None:
 
 
 def test_votes_are_averaged() -> None:
-    """Each answer is marked as often as set, and the means make the loss."""
+    """Each answer is marked as often as configured, and the loss follows from the means."""
     said = iter(["4", "5", "6"])
     marks, server = judged(lambda request: Reply(next(said) if of_draft(request) else "9"), "marks", votes=3)
     assert marks == (5.0, 9.0)
@@ -122,7 +122,7 @@ def test_votes_are_averaged() -> None:
 
 
 def test_a_missing_vote_leaves_the_loss_unknown() -> None:
-    """Two of three marks are not three; the votes under way are called off."""
+    """Two of three marks are not enough; the votes under way are cancelled."""
     said = iter(["4", "what?", "6"])
 
     def script(request: Request) -> Reply:
@@ -131,8 +131,8 @@ def test_a_missing_vote_leaves_the_loss_unknown() -> None:
     assert judged(script, votes=3, attempts=1)[0] is None
 
 
-def test_cancellation_is_not_a_verdict() -> None:
-    """Who calls a judgement off gets no loss, and leaves nothing behind."""
+def test_a_cancelled_judgement_has_no_loss() -> None:
+    """And leaves no task or connection behind."""
 
     async def run(server: ScriptedServer) -> None:
         async with ModelClient(server.base_url, "judge") as model:
@@ -150,7 +150,7 @@ def test_cancellation_is_not_a_verdict() -> None:
 @pytest.mark.parametrize(
     "wrong", [lambda c: Judge(c, votes=0), lambda c: Judge(c, attempts=0), lambda c: Judge(c, timeout=0)]
 )
-def test_wrong_settings(wrong: Callable[[ModelClient], Judge]) -> None:
-    """A judge that is never asked, or has no time, is refused."""
+def test_a_judge_without_votes_attempts_or_time_is_refused(wrong: Callable[[ModelClient], Judge]) -> None:
+    """When it is made."""
     with pytest.raises(SettingsError):
         wrong(ModelClient("http://127.0.0.1", "judge"))

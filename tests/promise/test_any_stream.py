@@ -115,10 +115,10 @@ def test_shadow_audits_need_room_for_their_own_loss(room: bool) -> None:
     """
     coins = ChosenCoins()
     router = Router(EPSILON, ALPHA, Budget(), explore="shadow", coins=coins)
-    game, served = router._route.game, router._route.served
-    assert isinstance(game, SumBettor)
+    bettor, served = router._route.bettor, router._route.served
+    assert isinstance(bettor, SumBettor)
     own_loss = 1.0 if room else 0.0
-    game._most = lambda rounds: 1e9 if served.upper() + own_loss <= EPSILON * (rounds + 1) else -1.0
+    bettor._most = lambda rounds: 1e9 if served.upper() + own_loss <= EPSILON * (rounds + 1) else -1.0
     above, missed = worst_covered_luck(router, coins)
     assert not missed
     assert above is not room

@@ -29,7 +29,7 @@ LEVELS: Law = LevelLaw()
 
 @dataclass(frozen=True)
 class Routers:
-    """Makes fresh routers of a policy, if asked for with a betting game that does something wrong."""
+    """Makes fresh routers of a policy, if asked for with a bettor that does something wrong."""
 
     policy: str
     memory: str | None = None
@@ -40,7 +40,7 @@ class Routers:
         """A fresh router."""
         router = Router(self.epsilon, ALPHA, named_policy(self.policy, self.memory), coins=coins, journal=journal)
         if self.wrong is not None:
-            router._route.game.__class__ = self.wrong
+            router._route.bettor.__class__ = self.wrong
         return router
 
 

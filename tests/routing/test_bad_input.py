@@ -67,6 +67,18 @@ def test_a_loss_that_is_none_is_refused(policy: str, value: Any) -> None:
         router.observe(router.owed[0], value)
 
 
+@pytest.mark.parametrize("value", NOT_A_FRACTION, ids=repr)
+def test_a_loss_that_is_none_is_refused_at_once(value: Any) -> None:
+    """The outcome of the latest decision takes a shorter way, with the same check."""
+    router = played()
+    decision = router.decide(1.0)
+    with pytest.raises(InputError, match=r"^loss must be .* got .*; a loss that is not known is a forfeit$"):
+        router.observe(decision, value)
+    router.observe(decision, 1)
+    with pytest.raises(AlreadyResolved):
+        router.observe(decision, 0.5)
+
+
 @pytest.mark.parametrize("policy", DEMANDING)
 def test_a_second_outcome_is_refused(policy: str) -> None:
     """A round has one outcome, whether it came late or at once."""

@@ -78,7 +78,7 @@ class Forgetful(PortfolioWealth):
 
 
 class Amnesiac(FixedThreshold):
-    """A game that counts rounds and forgets its count when it is loaded."""
+    """A bettor that counts rounds and forgets its count when it is loaded."""
 
     rounds = 0
 
@@ -101,9 +101,9 @@ class LastWord(FixedThreshold):
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A policy with a game of the test's choice."""
+    """A policy with a bettor of the test's choice."""
 
-    game: ClassVar[Callable[[], Bettor]]
+    bettor: ClassVar[Callable[[], Bettor]]
     certain_while_closed: ClassVar[bool] = True
     commutes: ClassVar[bool] = True
     in_order: ClassVar[bool] = True
@@ -113,8 +113,8 @@ class Broken:
     score_names: tuple[str, ...] = ()
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start the broken game."""
-        return type(self).game()
+        """Start the broken bettor."""
+        return type(self).bettor()
 
 
 def forgetful() -> Bettor:
@@ -124,7 +124,7 @@ def forgetful() -> Bettor:
 
 @pytest.mark.usefixtures("more_policies")
 @pytest.mark.parametrize(
-    ("check", "game", "claim"),
+    ("check", "bettor", "claim"),
     [
         (check_rebuild, lambda: Amnesiac(0.5), "a snapshot is as good as the journal"),
         (check_order, lambda: LastWord(0.5), "the order of arrival leaves no trace"),
@@ -133,12 +133,12 @@ def forgetful() -> Bettor:
 )
 def test_a_policy_that_does_not_is_caught(
     check: Callable[[Policy], None],
-    game: Callable[[], Bettor],
+    bettor: Callable[[], Bettor],
     claim: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each check fails on a game made to break it, and says which claim did not hold."""
-    monkeypatch.setattr(Broken, "game", staticmethod(game), raising=False)
+    """Each check fails on a bettor made to break it, and says which claim did not hold."""
+    monkeypatch.setattr(Broken, "bettor", staticmethod(bettor), raising=False)
     with pytest.raises(CheckFailed, match=f"not so: {claim}"):
         check(Broken())
 
@@ -147,6 +147,6 @@ def test_a_policy_that_takes_bad_scores_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The check of bad input fails where a router takes what is no number in [0, 1]."""
-    monkeypatch.setattr("bpac.routing.router.fraction", lambda value, name: 0.5)
+    monkeypatch.setattr("bpac.routing.router.proposals.fraction", lambda value, name: 0.5)
     with pytest.raises(CheckFailed, match="is refused"):
         check_bad_input(POLICIES["portfolio"])

@@ -25,7 +25,7 @@ def test_audits_are_owed_until_they_are_known() -> None:
     router.observe(decisions[2], 0.0)
     router.forfeit(decisions[4])
     assert router.owed == (decisions[0], decisions[1], decisions[3], decisions[5])
-    assert router.summary()["owed"] == 4
+    assert router.summary().owed == 4
 
 
 def test_what_is_owed_is_charged_as_loss_1() -> None:
@@ -73,7 +73,7 @@ def test_beyond_the_limit_the_oldest_is_given_up(policy: str) -> None:
     entries: list[Entry] = []
     router, decisions = started(policy, entries, max_owed=4)
     assert router.owed == tuple(decisions[2:])
-    assert router.summary()["forfeits"] == {"crowded out": 2}
+    assert router.summary().forfeits == {"crowded out": 2}
     roomy, same = started(policy, max_owed=100)
     for decision in same[:2]:
         roomy.forfeit(decision)
@@ -96,7 +96,7 @@ def test_no_more_rounds_are_remembered_than_may_be_owed() -> None:
     for decision in (*decisions[1:], newest):
         router.observe(decision, 0.0)
     assert router.owed == ()
-    assert router.summary()["forfeits"] == {"timeout": 7}
+    assert router.summary().forfeits == {"timeout": 7}
 
 
 def test_crowding_out_makes_the_router_audit_everything() -> None:
@@ -108,7 +108,7 @@ def test_crowding_out_makes_the_router_audit_everything() -> None:
     while router.decide(0.5).propensity < 1.0:
         pass
     assert (router.epoch, router.threshold) == (1, 1.0)
-    assert router.summary()["forfeits"]["crowded out"] > 5
+    assert router.summary().forfeits["crowded out"] > 5
     assert Router.rebuild(entries).snapshot() == router.snapshot()
 
 
@@ -132,10 +132,10 @@ def test_looking_changes_nothing(policy: str) -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "latest first"])
 def test_an_outcome_cannot_latch_while_the_latest_audit_is_not_charged(order: tuple[int, int]) -> None:
     """An earlier outcome that arrives while the latest audit is open finds it charged: its loss is never nowhere."""
-    game = PortfolioTranscription(0.2, 0.1, 0.8, [0.5])
+    bettor = PortfolioTranscription(0.2, 0.1, 0.8, [0.5])
     needed = 0
-    while game.threshold == 0.0:
-        game.settle(0.5, 1.0, 1.0, 0.0)
+    while bettor.threshold == 0.0:
+        bettor.settle(0.5, 1.0, 1.0, 0.0)
         needed += 1
     router = Router(0.2, 0.1, Portfolio(memory="latched"), exploration=Constant(0.2), seed=1)
     for _ in range(needed - 2):

@@ -76,7 +76,7 @@ def test_a_refusal_without_a_coin_pays_nothing() -> None:
     for _ in range(500):
         router.refuse(router.decide(0.3))
     assert gains(router, before) == [0.0] * len(POINTS)
-    assert router.summary()["refused"] == 500
+    assert router.summary().refused == 500
 
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper", "paper-prior", "hoeffding", "naive", "budget"])
@@ -160,16 +160,16 @@ def test_a_refusal_of_an_earlier_epoch_leaves_the_new_one_alone() -> None:
     epoch = router.epoch
     while router.epoch == epoch:
         router.observe(audit(router), 1.0)
-    before = router.game_state()
+    before = router.bettor_state()
     router.refuse(old)
-    assert router.game_state() == before
+    assert router.bettor_state() == before
 
 
 def test_several_scores_see_a_refusal_at_every_threshold() -> None:
     """Each score's wealth books it at score 0."""
     router = Router(EPSILON, ALPHA, Portfolio(scores={"a": 0.5, "b": 0.5}), seed=1)
-    before = router.game_state()
+    before = router.bettor_state()
     router.refuse(router.decide({"a": 0.2, "b": 0.7}))
-    after = router.game_state()
+    after = router.bettor_state()
     assert [part["common"] for part in after["wealths"]] != [part["common"] for part in before["wealths"]]
     assert {row[0] for part in after["wealths"] for row in part["losses"]} == {0}

@@ -39,7 +39,7 @@ def test_alpha_is_for_each_or_for_all(scope: Any, level: float) -> None:
 
 
 def test_segments_beyond_the_limit_share_one() -> None:
-    """Of ``most`` games the last is shared by whoever comes late, under its own name."""
+    """The last of ``most`` routers is shared by all segments that come later, under a name of its own."""
     shards, _ = segments(most=3)
     first, second = shards.router("a"), shards.router("b")
     shared = shards.router("c")

@@ -30,7 +30,7 @@ def test_the_certificate_holds_what_was_served() -> None:
     assert certificate.upper == pytest.approx(served_loss_bound(audits, 0.3, 0.1), rel=1e-6)
     assert certificate.lower == pytest.approx(served_loss_bound(audits, 0.3, 0.1, upper=False), rel=1e-6)
     assert 0.0 < certificate.lower <= served <= certificate.upper
-    assert router.summary()["certificate"]["average_upper"] == certificate.upper / len(ROWS)
+    assert router.summary().certificate.average_upper == certificate.upper / len(ROWS)
 
 
 def test_open_audits_count_as_losses_in_the_certificate() -> None:
@@ -61,7 +61,7 @@ def test_a_draft_served_for_a_failed_expert_counts_as_loss_1(policy: str) -> Non
     for decision in decisions[3:]:
         router.forfeit(decision, "expert failed", draft_served=True)
     assert router.certificate().upper == 3.0
-    assert router.summary()["forfeits"] == {"expert failed": 6}
+    assert router.summary().forfeits == {"expert failed": 6}
     assert Router.rebuild(entries).certificate() == router.certificate()
     assert Router.rebuild([], snapshot=router.snapshot()).certificate() == router.certificate()
 
@@ -80,13 +80,13 @@ def test_without_exploration_the_certificate_is_trivial(policy: str, kept: int) 
 def test_a_summary_is_json() -> None:
     """Where a route stands can be written down at any time, before the first round too."""
     router = Router(0.1, 0.2, seed=1)
-    empty = json.loads(json.dumps(router.summary()))
+    empty = json.loads(json.dumps(router.summary().to_json()))
     assert empty["steps"] == 0
     assert empty["expert_call_rate"] is None
     decisions = [router.decide(0.5) for _ in range(4)]
     router.observe(decisions[0], 0.5)
     router.forfeit(decisions[1], "timeout")
-    summary = json.loads(json.dumps(router.summary()))
+    summary = json.loads(json.dumps(router.summary().to_json()))
     assert summary == {
         "policy": "Portfolio",
         "epsilon": 0.1,

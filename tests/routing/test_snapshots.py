@@ -31,7 +31,7 @@ def test_the_game_is_told_as_a_snapshot_would(policy: str) -> None:
     """Also what is still unknown is charged before anybody looks."""
     router, _ = played(policy=policy)
     router.decide(0.1)
-    assert json.dumps(router.game_state()) == json.dumps(router.snapshot()["state"]["game"])
+    assert json.dumps(router.bettor_state()) == json.dumps(router.snapshot()["state"]["game"])
 
 
 def sealed(snapshot: dict[str, Any]) -> dict[str, Any]:

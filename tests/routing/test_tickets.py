@@ -11,7 +11,8 @@ from bpac import Decision, Router, Ticket
 from bpac.errors import InputError, JournalError, UnknownTicket
 from bpac.routing.exploration.schedules import Constant
 from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
-from bpac.routing.policies import Budget, Portfolio
+from bpac.routing.policies import Budget, Portfolio, named_policy
+from bpac.routing.rule import decide_again
 from tests.routing.test_epochs import opened, ring
 
 EPSILON, ALPHA = 0.1, 0.1
@@ -30,7 +31,7 @@ def wealth(router: Router) -> float:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_one_query_at_a_time_needs_no_tickets(policy: str) -> None:
-    """With one query under way, tickets change neither a decision nor the state of the game."""
+    """With one query under way, tickets change neither a decision nor the state of the bettor."""
     exploration = None if policy in ("offline", "always") else Constant(0.2)
     plain, ticketed = (fresh(policy, exploration=exploration) for _ in range(2))
     dice = np.random.default_rng(5)
@@ -40,7 +41,7 @@ def test_one_query_at_a_time_needs_no_tickets(policy: str) -> None:
         if decisions[0].call_expert:
             plain.observe(decisions[0], float(luck < score**2 / 2))
             ticketed.observe(decisions[1], float(luck < score**2 / 2))
-    assert plain.game_state() == ticketed.game_state()
+    assert plain.bettor_state() == ticketed.bettor_state()
 
 
 def test_a_round_behind_an_open_ticket_wins_nothing() -> None:
@@ -59,7 +60,7 @@ def test_a_round_behind_an_open_ticket_wins_nothing() -> None:
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper"])
 def test_the_order_of_completion_leaves_no_trace(policy: str) -> None:
-    """However drafts end, the game has seen the rounds in order of arrival when all are done."""
+    """However drafts end, the bettor has seen the rounds in order of arrival when all are done."""
     losses = [float(luck < 0.1) for luck in np.random.default_rng(2).random(60)]
     states = []
     for seed in range(4):
@@ -70,7 +71,7 @@ def test_the_order_of_completion_leaves_no_trace(policy: str) -> None:
         assert {decision.propensity for decision in decisions.values()} == {1.0}
         for place in np.random.default_rng(seed + 9).permutation(len(losses)):
             router.observe(decisions[int(place)], losses[place])
-        states.append(_without_steps(router.game_state()))
+        states.append(_without_steps(router.bettor_state()))
     assert states[0] == states[1] == states[2] == states[3]
 
 
@@ -111,7 +112,7 @@ def test_a_withdrawn_ticket_holds_nobody_up() -> None:
         without.observe(without.decide(0.5), 0.0)
     router.withdraw(gone, "no score")
     assert wealth(router) == wealth(without)
-    assert (router.step, router.summary()["withdrawn"], router.under_way) == (5, 1, ())
+    assert (router.step, router.summary().withdrawn, router.under_way) == (5, 1, ())
 
 
 @pytest.mark.parametrize("fate", ["decided", "withdrawn"])
@@ -143,18 +144,18 @@ def test_a_game_that_cannot_take_a_charge_back_keeps_it(policy: str) -> None:
     router = fresh(policy, exploration=None if policy == "offline" else Constant(0.2))
     hung = router.arrive()
     router.overdue(hung)
-    settled = router.game_state()
+    settled = router.bettor_state()
     decision = router.decide(0.5, ticket=hung)
-    assert router.game_state() == settled
+    assert router.bettor_state() == settled
     copy = Router.rebuild([], snapshot=router.snapshot())
     for each in (router, copy):
         each.observe(decision, 1.0)
-        assert each.game_state() == settled
+        assert each.bettor_state() == settled
     other = fresh(policy, exploration=None if policy == "offline" else Constant(0.2))
     lost = other.arrive()
     other.overdue(lost)
     other.withdraw(lost)
-    assert other.game_state() == settled
+    assert other.bettor_state() == settled
 
 
 def test_a_hung_draft_is_passed_over_where_that_pays() -> None:
@@ -171,7 +172,7 @@ def test_a_hung_draft_is_passed_over_where_that_pays() -> None:
     patient.arrive()
     for _ in range(200):
         patient.observe(patient.decide(0.5, ticket=patient.arrive()), 0.0)
-    assert patient.game_state()["rounds"] == 0
+    assert patient.bettor_state()["rounds"] == 0
 
 
 def test_no_more_rounds_are_held_than_may_be_owed() -> None:
@@ -182,7 +183,7 @@ def test_no_more_rounds_are_held_than_may_be_owed() -> None:
         router.observe(router.decide(0.5, ticket=router.arrive()), 0.0)
         assert len(router.snapshot()["state"]["by_arrival"]["arrivals"]["held"]) <= 20
     assert router.under_way == tuple(hung)
-    assert router.game_state()["wealth"]["settled"] == 102
+    assert router.bettor_state()["wealth"]["settled"] == 102
 
 
 def test_rounds_that_lost_do_not_pay_for_an_open_ticket() -> None:
@@ -296,13 +297,13 @@ def test_a_ticket_of_an_earlier_epoch_goes_to_the_expert(loss: float) -> None:
     early, other, third = router.arrive(), router.arrive(), router.arrive()
     assert early.threshold == 1.0
     ring(router)
-    before, count = router.game_state(), router.snapshot()["entries"]
+    before, count = router.bettor_state(), router.snapshot()["entries"]
     decision = router.decide(0.1, ticket=early)
     assert (decision.threshold, decision.propensity, decision.call_expert, decision.epoch) == (0.0, 1.0, True, 1)
     router.withdraw(other)
     router.overdue(third)
     router.observe(decision, loss)
-    assert router.game_state() == before
+    assert router.bettor_state() == before
     assert router.snapshot()["entries"] == count + 2
     assert Router.rebuild(entries).snapshot() == router.snapshot()
     assert router.arrive().number == 1
@@ -337,9 +338,11 @@ def test_a_trial_leaves_the_router_alone(tickets: bool) -> None:
 def test_the_least_propensity_is_one_while_nothing_is_accepted() -> None:
     """As the decisions say, for those who compute them again; the paper's policy takes the rate all the same."""
     for policy, least in (("portfolio", 1.0), ("paper", 0.2)):
-        router = fresh(policy)
-        assert router._route.least_propensity(0.0, 0.2) == router.decide(0.5).least_propensity == least
-        assert router._route.least_propensity(0.3, 0.2) == 0.2
+        decision, certain = fresh(policy).decide(0.5), named_policy(policy).certain_while_closed
+        for threshold, expected in ((0.0, least), (0.3, 0.2)):
+            again = decide_again(decision, threshold=threshold, rate=0.2, shadow=False, certain_while_closed=certain)
+            assert again.least_propensity == expected
+        assert decision.least_propensity == least
 
 
 @pytest.mark.parametrize("ticket", [None, 3, "1", Ticket(1, 1, 0.0, 0.2, 0, 2)])

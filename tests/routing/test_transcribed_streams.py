@@ -117,11 +117,11 @@ def test_the_alarmed_portfolio_agrees_at_every_step() -> None:
 def test_a_threshold_never_latches_on_a_round_whose_outcome_is_still_to_come(losing: bool) -> None:
     """The round that would reach the bar is only counted with its outcome: lost, it certifies nothing above it."""
     scores = [0.5] * 200
-    game = PortfolioTranscription(EPSILON, ALPHA, KEPT_SHARE, scores, latched=True)
+    bettor = PortfolioTranscription(EPSILON, ALPHA, KEPT_SHARE, scores, latched=True)
     router = Router(EPSILON, ALPHA, Portfolio(memory="latched"), seed=1)
     won = 0
-    while game.threshold == 0.0:
-        game.settle(0.5, 1.0, 1.0, 0.0)
+    while bettor.threshold == 0.0:
+        bettor.settle(0.5, 1.0, 1.0, 0.0)
         won += 1
     for step in range(1, won + 1):
         decision = router.decide(0.5)

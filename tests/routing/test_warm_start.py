@@ -31,7 +31,7 @@ def test_history_is_rounds_with_propensity_1() -> None:
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper", "hoeffding", "offline"])
 def test_history_is_as_good_as_live_rounds(policy: str) -> None:
-    """While the threshold is 0, live rounds and rows of history leave the same game."""
+    """While the threshold is 0, live rounds and rows of history leave the bettor in the same state."""
     rows = HISTORY[:15]
     warm, live = Router(EPSILON, ALPHA, policy, seed=1), Router(EPSILON, ALPHA, policy, seed=1)
     warm.warm_start(rows)
@@ -39,10 +39,10 @@ def test_history_is_as_good_as_live_rounds(policy: str) -> None:
         decision = live.decide(score)
         assert decision.threshold == 0.0
         live.observe(decision, loss)
-    games = [router.snapshot()["state"]["game"] for router in (warm, live)]
+    bettors = [router.snapshot()["state"]["game"] for router in (warm, live)]
     if policy == "offline":  # which numbers the rows of history from 0 down
-        games = [[row[1:] for row in game["losses"]] for game in games]
-    assert games[0] == games[1]
+        bettors = [[row[1:] for row in bettor["losses"]] for bettor in bettors]
+    assert bettors[0] == bettors[1]
 
 
 def test_the_paper_bets_on_history_at_its_own_rates() -> None:
@@ -76,7 +76,7 @@ def test_nothing_of_history_was_served() -> None:
     router.warm_start(HISTORY)
     certificate = router.certificate()
     assert (router.step, certificate.rounds, certificate.lower, certificate.upper) == (0, 0, 0.0, 0.0)
-    assert router.summary()["expert_call_rate"] is None
+    assert router.summary().expert_call_rate is None
     assert router.decide(1.0).step == 1
 
 
@@ -108,11 +108,11 @@ def test_history_with_several_scores() -> None:
     """Every wealth books a row's loss at its own score, with its own share of α."""
     router = Router(EPSILON, ALPHA, Portfolio(memory="revocable", scores={"good": 0.5, "bad": 0.5}))
     router.warm_start([({"bad": 1.0 - score, "good": score}, loss) for score, loss in HISTORY])
-    game = router.snapshot()["state"]["game"]
+    bettor = router.snapshot()["state"]["game"]
     for index, scores in enumerate(([score for score, _ in HISTORY], [1.0 - score for score, _ in HISTORY])):
         alone = Router(EPSILON, ALPHA / 2, Portfolio(memory="revocable"))
         alone.warm_start(zip(scores, [loss for _, loss in HISTORY], strict=True))
-        assert game["wealths"][index] == alone.snapshot()["state"]["game"]
+        assert bettor["wealths"][index] == alone.snapshot()["state"]["game"]
 
 
 def test_history_can_be_the_calibration_set() -> None:

@@ -1,4 +1,4 @@
-"""Every kind of store, for what all of them must do."""
+"""Every kind of store, for tests of what all of them must do."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from bpac.stores import MemoryStore, SqliteStore, Store
 
 @pytest.fixture(autouse=True)
 def _private() -> Iterator[None]:
-    """Files that a test writes or copies are private, as stores want them: opening one then says nothing about it."""
+    """Make files that a test writes private, so that opening them logs nothing."""
     before = os.umask(0o077)
     yield
     os.umask(before)

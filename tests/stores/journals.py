@@ -1,4 +1,4 @@
-"""A router at work on a store, and what a process does to one that is killed."""
+"""A router that writes to a store, and a process that writes until it is killed."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from bpac.stores.store import Claim
 
 
 def play(store: Store, rounds: int, route: str = "homework") -> tuple[Game, list[Entry], Router]:
-    """A game of so many rounds, every other outcome outstanding."""
+    """A game of a number of rounds, with every other outcome outstanding."""
     game = store.open_game(route, "", "{}")
     written: list[Entry] = []
 
@@ -27,12 +27,12 @@ def play(store: Store, rounds: int, route: str = "homework") -> tuple[Game, list
 
 
 def claim(router: Router, entries: int, head: str = "") -> Claim:
-    """What a gateway would say of that router."""
+    """What a gateway would claim about that router."""
     return Claim(entries, {"threshold": router.threshold}, head)
 
 
 def write_until_killed(address: str) -> None:
-    """Append and say what is durable, for ever."""
+    """Append and print what is durable, forever."""
 
     async def run() -> None:
         store = open_store(address)

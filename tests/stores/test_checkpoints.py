@@ -1,4 +1,4 @@
-"""Checkpoints: a disk that does not take them is noticed."""
+"""Checkpoints that fail are noticed."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from tests.stores.journals import play
 
 
 class FailingDisk:
-    """A connection whose checkpoints fail as SQLite's do when ``fsync`` fails, or the file is in use."""
+    """A connection whose checkpoints fail as SQLite's do when ``fsync`` fails, or when the file is in use."""
 
     def __init__(self, connection: sqlite3.Connection, code: int) -> None:
         self._connection = connection
@@ -23,7 +23,7 @@ class FailingDisk:
         self.asked = 0
 
     def execute(self, statement: str) -> Any:
-        """Do as told, unless it is a checkpoint."""
+        """Execute, unless it is a checkpoint."""
         if "wal_checkpoint" not in statement:
             return self._connection.execute(statement)
         self.asked += 1
@@ -40,7 +40,7 @@ class FailingDisk:
 def test_a_checkpoint_that_fails_stops_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wait_for_disk: bool
 ) -> None:
-    """What the disk holds is uncertain then: the store takes nothing more and says why, in a log line, too."""
+    """It is uncertain what the disk has: the store accepts nothing more, and logs why."""
     disks: list[FailingDisk] = []
 
     def failing(connection: sqlite3.Connection, writer: Any) -> Checkpoints:
@@ -60,7 +60,7 @@ def test_a_checkpoint_that_fails_stops_the_store(
 
 
 def test_a_log_in_use_is_moved_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others may read: that is no failure."""
+    """Another reader of the file is not a failure."""
     disks: list[FailingDisk] = []
 
     def busy(connection: sqlite3.Connection, writer: Any) -> Checkpoints:

@@ -13,7 +13,7 @@ from tests.stores.journals import claim, play
 
 
 def test_what_is_appended_is_read_back_in_order(store: Store) -> None:
-    """The entries, their notes and every bit of their numbers come back, from the beginning or from any place."""
+    """Entries, notes and every bit of their numbers come back, from the first entry or from any other."""
     game, written, _ = play(store, 300)
     asyncio.run(store.durable())
     kept = list(store.entries(game))
@@ -22,7 +22,7 @@ def test_what_is_appended_is_read_back_in_order(store: Store) -> None:
     assert [entry for entry, _ in store.entries(game, after=123)] == written[123:]
 
 
-def test_a_router_goes_on_where_it_stopped(store: Store) -> None:
+def test_a_router_continues_where_it_stopped(store: Store) -> None:
     """The journal, or a snapshot and the rest of it, give the same state."""
     game, written, router = play(store, 300)
     snapshot = router.snapshot()
@@ -38,7 +38,7 @@ def test_a_router_goes_on_where_it_stopped(store: Store) -> None:
 
 
 def test_each_entry_carries_a_hash_over_all_before_it(store: Store) -> None:
-    """The chain begins with the game and goes on with the entries as they are written, in every store alike."""
+    """The chain begins with the game and continues with the entries as they are written, the same in every store."""
     game, written, _ = play(store, 40)
     asyncio.run(store.durable())
     head = hashlib.sha256(game_text(1, "homework", "", "{}").encode()).digest()
@@ -55,7 +55,7 @@ def test_each_entry_carries_a_hash_over_all_before_it(store: Store) -> None:
 
 
 def test_keys_of_coins_are_found_by_step(store: Store) -> None:
-    """Those of the block that a step belongs to; before the first block there is none."""
+    """The key of the block that a step belongs to; none before the first block."""
     game, other = store.open_game("homework", "", "{}"), store.open_game("law", "", "{}")
     keys = [CoinKey(3, b"a" * 32), CoinKey(10, b"b" * 32), CoinKey(10, b"c" * 32)]
     for key in keys:
@@ -68,7 +68,7 @@ def test_keys_of_coins_are_found_by_step(store: Store) -> None:
 
 
 def test_games_are_kept_apart(store: Store) -> None:
-    """Entries of several games may be mixed; each reads back its own."""
+    """Entries of several games may be mixed; each game reads back its own."""
     one, first, _ = play(store, 20, "one")
     other, second, _ = play(store, 30, "other")
     store.append(one, Resolved(2, None, "late"), {})
@@ -81,7 +81,7 @@ def test_games_are_kept_apart(store: Store) -> None:
 
 
 def test_a_decision_is_found_by_its_step(store: Store) -> None:
-    """Steps that were never decided are not."""
+    """A step that was never decided has none."""
     game, written, _ = play(store, 50)
     asyncio.run(store.durable())
     decided = [entry for entry in written if getattr(entry, "propensity", None) is not None]
@@ -90,8 +90,8 @@ def test_a_decision_is_found_by_its_step(store: Store) -> None:
     assert store.decision(game, 51) is None
 
 
-def test_many_wait_at_once(store: Store) -> None:
-    """Each waits for its own entries only as long as it must, and all are let go."""
+def test_many_callers_wait_at_once(store: Store) -> None:
+    """Each waits only until its own entries are durable, and all continue."""
 
     async def run() -> None:
         game = store.open_game("homework", "", "{}")
@@ -108,8 +108,8 @@ def test_many_wait_at_once(store: Store) -> None:
     asyncio.run(run())
 
 
-def test_a_closed_store_takes_nothing(store: Store) -> None:
-    """Neither silently nor later."""
+def test_a_closed_store_accepts_nothing(store: Store) -> None:
+    """An append raises, and nothing is written later."""
     game, _, _ = play(store, 1)
     store.close()
     with pytest.raises(StoreError, match="closed"):

@@ -1,4 +1,4 @@
-"""Damaged files: every flipped bit is found, or changes nothing."""
+"""Damaged files: every flipped bit is detected, or changes nothing."""
 
 import random
 import sqlite3
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import BpacError, SnapshotError
-from bpac.stores import CoinKey, SqliteStore, Store, StoreError
+from bpac.stores import CoinKey, ReadOnlySqliteStore, SqliteStore, Store, StoreError
 from tests.stores.journals import claim, play
 
 
@@ -23,7 +23,7 @@ def state(store: Store) -> Any:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A store with two games, a snapshot, a claim and a key, closed in order."""
+    """A store with two games, a snapshot, a claim and a key, closed properly."""
     path = tmp_path / "bpac.db"
     store = SqliteStore(str(path))
     game, written, router = play(store, 60)
@@ -34,10 +34,10 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_flipped_bits(path: Path) -> None:
-    """Of 500 anywhere in the file, each is refused in words of ours, or everything reads as it was written."""
+def test_flipped_bits_are_detected_or_harmless(path: Path) -> None:
+    """Of 500 anywhere in the file, each gives an error of ours, or everything reads as it was written."""
     whole = path.read_bytes()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     expected = state(store)
     store.close()
     rng = random.Random(7)
@@ -46,7 +46,7 @@ def test_flipped_bits(path: Path) -> None:
         at, bit = rng.randrange(len(whole)), rng.randrange(8)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
         try:
-            store = SqliteStore.read_only(str(path))
+            store = ReadOnlySqliteStore(str(path))
             try:
                 read, lost = state(store), store.losses()
             finally:
@@ -66,8 +66,8 @@ def _claims_lost(read: Any, expected: Any) -> bool:
     return bool([parts[:-1] for parts in read] == [parts[:-1] for parts in expected])
 
 
-def test_a_writer_refuses_damage_in_words(path: Path) -> None:
-    """A gateway that opens a damaged file raises an error of ours, whatever is damaged."""
+def test_a_writer_refuses_a_damaged_file(path: Path) -> None:
+    """A gateway that opens a damaged file gets an error of ours, whatever is damaged."""
     whole = path.read_bytes()
     rng = random.Random(8)
     for _ in range(60):
@@ -102,18 +102,18 @@ def test_a_writer_refuses_damage_in_words(path: Path) -> None:
         "UPDATE entries SET number = 1000000 WHERE number = 9",
     ],
 )
-def test_a_changed_row(path: Path, change: str) -> None:
-    """An entry, its note, its step or its hash that is not as it was written stops the reading there."""
+def test_a_changed_row_is_detected(path: Path, change: str) -> None:
+    """An entry, note, step or hash that is not as it was written stops the reading there."""
     with sqlite3.connect(path) as raw:
         raw.execute(change)
     raw.close()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     with pytest.raises(StoreError, match=r"is damaged: entry \d+ of game 1 \('homework'\) is not as it was written"):
         list(store.entries(store.games()[0]))
     store.close()
 
 
-def test_a_changed_game(path: Path) -> None:
+def test_a_changed_game_is_detected(path: Path) -> None:
     """Other terms, or another route, would be another promise: the store is refused."""
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE games SET terms = '{\"epsilon\": 0.5}' WHERE number = 2")
@@ -121,11 +121,11 @@ def test_a_changed_game(path: Path) -> None:
     with pytest.raises(StoreError, match="game 2 is not as it was written"):
         SqliteStore(str(path))
     with pytest.raises(StoreError, match="game 2 is not as it was written"):
-        SqliteStore.read_only(str(path))
+        ReadOnlySqliteStore(str(path))
 
 
-def test_a_snapshot_of_another_journal(path: Path) -> None:
-    """A snapshot holds only together with the entry after which it was taken."""
+def test_a_snapshot_of_another_journal_is_detected(path: Path) -> None:
+    """A snapshot is valid only with the entry after which it was taken."""
     for change in (
         "UPDATE snapshots SET game = 2",
         "UPDATE snapshots SET entries = entries - 1",
@@ -137,7 +137,7 @@ def test_a_snapshot_of_another_journal(path: Path) -> None:
         with sqlite3.connect(path) as raw:
             raw.execute(change)
         raw.close()
-        store = SqliteStore.read_only(str(path))
+        store = ReadOnlySqliteStore(str(path))
         with pytest.raises(SnapshotError, match="damaged or not of this journal"):
             [store.snapshot(game) for game in store.games()]
         store.close()
@@ -157,31 +157,31 @@ def test_a_snapshot_of_another_journal(path: Path) -> None:
         "UPDATE claims SET head = CAST(x'0aff0a' AS TEXT)",
     ],
 )
-def test_columns_of_another_kind(path: Path, change: str) -> None:
-    """One flipped bit makes a text a blob: whatever the column, that is refused in words."""
+def test_columns_of_another_type_are_detected(path: Path, change: str) -> None:
+    """One flipped bit makes a text a blob: in any column, that is an error of ours."""
     with sqlite3.connect(path) as raw:
         raw.execute(change)
     raw.close()
     with pytest.raises((StoreError, SnapshotError), match=r"^[^\n]*(damaged|cannot be read)[^\n]*$"):
-        state(SqliteStore.read_only(str(path)))
+        state(ReadOnlySqliteStore(str(path)))
 
 
 def test_losses_that_are_damaged_are_left_out(path: Path) -> None:
-    """What was noted beside the store finds them again, if they still matter."""
+    """The file beside the store finds them again if they still matter."""
     with sqlite3.connect(path) as raw:
         raw.execute("INSERT INTO losses VALUES (1, 'text', 5, 'head')")
     raw.close()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     assert store.losses() == []
     store.close()
 
 
-def test_the_secret_and_a_key(path: Path) -> None:
-    """Neither may be of another kind than it was written."""
+def test_a_secret_or_key_of_another_type_is_detected(path: Path) -> None:
+    """Neither may have another type than it was written with."""
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE coin_keys SET key = 'text'")
     raw.close()
-    store = SqliteStore.read_only(str(path))
+    store = ReadOnlySqliteStore(str(path))
     with pytest.raises(StoreError, match="a row of game 1"):
         store.key(store.games()[0], 1)
     store.close()
@@ -189,17 +189,17 @@ def test_the_secret_and_a_key(path: Path) -> None:
         raw.execute("UPDATE secrets SET value = 5")
     raw.close()
     with pytest.raises(StoreError, match="its secret is missing"):
-        SqliteStore.read_only(str(path))
+        ReadOnlySqliteStore(str(path))
 
 
-def test_reading_ends_where_the_file_ends(path: Path) -> None:
-    """A truncated file is refused in words, at the latest when its journal is read, unless nothing of it is missing."""
+def test_a_truncated_file_is_detected(path: Path) -> None:
+    """It gives an error, at the latest when its journal is read, unless nothing is missing."""
     whole = path.read_bytes()
-    expected = state(SqliteStore.read_only(str(path)))
+    expected = state(ReadOnlySqliteStore(str(path)))
     for size in (0, 50, 100, 4096, 8192, len(whole) - 4096):
         path.write_bytes(whole[:size])
         with pytest.raises(StoreError):
-            state(SqliteStore.read_only(str(path)))
+            state(ReadOnlySqliteStore(str(path)))
     path.write_bytes(whole[:-1])  # the last byte of a page need not carry anything
     with suppress(StoreError):
-        assert state(SqliteStore.read_only(str(path))) == expected
+        assert state(ReadOnlySqliteStore(str(path))) == expected

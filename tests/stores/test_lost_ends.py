@@ -1,4 +1,4 @@
-"""A journal that is shorter than, or other than, what was acknowledged is found out when its store is opened."""
+"""A journal that is shorter or other than what was acknowledged is detected when its store is opened."""
 
 import asyncio
 import logging
@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from bpac.routing.journal.entries import Labelled
-from bpac.stores import Game, LostEntries, SqliteStore, StoreError
+from bpac.stores import Game, LostEntries, ReadOnlySqliteStore, SqliteStore, StoreError
 from tests.stores.journals import play
 
 
 def crashed(path: Path, rounds: int = 30) -> SqliteStore:
-    """A store whose process is as good as dead: all of its journal is in the log, and the lock is free."""
+    """A store as after a crash: all of its journal is in the log, and the lock is free."""
     store = SqliteStore(str(path))
     play(store, rounds)
     asyncio.run(store.durable())
@@ -24,18 +24,18 @@ def crashed(path: Path, rounds: int = 30) -> SqliteStore:
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """What a crash would leave of a store."""
+    """The files that a crash would leave of a store."""
     return {beside: path.with_name(path.name + beside).read_bytes() for beside in ("", "-wal", ".head")}
 
 
 def put_back(path: Path, left: dict[str, bytes]) -> None:
-    """A store as a crash left it."""
+    """A store with the files that a crash left."""
     for beside, data in left.items():
         path.with_name(path.name + beside).write_bytes(data)
 
 
 def ended(path: Path, rounds: int = 30) -> tuple[dict[str, bytes], int]:
-    """The files of a store at the moment of a crash, and how many entries were acknowledged."""
+    """The files of a store at the moment of a crash, and the number of acknowledged entries."""
     path.parent.mkdir()
     store = crashed(path, rounds)
     left, entries = files(path), store._ends[1].number
@@ -43,8 +43,8 @@ def ended(path: Path, rounds: int = 30) -> tuple[dict[str, bytes], int]:
     return left, entries
 
 
-def test_nothing_lost_is_nothing_found(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Closed in order or killed, a store that holds all of it says nothing."""
+def test_a_complete_journal_has_no_losses(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Closed properly or killed, a store with all of its journal reports nothing."""
     left, entries = ended(tmp_path / "one" / "bpac.db")
     path = tmp_path / "bpac.db"
     put_back(path, left)
@@ -56,8 +56,8 @@ def test_nothing_lost_is_nothing_found(tmp_path: Path, caplog: pytest.LogCapture
     assert caplog.text == ""
 
 
-def test_a_deleted_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What was only in the log is gone: it is said, kept for later readers, and said once."""
+def test_a_deleted_log_is_detected(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What was only in the log is lost: this is reported, recorded for later readers, and logged once."""
     path = tmp_path / "bpac.db"
     store = SqliteStore(str(path))
     game, written, _ = play(store, 30)
@@ -70,7 +70,7 @@ def test_a_deleted_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
     put_back(path, left)
     path.with_name("bpac.db-wal").unlink()
     expected = [LostEntries(1, len(written), len(written) + 5, head.hex())]
-    reader = SqliteStore.read_only(str(path))
+    reader = ReadOnlySqliteStore(str(path))
     assert reader.losses() == expected
     reader.close()
     with caplog.at_level(logging.ERROR):
@@ -79,14 +79,14 @@ def test_a_deleted_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
     assert said in caplog.text
     assert store.losses() == expected
     store.close()
-    for opened in (SqliteStore.read_only(str(path)), SqliteStore(str(path))):
+    for opened in (ReadOnlySqliteStore(str(path)), SqliteStore(str(path))):
         assert opened.losses() == expected
         opened.close()
     assert caplog.text.count("acknowledged entries") == 1
 
 
-def test_one_flipped_bit_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """SQLite takes a log for ended where a check sum does not fit: the end that goes with it is missed."""
+def test_a_flipped_bit_in_the_log_is_detected(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """SQLite ends a log where a check sum does not fit: the entries that are lost with it are reported."""
     left, entries = ended(tmp_path / "one" / "bpac.db")
     path = tmp_path / "bpac.db"
     log = left["-wal"]
@@ -105,7 +105,7 @@ def test_one_flipped_bit_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 def went_on_after_a_copy(path: Path) -> tuple[Game, int, bytes]:
-    """A store of which an older copy was put back: its game, the copy's entries, and the head after one entry more."""
+    """A store of which an older copy was put back: its game, the copy's entries, and the head after one more entry."""
     store = SqliteStore(str(path))
     game, written, _ = play(store, 10)
     store.close()
@@ -118,7 +118,7 @@ def went_on_after_a_copy(path: Path) -> tuple[Game, int, bytes]:
     return game, len(written), head
 
 
-def test_an_older_copy_put_back(tmp_path: Path) -> None:
+def test_an_older_copy_is_detected(tmp_path: Path) -> None:
     """Rounds that were served since are missing, although nothing in the file itself is wrong."""
     path = tmp_path / "bpac.db"
     _, entries, head = went_on_after_a_copy(path)
@@ -127,8 +127,8 @@ def test_an_older_copy_put_back(tmp_path: Path) -> None:
     store.close()
 
 
-def test_another_journal_that_is_longer(tmp_path: Path) -> None:
-    """What is there instead of what was acknowledged is told apart, however long it is."""
+def test_another_longer_journal_is_detected(tmp_path: Path) -> None:
+    """Entries other than the acknowledged ones are detected, however many there are."""
     path, note = tmp_path / "bpac.db", tmp_path / "bpac.db.head"
     game, entries, head = went_on_after_a_copy(path)
     noted = note.read_bytes()
@@ -138,15 +138,15 @@ def test_another_journal_that_is_longer(tmp_path: Path) -> None:
         store.append(game, Labelled((0.5,), 1.0), {})
     store.close()
     note.write_bytes(noted)
-    reader = SqliteStore.read_only(str(path))
+    reader = ReadOnlySqliteStore(str(path))
     (found,) = reader.losses()
     reader.close()
     assert found == LostEntries(1, entries + 2, entries + 1, head.hex())
     assert str(found) == f"entry {entries + 1} of game 1 is not the one that was acknowledged"
 
 
-def test_a_lost_game(tmp_path: Path) -> None:
-    """If even the game is gone, its number is not given to another one."""
+def test_the_number_of_a_lost_game_is_not_reused(tmp_path: Path) -> None:
+    """If even the game is lost, its number is not given to another one."""
     left, entries = ended(tmp_path / "one" / "bpac.db")
     path = tmp_path / "bpac.db"
     put_back(path, left)
@@ -175,8 +175,10 @@ def test_a_lost_game(tmp_path: Path) -> None:
         ("game", "is damaged where it is about game 1"),
     ],
 )
-def test_notes_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str, said: str) -> None:
-    """A copied database without its note, or with a damaged one, goes on, and the operator is told."""
+def test_an_unusable_head_file_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str, said: str
+) -> None:
+    """A copied database without its head file, or with a damaged one, is used, and the log says so."""
     left, entries = ended(tmp_path / "one" / "bpac.db")
     path, note = tmp_path / "bpac.db", tmp_path / "bpac.db.head"
     put_back(path, left)
@@ -199,8 +201,8 @@ def test_notes_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert caplog.text == ""
 
 
-def test_every_flipped_bit_of_the_note_is_found(tmp_path: Path) -> None:
-    """A damaged note is never taken for a lost journal, nor for a good one."""
+def test_every_flipped_bit_of_the_head_file_is_detected(tmp_path: Path) -> None:
+    """A damaged head file is never mistaken for a lost journal, nor for a valid one."""
     left, _ = ended(tmp_path / "one" / "bpac.db", 3)
     path = tmp_path / "bpac.db"
     put_back(path, left)
@@ -208,24 +210,24 @@ def test_every_flipped_bit_of_the_note_is_found(tmp_path: Path) -> None:
     whole = path.with_name("bpac.db.head").read_bytes()
     for at in range(len(whole)):
         path.with_name("bpac.db.head").write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
-        reader = SqliteStore.read_only(str(path))
+        reader = ReadOnlySqliteStore(str(path))
         assert reader.losses() == []
         reader.close()
 
 
-def test_a_note_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """At the start the store refuses; later the journal goes on, and the operator is told once."""
+def test_a_head_file_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """At the start the store refuses; later the journal goes on, and the log says so once."""
     (tmp_path / "one.db.head").mkdir()
-    with pytest.raises(StoreError, match=r"one\.db\.head is no ordinary file: give the store another place"):
+    with pytest.raises(StoreError, match=r"one\.db\.head is not a regular file: give the store another place"):
         SqliteStore(str(tmp_path / "one.db"))
     (tmp_path / "two.db.head").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match=r"two\.db\.head is a symbolic link"):
         SqliteStore(str(tmp_path / "two.db"))
     store = SqliteStore(str(tmp_path / "bpac.db"))
-    os.close(store._noting._descriptor)
+    os.close(store._acknowledged._descriptor)
     game, written, _ = play(store, 5)
     asyncio.run(store.durable())
     assert len(list(store.entries(game))) == len(written)
     assert caplog.text.count("a lost end of the journal would go unnoticed") == 1
-    store._noting._descriptor = os.open(tmp_path, os.O_RDONLY)
+    store._acknowledged._descriptor = os.open(tmp_path, os.O_RDONLY)
     store.close()

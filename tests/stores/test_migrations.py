@@ -1,4 +1,4 @@
-"""Stores of older versions are brought up to date when a gateway opens them, without losing anything."""
+"""Stores of older versions are upgraded when a gateway opens them, without losing anything."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import pytest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved, entry_to_json
 from bpac.routing.router import Router
-from bpac.stores import SqliteStore, Store, StoreError
+from bpac.stores import ReadOnlySqliteStore, SqliteStore, Store, StoreError
 from bpac.stores.sqlite.migrations import APPLICATION, MIGRATIONS
 from tests.stores.journals import play
 
@@ -49,12 +49,12 @@ def _read(store: Store) -> list[list[Entry]]:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_older_store_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture, version: int) -> None:
+def test_an_older_store_is_upgraded(tmp_path: Path, caplog: pytest.LogCaptureFixture, version: int) -> None:
     """Its entries and claims get their hashes, nothing is lost, and it can be written to, again and again."""
     path = tmp_path / "bpac.db"
     written = old_store(path, version)
     with pytest.raises(StoreError, match="is of an older version: start the gateway once, which upgrades it"):
-        SqliteStore.read_only(str(path))
+        ReadOnlySqliteStore(str(path))
     with caplog.at_level(logging.INFO):
         store = SqliteStore(str(path))
     assert caplog.text.count("upgrading the store") == 2
@@ -83,7 +83,7 @@ def test_an_older_store_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture
 
 
 def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path) -> None:
-    """A damaged old journal is refused in words, and is as it was."""
+    """A damaged old journal gives an error, and is unchanged."""
     path = tmp_path / "bpac.db"
     old_store(path, 2)
     with sqlite3.connect(path) as raw:
@@ -100,7 +100,7 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_new_store_has_the_same_tables(tmp_path: Path) -> None:
-    """Whether a store was made new or brought up to date, it has the same tables and indexes."""
+    """A new store and an upgraded one have the same tables and indexes."""
     old_store(tmp_path / "old.db", 1, games=1)
     found = []
     for name in ("old.db", "new.db"):

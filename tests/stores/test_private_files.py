@@ -1,4 +1,4 @@
-"""Files of a store: for their owner only, whatever the umask was, and never through a link."""
+"""The files of a store: only for their owner, whatever the umask, and never through a symbolic link."""
 
 import logging
 import os
@@ -17,20 +17,20 @@ NAMES = ("bpac.db", "bpac.db-wal", "bpac.db-shm", "bpac.db.lock", "bpac.db.head"
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
 def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
-    """As careless and as careful as operators are."""
+    """A permissive and a strict umask."""
     before = os.umask(request.param)
     yield
     os.umask(before)
 
 
 def modes(directory: Path) -> dict[str, int]:
-    """Who may do what with each file."""
+    """The mode of each file."""
     return {path.name: path.lstat().st_mode & 0o777 for path in directory.iterdir()}
 
 
 @pytest.mark.usefixtures("_umask")
-def test_nobody_else_reads_a_store(tmp_path: Path) -> None:
-    """Database, log, index of the log and lock are made for their owner alone."""
+def test_only_the_owner_can_read_a_store(tmp_path: Path) -> None:
+    """Database, log, index of the log and lock are created for their owner only."""
     store = SqliteStore(str(tmp_path / "bpac.db"))
     play(store, 10)
     assert modes(tmp_path) == dict.fromkeys(NAMES, 0o600)
@@ -39,7 +39,7 @@ def test_nobody_else_reads_a_store(tmp_path: Path) -> None:
 
 
 def test_files_that_others_may_read_are_made_private(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Also those that a crash left beside the database; the log says which they were."""
+    """Also those that a crash left beside the database; the log names them."""
     path = tmp_path / "bpac.db"
     SqliteStore(str(path)).close()
     for name in ("bpac.db", "bpac.db.lock", "bpac.db.head"):
@@ -48,14 +48,14 @@ def test_files_that_others_may_read_are_made_private(tmp_path: Path, caplog: pyt
     (tmp_path / "bpac.db-wal").chmod(0o666)
     SqliteStore(str(path)).close()
     assert set(modes(tmp_path).values()) == {0o600}
-    told = {vars(record)["file"] for record in caplog.records if record.levelno == logging.WARNING}
-    assert told == {str(tmp_path / name) for name in ("bpac.db", "bpac.db.lock", "bpac.db.head", "bpac.db-wal")}
+    logged = {vars(record)["file"] for record in caplog.records if record.levelno == logging.WARNING}
+    assert logged == {str(tmp_path / name) for name in ("bpac.db", "bpac.db.lock", "bpac.db.head", "bpac.db-wal")}
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "to nothing"])
 def test_links_are_not_followed(tmp_path: Path, name: str, there: bool) -> None:
-    """What they lead to is neither made nor written nor opened to or closed from anybody; the error says what to do."""
+    """Their target is neither created nor written nor changed in its mode; the error says what to do."""
     victim = tmp_path / "victim"
     if there:
         victim.write_bytes(b"precious")
@@ -74,7 +74,7 @@ def test_links_are_not_followed(tmp_path: Path, name: str, there: bool) -> None:
 
 
 def test_a_link_is_not_read_either(tmp_path: Path) -> None:
-    """``bpac status`` and ``export`` are asked for the file itself."""
+    """``bpac status`` and ``export`` refuse a symbolic link."""
     SqliteStore(str(tmp_path / "bpac.db")).close()
     (tmp_path / "link.db").symlink_to(tmp_path / "bpac.db")
     with pytest.raises(StoreError, match="symbolic link"):
@@ -93,7 +93,7 @@ def test_directories_may_be_links(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_made_private_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of somebody else's that others may read, or what is no file: one line that names the remedy."""
+    """A file of another owner that others may read, or something that is not a file: one line with the remedy."""
     path = tmp_path / "bpac.db"
     path.touch()
     path.chmod(0o644)
@@ -105,7 +105,7 @@ def test_what_cannot_be_made_private_is_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(StoreError, match=r"can be read by others \(mode 644\) and cannot be made private .* chmod 600"):
         make_private(str(path))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(StoreError, match="no ordinary file"):
+    with pytest.raises(StoreError, match="not a regular file"):
         make_private(str(tmp_path / "pipe"))
     with pytest.raises(StoreError, match="cannot be written"):
         make_private(str(tmp_path / "nowhere" / "bpac.db"))

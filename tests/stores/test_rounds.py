@@ -1,4 +1,4 @@
-"""The latest rounds, each with what came of it, without reading the journal from its beginning."""
+"""The latest rounds, each with its outcome, without reading the journal from its first entry."""
 
 import asyncio
 from pathlib import Path
@@ -10,22 +10,22 @@ from bpac.stores.sqlite.rounds import DECIDED, RESOLVED
 from tests.stores.journals import play
 
 
-def told(written: list[Entry]) -> list[tuple[Decision, Resolved | None]]:
+def latest(written: list[Entry]) -> list[tuple[Decision, Resolved | None]]:
     """The rounds of a journal, newest first, each with its latest outcome."""
     outcomes = {entry.step: entry for entry in written if isinstance(entry, Resolved)}
     decided = [entry for entry in written if isinstance(entry, Decision)]
     return [(decision, outcomes.get(decision.step)) for decision in reversed(decided)]
 
 
-def test_newest_first_with_their_outcomes(store: Store) -> None:
-    """Any page of them, from any step downwards; of two outcomes the later one counts; other games are others'."""
+def test_rounds_come_newest_first_with_their_outcomes(store: Store) -> None:
+    """From any step downwards; of two outcomes the later one counts; rounds of other games are not included."""
     play(store, 40, "other")
     game, written, _ = play(store, 100)
     late: list[Entry] = [Resolved(97, None, "deadline"), Resolved(97, 0.5), Resolved(3, None, "expert failed")]
     for number, entry in enumerate(late):
         store.append(game, entry, {"at": 10.0 + number})
     asyncio.run(store.durable())
-    expected = told(written + late)
+    expected = latest(written + late)
 
     def read(before: int | None, limit: int) -> list[tuple[Entry, Entry | None]]:
         return [
@@ -47,13 +47,13 @@ def test_newest_first_with_their_outcomes(store: Store) -> None:
     assert newest.outcome == (Resolved(97, 0.5), {"at": 11.0})
 
 
-def test_an_empty_game_has_none(store: Store) -> None:
+def test_an_empty_game_has_no_rounds(store: Store) -> None:
     """Nothing is decided yet."""
     assert store.rounds(store.open_game("homework", "", "{}")) == []
 
 
 def test_indexes_are_used(tmp_path: Path) -> None:
-    """Neither the decisions nor their outcomes are searched for from the beginning, and nothing is sorted."""
+    """Neither decisions nor outcomes are scanned from the first entry, and nothing is sorted."""
     store = SqliteStore(str(tmp_path / "bpac.db"))
     play(store, 10)
     asyncio.run(store.durable())

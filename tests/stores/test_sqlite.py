@@ -22,8 +22,8 @@ from bpac.stores.sqlite.migrations import APPLICATION, MIGRATIONS
 from tests.stores.journals import play
 
 
-def test_two_gateways_on_one_file(tmp_path: Path) -> None:
-    """The second refuses and says why, also by another name of its directory; when the first is gone it may start."""
+def test_a_second_gateway_on_a_file_is_refused(tmp_path: Path) -> None:
+    """It says why, also if it uses another name of the directory; when the first has ended it may start."""
     path = tmp_path / "bpac.db"
     (tmp_path / "link").symlink_to(tmp_path)
     first = SqliteStore(str(path))
@@ -34,8 +34,8 @@ def test_two_gateways_on_one_file(tmp_path: Path) -> None:
     SqliteStore(str(path)).close()
 
 
-def test_readers_do_not_disturb(tmp_path: Path) -> None:
-    """A store can be read while its gateway writes; a reader can write nothing."""
+def test_a_store_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    """A store can be read while its gateway writes; a reader cannot write."""
     address = f"sqlite:///{tmp_path / 'bpac.db'}"
     store = open_store(address)
     game, written, _ = play(store, 10)
@@ -43,14 +43,14 @@ def test_readers_do_not_disturb(tmp_path: Path) -> None:
     reader = open_store(address, read_only=True)
     assert [kept.entry for kept in reader.entries(game)] == written
     assert reader.secret == store.secret
-    with pytest.raises(StoreError, match="read only"):
+    with pytest.raises(StoreError, match="for reading only"):
         reader.open_game("other", "", "{}")
     reader.close()
     store.close()
 
 
-def test_killed_again_and_again(tmp_path: Path) -> None:
-    """Nothing that was reported durable is lost, and what is there is a journal without gaps."""
+def test_durable_entries_survive_kills(tmp_path: Path) -> None:
+    """Nothing that was reported durable is lost, and the journal has no gaps."""
     address = f"sqlite:///{tmp_path / 'bpac.db'}"
     rng = random.Random(5)
     seen = 0
@@ -77,15 +77,15 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("every", "short"), [(0.005, True), (1000.0, False)])
-def test_the_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, short: bool) -> None:
-    """However much is written, and while others read, it stays short; without checkpoints it does not."""
-    restarted = threading.Event()
+def test_the_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, short: bool) -> None:
+    """However much is written, and while others read; without checkpoints it does not."""
+    short_again = threading.Event()
 
     class Seen(Checkpoints):
         def _checkpoint(self, how: str) -> int:
             pages = super()._checkpoint(how)
-            if how == "RESTART":
-                restarted.set()
+            if how == "RESTART" or pages <= 50:
+                short_again.set()
             return pages
 
     monkeypatch.setattr("bpac.stores.sqlite.store.Checkpoints", partial(Seen, every=every, most_pages=50))
@@ -101,8 +101,8 @@ def test_the_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ev
                 assert len(list(store.entries(game, before + number - 50 if number else 0))) > 0
             if number % 500 == 499 and short:
                 # A busy machine may give the thread of the checkpoints no turn for long.
-                restarted.clear()
-                assert await asyncio.to_thread(restarted.wait, 60)
+                short_again.clear()
+                assert await asyncio.to_thread(short_again.wait, 60)
 
     asyncio.run(run())
     pages = (tmp_path / "bpac.db-wal").stat().st_size / 4096
@@ -113,8 +113,8 @@ def test_the_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ev
 
 
 @pytest.mark.parametrize("sync", ["", "?sync=full"])
-def test_who_leaves_does_not_keep_others_waiting(tmp_path: Path, sync: str) -> None:
-    """A caller who is cancelled while waiting takes nobody along; and a loop that ended leaves its work to the next."""
+def test_a_cancelled_waiter_does_not_affect_others(tmp_path: Path, sync: str) -> None:
+    """A caller that is cancelled while waiting cancels no other; work of a loop that ended is done by the next."""
     store = open_store(f"sqlite:///{tmp_path / 'bpac.db'}{sync}")
     game, written, _ = play(store, 3)
 
@@ -134,7 +134,7 @@ def test_who_leaves_does_not_keep_others_waiting(tmp_path: Path, sync: str) -> N
 
 @pytest.mark.parametrize("wait_for_disk", [False, True])
 def test_a_write_that_fails_stops_the_store(tmp_path: Path, wait_for_disk: bool) -> None:
-    """Those who wait hear of it, nothing is taken afterwards, and nothing of the failed commit is kept."""
+    """Those who wait get the error, nothing is accepted afterwards, and nothing of the failed commit is kept."""
     path = str(tmp_path / "bpac.db")
     store = SqliteStore(path, wait_for_disk=wait_for_disk)
     game, written, _ = play(store, 3)
@@ -164,8 +164,8 @@ def test_a_write_that_fails_stops_the_store(tmp_path: Path, wait_for_disk: bool)
         (f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {len(MIGRATIONS) + 1}", "upgrade bpac"),
     ],
 )
-def test_files_that_are_not_ours(tmp_path: Path, script: str, said: str) -> None:
-    """A database of another program or a newer version is refused and stays as it was, and can be tried again."""
+def test_files_of_other_programs_or_versions_are_refused(tmp_path: Path, script: str, said: str) -> None:
+    """A database of another program or of a newer version is unchanged, and can be opened again."""
     path = tmp_path / "bpac.db"
     with sqlite3.connect(path) as other:
         other.executescript(script)
@@ -175,8 +175,8 @@ def test_files_that_are_not_ours(tmp_path: Path, script: str, said: str) -> None
             SqliteStore(str(path))
 
 
-def test_no_database_at_all(tmp_path: Path) -> None:
-    """A text file, a place that cannot be written and a missing file are refused in words."""
+def test_files_that_are_no_database_are_refused(tmp_path: Path) -> None:
+    """A text file, a place that cannot be written and a missing file each give an error."""
     (tmp_path / "text.db").write_text("not a database, but long enough to be looked at as if it were one" * 20)
     with pytest.raises(StoreError, match="cannot be used as a store"):
         SqliteStore(str(tmp_path / "text.db"))
@@ -189,7 +189,7 @@ def test_no_database_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "address", ["", "bpac.db", "sqlite://", "sqlite:///", "mysql://x/y", "sqlite:///a?sync=maybe", "sqlite:///a?b=c"]
 )
-def test_addresses_that_mean_nothing(address: str) -> None:
-    """Each is refused and says what is allowed."""
+def test_invalid_addresses_are_refused(address: str) -> None:
+    """Each error says what is allowed."""
     with pytest.raises(SettingsError, match="store"):
         open_store(address)

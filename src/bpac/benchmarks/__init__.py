@@ -1,1 +1,1 @@
-"""Benchmarks: questions from the hub or a file, how they are asked, and how the answers are graded."""
+"""Benchmarks: load questions from the Hugging Face hub or a file, ask them, and grade the answers."""

@@ -1,21 +1,19 @@
-"""AlpacaEval: 805 open requests from five sources; their answers need a judge."""
+"""AlpacaEval: 805 open questions from five sources; a judge must mark the answers."""
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 
 
-def _read(cells: Cells) -> Question:
-    return Question(
-        id=cells.id("alpaca-eval", "id"), prompt=cells.text("instruction"), category=cells.optional("dataset")
-    )
+def _read(row: DatasetRow) -> Question:
+    return Question(id=row.id("alpaca-eval", "id"), prompt=row.text("instruction"), category=row.optional("dataset"))
 
 
 def _instruct(question: Question) -> str:
     return question.prompt
 
 
-# The set itself is published with a loading script, which the library no longer runs; the hub keeps a converted copy.
+# The data set is published with a loading script, which `datasets` no longer runs; the hub has a converted copy.
 ALPACA_EVAL = Benchmark(
     "alpaca-eval",
     HubSource("tatsu-lab/alpaca_eval", split="eval", parts=("alpaca_eval",), revision="refs/convert/parquet"),

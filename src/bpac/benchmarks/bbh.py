@@ -1,19 +1,19 @@
-"""BIG-Bench Hard: 6,511 questions in 27 tasks, each task with its own kind of answer."""
+"""BIG-Bench Hard: 6,511 questions in 27 tasks, each with its own kind of answer."""
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 from bpac.errors import TableError
-from bpac.grading.choices.bbh import TASKS, grade_bbh, kind_of
-from bpac.grading.text.reply import Verdict
+from bpac.grading.choices.bbh_tasks import TASKS, grade_bbh, kind_of
+from bpac.grading.text.answer_text import Verdict
 
 
-def _read(cells: Cells) -> Question:
-    # Published files have no field for the task: they are named after it.
-    task = cells.optional("task") or cells.part
+def _read(row: DatasetRow) -> Question:
+    # The published files have no field for the task; the file name is the task.
+    task = row.optional("task") or row.part
     if task not in TASKS:
-        raise TableError(f"{cells.place}, field task: {task!r} is not one of BBH's 27 tasks")
-    return Question(id=cells.id(task, "id"), prompt=cells.text("input"), reference=cells.text("target"), category=task)
+        raise TableError(f"{row.place}, field task: {task!r} is not one of the 27 tasks of BBH")
+    return Question(id=row.id(task, "id"), prompt=row.text("input"), reference=row.text("target"), category=task)
 
 
 def _instruct(question: Question) -> str:

@@ -1,11 +1,11 @@
-r"""MATH: 5,000 competition problems, answered in a box."""
+r"""MATH: 5,000 competition problems with the answer in ``\boxed{}``."""
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
-from bpac.grading.mathematics.mathematics import grade_mathematics
+from bpac.benchmarks.rows import DatasetRow
+from bpac.grading.mathematics.equivalence import grade_mathematics
+from bpac.grading.text.answer_text import Verdict
 from bpac.grading.text.boxes import boxes
-from bpac.grading.text.reply import Verdict
 
 SUBJECTS = (
     "algebra",
@@ -18,20 +18,20 @@ SUBJECTS = (
 )
 
 
-def _read(cells: Cells) -> Question:
-    # The hub's copy has no field for the answer: it is the last box of the solution.
-    if "answer" in cells.row:
-        reference = cells.text("answer")
+def _read(row: DatasetRow) -> Question:
+    # The data set on the hub has no field for the answer, which is the last box of the solution.
+    if "answer" in row.fields:
+        reference = row.text("answer")
     else:
-        boxed = boxes(cells.text("solution"))
+        boxed = boxes(row.text("solution"))
         if not boxed:
-            raise cells.wrong("solution", "a solution with its answer in a box")
+            raise row.wrong("solution", "a solution with its answer in a box")
         reference = boxed[-1]
     return Question(
-        id=cells.id(cells.part or "math", "id", "unique_id"),
-        prompt=cells.text("problem"),
+        id=row.id(row.part or "math", "id", "unique_id"),
+        prompt=row.text("problem"),
         reference=reference,
-        category=cells.optional("type", "subject"),
+        category=row.optional("type", "subject"),
     )
 
 

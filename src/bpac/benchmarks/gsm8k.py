@@ -1,17 +1,17 @@
-"""GSM8K: 1,319 sums in words, each with a number for an answer."""
+"""GSM8K: 1,319 grade-school word problems; every answer is a number."""
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
-from bpac.grading.mathematics.mathematics import grade_mathematics
-from bpac.grading.text.reply import Verdict
+from bpac.benchmarks.rows import DatasetRow
+from bpac.grading.mathematics.equivalence import grade_mathematics
+from bpac.grading.text.answer_text import Verdict
 
 
-def _read(cells: Cells) -> Question:
-    _, hashes, reference = cells.text("answer").rpartition("####")
+def _read(row: DatasetRow) -> Question:
+    _, hashes, reference = row.text("answer").rpartition("####")
     if not hashes or not reference.strip():
-        raise cells.wrong("answer", "a solution that ends with #### and a number")
-    return Question(id=cells.id("gsm8k", "id"), prompt=cells.text("question"), reference=reference.strip())
+        raise row.wrong("answer", "a solution that ends with #### and a number")
+    return Question(id=row.id("gsm8k", "id"), prompt=row.text("question"), reference=reference.strip())
 
 
 def _instruct(question: Question) -> str:

@@ -4,21 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 from bpac.errors import MissingExtra, TableError
 
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """Where a data set is.
+    """A data set on the hub, and the part of it to read.
 
     Parameters
     ----------
     dataset: its name on the hub.
-    split: which split to read.
-    parts: its configurations, in order; one without a name if it has no others.
-    revision: the branch or commit to read; the newest if none.
-    rows: how many rows to read of each part; all if none.
+    split: the split to read (default: ``test``).
+    parts: its configurations, in order (default: the only one, which has no name).
+    revision: the branch or commit to read (default: the newest).
+    rows: the number of rows to read from each part (default: all).
     """
 
     dataset: str
@@ -28,23 +28,25 @@ class HubSource:
     rows: int | None = None
 
 
-def hub_rows(source: HubSource) -> Iterator[Cells]:
-    """Every row of a data set on the hub, part after part."""
+def hub_rows(source: HubSource) -> Iterator[DatasetRow]:
+    """Every row of a data set on the hub, one part after the other."""
     library = _library()
     split = source.split if source.rows is None else f"{source.split}[:{source.rows}]"
     for part in source.parts:
         try:
             table = library.load_dataset(source.dataset, part or None, split=split, revision=source.revision)
         except (OSError, ValueError, RuntimeError) as error:
-            raise TableError(f"{source.dataset} {part}: cannot be loaded from the hub ({error})") from error
+            raise TableError(
+                f"{source.dataset} {part}: cannot be loaded from the Hugging Face hub ({error})"
+            ) from error
         place = " ".join(filter(None, (source.dataset, part, source.split)))
         for number, row in enumerate(table, start=1):
-            yield Cells(f"{place}: row {number}", number, dict(row), part)
+            yield DatasetRow(f"{place}: row {number}", number, dict(row), part)
 
 
 def _library() -> Any:
     try:
-        import datasets  # noqa: PLC0415  # an extra
+        import datasets  # noqa: PLC0415  # an optional dependency
     except ImportError as error:
         raise MissingExtra("datasets", "datasets") from error
     return datasets

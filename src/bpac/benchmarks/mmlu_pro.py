@@ -1,36 +1,36 @@
-"""MMLU-Pro: 12,032 questions from fourteen subjects, with up to ten options each."""
+"""MMLU-Pro: 12,032 multiple-choice questions from fourteen subjects, with up to ten options each."""
 
 import string
 
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.benchmarks.hub import HubSource
-from bpac.benchmarks.rows import Cells
+from bpac.benchmarks.rows import DatasetRow
 from bpac.grading.choices.options import grade_option
-from bpac.grading.text.reply import Verdict
+from bpac.grading.text.answer_text import Verdict
 
 MOST_OPTIONS = 10
 
 
-def _read(cells: Cells) -> Question:
-    options = cells.texts("options")
+def _read(row: DatasetRow) -> Question:
+    options = row.texts("options")
     if not 2 <= len(options) <= MOST_OPTIONS:
-        raise cells.wrong("options", f"a list of 2 to {MOST_OPTIONS} texts")
+        raise row.wrong("options", f"a list of 2 to {MOST_OPTIONS} strings")
     letters = string.ascii_uppercase[: len(options)]
-    # The letter counts: in one question of the published set the index names another option, and a wrong one.
-    if "answer" in cells.row:
-        reference = cells.text("answer")
+    # The letter has priority: in one question of the published data set the index names a wrong option.
+    if "answer" in row.fields:
+        reference = row.text("answer")
         if reference not in tuple(letters):
-            raise cells.wrong("answer", f"a letter from A to {letters[-1]}")
+            raise row.wrong("answer", f"a letter from A to {letters[-1]}")
     else:
-        index = cells.row.get("answer_index")
+        index = row.fields.get("answer_index")
         if not isinstance(index, int) or not 0 <= index < len(options):
-            raise cells.wrong("answer_index", f"a number from 0 to {len(options) - 1}")
+            raise row.wrong("answer_index", f"a number from 0 to {len(options) - 1}")
         reference = letters[index]
     return Question(
-        id=cells.id("mmlu-pro", "question_id", "id"),
-        prompt=cells.text("question"),
+        id=row.id("mmlu-pro", "question_id", "id"),
+        prompt=row.text("question"),
         reference=reference,
-        category=cells.optional("category"),
+        category=row.optional("category"),
         options=options,
     )
 

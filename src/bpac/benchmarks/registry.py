@@ -1,4 +1,4 @@
-"""Every benchmark by its name."""
+"""All published benchmarks by name."""
 
 from bpac.benchmarks.alpaca_eval import ALPACA_EVAL
 from bpac.benchmarks.bbh import BBH
@@ -15,12 +15,12 @@ BENCHMARKS: dict[str, Benchmark] = {
 
 
 def named_benchmark(name: str) -> Benchmark:
-    """The benchmark of that name, in any case and with ``-`` or ``_``.
+    """The benchmark with a name, in upper or lower case and with ``-`` or ``_``.
 
     >>> named_benchmark("MMLU_Pro").name
     'mmlu-pro'
     """
     benchmark = BENCHMARKS.get(name.strip().lower().replace("_", "-"))
     if benchmark is None:
-        raise InputError(f"benchmark {name!r} is not known; give one of {', '.join(BENCHMARKS)}")
+        raise InputError(f"the benchmark {name!r} is not known; use one of {', '.join(BENCHMARKS)}")
     return benchmark

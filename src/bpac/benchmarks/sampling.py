@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.benchmarks.benchmark import Message
-from bpac.benchmarks.methods import METHODS, PromptingMethod
+from bpac.benchmarks.prompting import METHODS, PromptingMethod
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a model's tokens are drawn.
+    """The sampling settings of a model.
 
     Parameters
     ----------
-    model: its name on the Hugging Face hub and, unless told otherwise, on the server.
-    temperature, top_p, top_k, min_p: the settings, as vLLM names them.
-    max_tokens: the most tokens of an answer, thinking included.
+    model: the name of the model on the Hugging Face hub, which is also its default name on a vLLM server.
+    temperature, top_p, top_k, min_p: sampling parameters, as vLLM names them.
+    max_tokens: the largest number of tokens of an answer, including reasoning.
     """
 
     model: str
@@ -33,9 +33,10 @@ class Sampling:
 
         Parameters
         ----------
-        messages: the messages that ask.
-        method: the way of prompting.
-        top_logprobs: how many likeliest tokens to report in each place; every token's own probability always is.
+        messages: the messages that ask the question.
+        method: prompting method (default: direct).
+        top_logprobs: how many of the most likely tokens to report at each position, in addition to the probability of
+            the token itself (default: 0).
 
         >>> INSTRUCT.body([{"role": "user", "content": "1 + 1?"}])["top_k"]
         20

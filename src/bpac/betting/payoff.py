@@ -1,4 +1,4 @@
-"""What a round pays: the terms of one betting game, and logarithms as whole numbers."""
+"""What a round pays: the terms of the bets, and logarithms as whole numbers."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def log_units(factor: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of one betting game (MATH section 1).
+    """The terms of the bets (MATH section 1).
 
     Parameters
     ----------
@@ -52,6 +52,11 @@ class Terms:
     def kept_share(self) -> float:
         """Largest share of acceptable drafts that is served (κ)."""
         return 1.0 if self.shadow else 1.0 - self.floor
+
+    @property
+    def fair_loss(self) -> float:
+        """The loss that a refused audit counts as at score 0: a weighted loss of ε/π at every threshold (MATH 13)."""
+        return min(self.epsilon / self.kept_share, 1.0)
 
     def weighted_loss(self, loss: float, propensity: float) -> float:
         """Inverse-propensity weighted loss of an audited draft (Z)."""

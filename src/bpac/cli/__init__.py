@@ -1,1 +1,1 @@
-"""The command line: one module per family of commands, imported when one of them is called."""
+"""The command line: one module per command, imported when the command is called."""

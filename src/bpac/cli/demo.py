@@ -12,7 +12,7 @@ DIRECTORY = Path("bpac-demo")
 QUESTIONS = 10_000
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     demo = commands.add_parser(
         "demo",
@@ -54,9 +54,8 @@ def _demo(options: argparse.Namespace) -> int:
     # Imported here, because the list of all commands must work without the extra.
     try:
         from bpac.demo.demo import Demo  # noqa: PLC0415
-    except MissingExtra:
-        raise
-    except ModuleNotFoundError as error:
+    except (MissingExtra, ModuleNotFoundError) as error:
+        # Whichever package is missed first, this extra has them all.
         raise MissingExtra(error.name or "a package", "demo") from error
     demo = Demo(options.dir, options.questions, options.once, options.scripted, options.port)
     # Without --once, Ctrl-C is how a demo ends.

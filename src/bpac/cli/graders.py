@@ -1,36 +1,36 @@
-"""The command that measures the graders: ``bpac graders``."""
+"""The command ``graders``: measure how often graders are wrong."""
 
 import argparse
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpac.benchmarks.benchmark import Question
+from bpac.cli.output import add_json_option, print_report, warn
 from bpac.errors import InputError, MissingExtra
-from bpac.grader_accuracy.from_benchmarks import load_questions
-from bpac.grader_accuracy.rates import Measured, measured_graders
-from bpac.grading.mathematics.mathematics import check_algebra
+from bpac.grader_accuracy.benchmark_pairs import load_questions
+from bpac.grader_accuracy.rates import MeasuredGrader, measured_graders
+from bpac.grading.mathematics.equivalence import check_algebra
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 PAIRS = 20_000
-# The graders that work out formulas.
+# The graders that compare formulas, which needs an extra.
 ALGEBRA = ("mathematics", "benchmark math", "benchmark gsm8k", "benchmark bbh")
 
 
-def add_commands(commands: "Commands") -> None:
+def add_command(commands: "Commands") -> None:
     """Add the command to the command line."""
     graders = commands.add_parser("graders", help="measure how often each grader is wrong on labelled pairs of answers")
-    pairs = f"pairs of each label and source for every grader (default: {PAIRS})"
+    pairs = f"number of pairs for every grader, label (equal or different) and source (default: {PAIRS})"
     graders.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=pairs)
-    graders.add_argument("--grader", action="append", metavar="NAME", help="measure only this grader (default: all)")
-    bench = "folder with benchmark files, for pairs of their answers and for their own graders"
+    grader = "measure only this grader; can be given several times (default: all graders)"
+    graders.add_argument("--grader", action="append", metavar="NAME", help=grader)
+    bench = "folder with benchmark files: adds pairs of their answers and the benchmarks' own graders (default: none)"
     graders.add_argument("--bench", type=Path, metavar="DIR", help=bench)
     graders.add_argument("--seed", type=int, default=0, help="random seed of the pairs (default: 0)")
-    graders.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    add_json_option(graders)
     graders.set_defaults(run=_graders)
 
 
@@ -42,32 +42,27 @@ def _graders(options: argparse.Namespace) -> int:
     known = [grader.name for grader in graders]
     for name in options.grader or ():
         if name not in known:
-            raise InputError(f"--grader {name!r} is not known: give one of {', '.join(known)}")
+            raise InputError(f"--grader {name!r} is not known; the graders are {', '.join(known)}")
     chosen = [grader for grader in graders if not options.grader or grader.name in options.grader]
     found = {}
     for grader in _usable(chosen):
-        sys.stderr.write(f"bpac: measuring {grader.name}\n")
+        warn([f"measuring {grader.name}"])
         found[grader.name] = _measured(grader, options.pairs)
-    lines = (
-        [json.dumps({"pairs": options.pairs, "seed": options.seed, "graders": found})]
-        if options.json
-        else _table(found)
-    )
-    sys.stdout.write("\n".join(lines) + "\n")
+    print_report(options, {"pairs": options.pairs, "seed": options.seed, "graders": found}, _table(found))
     return 1 if any(one["different"]["false"] for one in found.values()) else 0
 
 
-def _usable(graders: Sequence[Measured]) -> list[Measured]:
-    """The graders that can be measured with what is installed; which cannot is said on standard error."""
+def _usable(graders: Sequence[MeasuredGrader]) -> list[MeasuredGrader]:
+    """The graders whose extras are installed; a warning names the others."""
     try:
         check_algebra()
     except MissingExtra as error:
-        sys.stderr.writelines(f"bpac: {one.name} is not measured: {error}\n" for one in graders if one.name in ALGEBRA)
+        warn(f"{one.name} is not measured: {error}" for one in graders if one.name in ALGEBRA)
         return [grader for grader in graders if grader.name not in ALGEBRA]
     return list(graders)
 
 
-def _measured(grader: Measured, pairs: int) -> dict[str, Any]:
+def _measured(grader: MeasuredGrader, pairs: int) -> dict[str, Any]:
     return {
         "different": grader.count(pairs, same=False).to_json(),
         "same": grader.count(pairs, same=True).to_json(),

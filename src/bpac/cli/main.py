@@ -9,16 +9,25 @@ from bpac import __version__
 from bpac.errors import BpacError, InputError, MissingExtra
 
 FAILED, WRONG_USAGE = 1, 2
-# The commands, by the module that adds them. A module is imported for its own commands only, and for the list of all.
-FAMILIES = {
-    "bpac.cli.replay": ("replay",),
-    "bpac.cli.validate": ("validate",),
-    "bpac.cli.reproduce": ("reproduce",),
-    "bpac.cli.collect": ("collect", "grade", "table", "chain"),
-    "bpac.cli.graders": ("graders",),
-    "bpac.cli.gateway": ("serve", "status", "export", "audit"),
-    "bpac.cli.demo": ("demo",),
-}
+DESCRIPTION = "Answer with a fast, cheap LLM where that is safe enough, and ask the slow, expensive one elsewhere."
+EPILOG = "bpac COMMAND --help describes a command and its options."
+# Each command has the module of its name. Only the module of the command that is called is imported, so that a command
+# works without what the others need; the list of all commands needs every module.
+COMMANDS = (
+    "replay",
+    "validate",
+    "reproduce",
+    "collect",
+    "grade",
+    "table",
+    "chain",
+    "graders",
+    "serve",
+    "status",
+    "export",
+    "audit",
+    "demo",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,11 +54,15 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
 
     Parameters
     ----------
-    command: the command that is called, to leave out those that other modules add; all commands if it is unknown.
+    command: the command that is called; only its module is imported. All commands are added if it is not one of them.
     """
-    parser = argparse.ArgumentParser(prog="bpac", description="Spend LLM thinking only where it matters.")
-    parser.add_argument("--version", action="version", version=f"bpac {__version__}")
+    parser = argparse.ArgumentParser(prog="bpac", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("--version", action="version", version=f"bpac {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in [module for module, names in FAMILIES.items() if command in names] or FAMILIES:
-        importlib.import_module(module).add_commands(commands)
+    for name in [command] if command in COMMANDS else COMMANDS:
+        importlib.import_module(f"bpac.cli.{name}").add_command(commands)
+    for listed in commands._choices_actions:
+        # The line in the list of commands is also the first sentence of the command's own help.
+        about = listed.help or ""
+        commands.choices[listed.dest].description = f"{about[:1].upper()}{about[1:]}."
     return parser

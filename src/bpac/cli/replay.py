@@ -29,7 +29,7 @@ from bpac.routing.policies import Policy
 RUNS = 10
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     replay = commands.add_parser(
         "replay", help="show what a routing policy would have done on a table of recorded answers"

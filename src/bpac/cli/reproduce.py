@@ -10,7 +10,7 @@ from bpac.replay.studies.reproduce import NAMES, reproduce
 from bpac.replay.tables.builtin import PREFIX, open_table
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     results = commands.add_parser(
         "reproduce", help="write the tables and figures of the paper and of this package, and a report with all of them"

@@ -25,7 +25,7 @@ PROMISES: dict[Promise, str] = {
 }
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the command line."""
     validate = commands.add_parser("validate", help="check the promise of a routing policy on simulated streams")
     add_policy_options(validate, epsilon=0.1)

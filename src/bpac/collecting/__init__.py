@@ -1,1 +1,1 @@
-"""From two model servers to a table: answers, grades and rows, each kept in a file of its own."""
+"""From two model servers to a table for replay: collect answers, grade them, write the table."""

@@ -1,4 +1,4 @@
-"""Answers in a file: one line for each question, and one for each answer to it or for why there is none."""
+"""The answers file: one line for each question, and one line for each answer or failed request."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,31 +8,31 @@ from typing import Any, Literal
 
 from bpac.answer import Answer, Token
 from bpac.benchmarks.benchmark import Question
-from bpac.collecting.kept_lines import read_lines
+from bpac.collecting.append_only_file import read_lines
 from bpac.errors import TableError
 
 KIND = "answers"
 Role = Literal["draft", "expert"]
 ROLES: tuple[Role, ...] = ("draft", "expert")
-# How servers write the logarithm of probability 0, where they write a number: JSON has no infinities.
+# The log-probability that servers write for probability 0, because JSON has no infinity.
 IMPOSSIBLE = -9999.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question that is to be answered.
+class RecordedQuestion:
+    """A question in the answers file.
 
     Parameters
     ----------
-    question: the question, with its right answer.
-    prompts: tells apart the words in which it is asked.
+    question: the question, with its correct answer.
+    prompt_hash: a hash of the messages that ask it.
     """
 
     question: Question
-    prompts: str
+    prompt_hash: str
 
     def line(self) -> dict[str, Any]:
-        """What is kept of it."""
+        """The line in the file."""
         question = self.question
         return {
             "question": question.id,
@@ -40,17 +40,17 @@ class Asked:
             "reference": question.reference,
             "category": question.category,
             "options": list(question.options),
-            "prompts": self.prompts,
+            "prompts": self.prompt_hash,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
-    """Why there is no answer.
+    """A request that failed.
 
     Parameters
     ----------
-    reason: what the model's client said.
+    reason: the error message of the model's client.
     """
 
     reason: str
@@ -61,13 +61,13 @@ Outcome = Answer | FailedRequest
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """What came of asking a question.
+    """An answer or a failed request in the answers file.
 
     Parameters
     ----------
-    id: the question's.
-    role: who was asked.
-    outcome: the answer, or why there is none.
+    id: the id of the question.
+    role: the model that was asked.
+    outcome: the answer, or the failed request.
     """
 
     id: str
@@ -75,36 +75,38 @@ class RecordedAnswer:
     outcome: Outcome
 
     def line(self) -> dict[str, Any]:
-        """What is kept of it."""
+        """The line in the file."""
         if isinstance(self.outcome, FailedRequest):
             return {"id": self.id, "role": self.role, "failure": self.outcome.reason}
         return {"id": self.id, "role": self.role, **_answer_line(self.outcome)}
 
 
-def read_answers(path: Path) -> Iterator[Asked | RecordedAnswer]:
-    """All that a file of answers holds, in order; a question comes before its answers.
+def read_answers(path: Path) -> Iterator[RecordedQuestion | RecordedAnswer]:
+    """The contents of an answers file, in order; a question comes before its answers.
 
-    Of two replies to one question in one role, the later counts.
+    If a model answered a question more than once, the last answer counts.
     """
     asked = set()
     for line in read_lines(path, KIND):
         try:
             read = _read(line)
         except (KeyError, TypeError, ValueError) as error:
-            raise TableError(f"{path}: a line is not an answer ({error!r}): {str(line)[:80]}") from error
-        if isinstance(read, Asked):
+            raise TableError(
+                f"{path}: a line is neither a question nor an answer ({error!r}): {str(line)[:80]}"
+            ) from error
+        if isinstance(read, RecordedQuestion):
             asked.add(read.question.id)
         elif read.id not in asked:
-            raise TableError(f"{path}: there is an answer to question {read.id!r}, but not the question before it")
+            raise TableError(f"{path}: the question {read.id!r} is missing before its answer")
         yield read
 
 
-def _read(line: Mapping[str, Any]) -> Asked | RecordedAnswer:
+def _read(line: Mapping[str, Any]) -> RecordedQuestion | RecordedAnswer:
     if "question" in line:
         question = Question(
             line["question"], line["prompt"], line["reference"], line["category"], tuple(line["options"])
         )
-        return Asked(question, line["prompts"])
+        return RecordedQuestion(question, line["prompts"])
     role: Role = line["role"]
     if role not in ROLES:
         raise ValueError(f"role {role!r}")
@@ -124,7 +126,7 @@ def _answer_line(answer: Answer) -> dict[str, Any]:
     if answer.tool_calls:
         line["tool_calls"] = [dict(call) for call in answer.tool_calls]
     if answer.tokens is not None:
-        # Column by column: the names of fields would be most of the file.
+        # One list per field: otherwise the names of the fields would be most of the file.
         line["tokens"] = [token.text for token in answer.tokens]
         line["logprobs"] = [_written(token.logprob) for token in answer.tokens]
         if any(token.top for token in answer.tokens):
@@ -154,7 +156,7 @@ def _answer(line: Mapping[str, Any]) -> Answer:
 
 
 def _written(logprob: float) -> float | None:
-    """Seven digits: more than half precision ever computed."""
+    """Seven digits, which is more than the half precision that servers compute with."""
     if logprob == -math.inf:
         return IMPOSSIBLE
     return float(f"{logprob:.7g}") if math.isfinite(logprob) else None

@@ -1,4 +1,4 @@
-"""Asking both models every question, with every answer kept as it comes."""
+"""``bpac collect``: ask both models every question and write each answer to a file as soon as it arrives."""
 
 import asyncio
 from collections import Counter
@@ -9,31 +9,40 @@ from typing import Any
 
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Benchmark, Question
-from bpac.collecting.answers_file import KIND, ROLES, Asked, FailedRequest, Outcome, RecordedAnswer, Role, read_answers
-from bpac.collecting.asking import Asks, Recipe, Server, prompts_of
-from bpac.collecting.kept_lines import KeptLines
+from bpac.collecting.answers_file import (
+    KIND,
+    ROLES,
+    FailedRequest,
+    Outcome,
+    RecordedAnswer,
+    RecordedQuestion,
+    Role,
+    read_answers,
+)
+from bpac.collecting.append_only_file import AppendOnlyFile
 from bpac.collecting.progress import Progress
-from bpac.collecting.workers import in_parallel
+from bpac.collecting.requests import ChatModel, ModelServer, RequestTemplate, prompt_fingerprint
+from bpac.collecting.workers import run_workers
 from bpac.errors import AnswerError, BpacError, ModelError, SettingsError
 
-# A model that failed so often in a row is down, or its key is wrong: to go on would only fill the file with failures.
+# The run ends after this many failures of one model in a row: the model is down, or its API key is wrong.
 GIVE_UP = 50
-# Who was asked a question: none where there is an answer.
+# The models that were asked a question; the value is the failure, or none if the model answered.
 Failures = dict[Role, FailedRequest | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
-    """What a file of answers holds after a run.
+class CollectionSummary:
+    """The contents of the answers file after a run.
 
     Parameters
     ----------
-    questions: how many it is about.
-    answered, failed: how many questions each model answered, and failed to answer.
-    reasons: why it failed, and how often.
-    asked: how many answers this run asked for; the others were there already.
-    tokens: how many tokens were generated for this run.
-    seconds: how long it took.
+    questions: number of questions.
+    answered, failed: number of questions that each model answered, and failed to answer.
+    reasons: the reasons for failures, and how often each occurred.
+    asked: number of requests sent in this run; the other answers were already in the file.
+    tokens: number of tokens generated in this run.
+    seconds: duration of this run.
     """
 
     questions: int
@@ -46,23 +55,23 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """Questions, and two models to ask.
+class CollectionRun:
+    """One run of ``bpac collect``; a run that was stopped can be continued.
 
     Parameters
     ----------
-    benchmark: writes the messages.
-    questions: what is asked.
-    recipes: what is sent to each model.
-    path: the file of answers. What it holds is not asked again.
-    concurrency: the most requests under way at the same time, at both models together.
-    retry_failed: whether to ask again what failed before; else a failure stands.
-    more: further settings that answers depend on, as JSON values.
+    benchmark: writes the messages that ask a question.
+    questions: the questions to ask.
+    templates: the other contents of the requests to each model.
+    path: the answers file. Questions that it already answers are not asked again.
+    concurrency: largest number of concurrent requests, to both models together (default: 8).
+    retry_failed: retry requests that failed in an earlier run (default: false, failures are kept).
+    more: further settings that the answers depend on, as JSON values (default: none).
     """
 
     benchmark: Benchmark
     questions: Sequence[Question]
-    recipes: Mapping[Role, Recipe]
+    templates: Mapping[Role, RequestTemplate]
     path: Path
     concurrency: int = 8
     retry_failed: bool = False
@@ -72,74 +81,81 @@ class Collection:
         whole(self.concurrency, "concurrency", 1)
 
     def settings(self) -> dict[str, Any]:
-        """All that the answers depend on but the questions themselves."""
-        roles: dict[str, Any] = {role: self.recipes[role].settings() for role in ROLES}
+        """Everything that the answers depend on, except for the questions."""
+        roles: dict[str, Any] = {role: self.templates[role].settings() for role in ROLES}
         return {"benchmark": self.benchmark.name, **self.more, **roles}
 
-    def run(self, servers: Mapping[Role, Server]) -> Collected:
-        """Ask, with a progress bar on standard error, until every question has its answers or failed."""
+    def run(self, servers: Mapping[Role, ModelServer]) -> CollectionSummary:
+        """Ask both models every question, with a progress bar on standard error."""
         return asyncio.run(self._with_clients(servers))
 
-    async def _with_clients(self, servers: Mapping[Role, Server]) -> Collected:
+    async def _with_clients(self, servers: Mapping[Role, ModelServer]) -> CollectionSummary:
         async with servers["draft"].client() as draft, servers["expert"].client() as expert:
             return await self.ask({"draft": draft, "expert": expert})
 
-    async def ask(self, models: Mapping[Role, Asks]) -> Collected:
-        """As ``run``, of models that are there already."""
-        recipes = [self.recipes[role] for role in ROLES]
-        asked = {one.id: Asked(one, prompts_of(self.benchmark, one, recipes)) for one in self.questions}
-        with KeptLines(self.path, KIND, self.settings()) as file:
-            kept = self._kept(asked)
+    async def ask(self, models: Mapping[Role, ChatModel]) -> CollectionSummary:
+        """As ``run``, with clients that are already open."""
+        templates = [self.templates[role] for role in ROLES]
+        asked = {
+            one.id: RecordedQuestion(one, prompt_fingerprint(self.benchmark, one, templates)) for one in self.questions
+        }
+        with AppendOnlyFile(self.path, KIND, self.settings()) as file:
+            recorded = self._recorded(asked)
             for id_, one in asked.items():
-                # A question stands before its answers, so that a file explains itself wherever it ends.
-                if id_ not in kept:
+                # A question is written before its answers, so that the file is complete wherever it ends.
+                if id_ not in recorded:
                     file.append(one.line())
-                    kept[id_] = {}
-            todo = [(one.question, role) for id_, one in asked.items() for role in ROLES if self._open(kept[id_], role)]
+                    recorded[id_] = {}
+            todo = [
+                (one.question, role)
+                for id_, one in asked.items()
+                for role in ROLES
+                if self._is_missing(recorded[id_], role)
+            ]
             before = len(ROLES) * len(asked) - len(todo)
             with Progress("collect", before + len(todo), before) as progress:
-                work = _Work(self, models, file, progress, iter(todo), kept)
-                await in_parallel(min(self.concurrency, len(todo)), work.run)
-                return _collected([kept[id_] for id_ in asked], len(todo), progress)
+                work = _Work(self, models, file, progress, iter(todo), recorded)
+                await run_workers(min(self.concurrency, len(todo)), work.run)
+                return _summary([recorded[id_] for id_ in asked], len(todo), progress)
 
-    def _kept(self, asked: Mapping[str, Asked]) -> dict[str, Failures]:
-        kept: dict[str, Failures] = {}
+    def _recorded(self, asked: Mapping[str, RecordedQuestion]) -> dict[str, Failures]:
+        recorded: dict[str, Failures] = {}
         for line in read_answers(self.path):
             if isinstance(line, RecordedAnswer):
-                # Only whether it failed: answers with their tokens would not fit in memory.
-                kept[line.id][line.role] = line.outcome if isinstance(line.outcome, FailedRequest) else None
+                # Only whether it failed: the answers with their tokens would not fit in memory.
+                recorded[line.id][line.role] = line.outcome if isinstance(line.outcome, FailedRequest) else None
                 continue
             id_ = line.question.id
-            kept[id_] = {}
+            recorded[id_] = {}
             if asked.get(id_, line) != line:
                 raise SettingsError(
-                    f"{self.path}: question {id_!r} was another one, or was asked in other words, when the file was "
-                    "begun. Begin another file"
+                    f"{self.path}: question {id_!r} or its prompt has changed since this file was started. "
+                    "Use another file for --out"
                 )
-        return kept
+        return recorded
 
-    def _open(self, kept: Failures, role: Role) -> bool:
-        return role not in kept or (self.retry_failed and kept[role] is not None)
+    def _is_missing(self, recorded: Failures, role: Role) -> bool:
+        return role not in recorded or (self.retry_failed and recorded[role] is not None)
 
 
 @dataclass(slots=True)
 class _Work:
-    """What is still to be asked, shared by the workers that ask it."""
+    """The requests that are still to be sent, shared by the workers that send them."""
 
-    collection: Collection
-    models: Mapping[Role, Asks]
-    file: KeptLines
+    collection: CollectionRun
+    models: Mapping[Role, ChatModel]
+    file: AppendOnlyFile
     progress: Progress
     todo: Iterator[tuple[Question, Role]]
-    kept: Mapping[str, Failures]
+    recorded: Mapping[str, Failures]
     in_a_row: Counter[Role] = field(default_factory=Counter)
 
     async def run(self) -> None:
-        """Take one after the other until none is left."""
+        """Send one request after the other until none is left."""
         for question, role in self.todo:
             outcome = await self._outcome(question, role)
             self.file.append(RecordedAnswer(question.id, role, outcome).line())
-            self.kept[question.id][role] = outcome if isinstance(outcome, FailedRequest) else None
+            self.recorded[question.id][role] = outcome if isinstance(outcome, FailedRequest) else None
             if isinstance(outcome, FailedRequest):
                 self.progress.done(failed=True)
                 self._count(role, outcome)
@@ -148,10 +164,10 @@ class _Work:
                 self.in_a_row[role] = 0
 
     async def _outcome(self, question: Question, role: Role) -> Outcome:
-        recipe = self.collection.recipes[role]
+        template = self.collection.templates[role]
         try:
             return await self.models[role].complete(
-                recipe.messages(self.collection.benchmark, question), **recipe.fields()
+                template.messages(self.collection.benchmark, question), **template.fields()
             )
         except (ModelError, AnswerError) as error:
             return FailedRequest(str(error))
@@ -160,21 +176,23 @@ class _Work:
         self.in_a_row[role] += 1
         if self.in_a_row[role] >= GIVE_UP:
             raise BpacError(
-                f"the {role} failed {GIVE_UP} times in a row, so no more is asked; what came before is kept. "
-                f"Mend it, and go on with --retry-failed. The last reason: {failure.reason}"
+                f"the {role} failed {GIVE_UP} times in a row, so the run was stopped; the answers so far are kept. "
+                f"Fix the problem and run the command again with --retry-failed. The last failure: {failure.reason}"
             )
 
 
-def _collected(kept: Sequence[Failures], asked: int, progress: Progress) -> Collected:
+def _summary(recorded: Sequence[Failures], asked: int, progress: Progress) -> CollectionSummary:
     reasons: Counter[str] = Counter()
     answered: dict[Role, int] = dict.fromkeys(ROLES, 0)
     failed: dict[Role, int] = dict.fromkeys(ROLES, 0)
-    for of_question in kept:
-        for role, failure in of_question.items():
+    for failures in recorded:
+        for role, failure in failures.items():
             if failure is None:
                 answered[role] += 1
             else:
                 failed[role] += 1
                 reasons[f"{role}: {failure.reason}"] += 1
     seconds = round(progress.seconds, 3)
-    return Collected(len(kept), answered, failed, dict(reasons.most_common()), asked, progress.tokens, seconds)
+    return CollectionSummary(
+        len(recorded), answered, failed, dict(reasons.most_common()), asked, progress.tokens, seconds
+    )

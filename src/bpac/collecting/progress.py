@@ -1,4 +1,4 @@
-"""A bar on standard error: how far, how fast in tokens, how long still, and what failed."""
+"""A progress bar on standard error with tokens per second, the remaining time and the number of failures."""
 
 import time
 from types import TracebackType
@@ -8,21 +8,21 @@ from tqdm import tqdm
 
 
 class Progress:
-    """A progress bar, for as long as the ``with`` block lasts.
+    """A progress bar that is shown inside the ``with`` block.
 
     Parameters
     ----------
-    name: what is under way.
-    total: how many items there are in all.
-    kept: how many of them were done before, by a run that was stopped.
-    unit: what an item is.
+    name: the name of the work.
+    total: total number of items.
+    completed: number of items that an earlier run completed (default: 0).
+    unit: the name of an item (default: ``answer``).
     """
 
-    def __init__(self, name: str, total: int, kept: int = 0, unit: str = "answer") -> None:
-        # Not on the first items alone: what is left is estimated over the last minute or so.
+    def __init__(self, name: str, total: int, completed: int = 0, unit: str = "answer") -> None:
+        # The smoothing estimates the remaining time from the last minute or so, not from the first items.
         self._bar: tqdm[Any] = tqdm(
             total=total,
-            initial=kept,
+            initial=completed,
             desc=name,
             unit=unit,
             leave=False,
@@ -44,11 +44,11 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
+        """Seconds since the start."""
         return time.monotonic() - self._began
 
     def done(self, tokens: int = 0, failed: bool = False) -> None:
-        """One item more."""
+        """Count one more item as completed."""
         self.tokens += tokens
         self.failed += failed
         words = [f"{self.tokens / max(self.seconds, 1e-9):,.0f} tokens/s"] if self.tokens else []

@@ -1,4 +1,4 @@
-"""From grades to a table for ``bpac replay``. What is not known is left out and counted, never guessed."""
+"""``bpac table``: a table for ``bpac replay`` from grades. Questions with unknown values are left out and counted."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bpac.arguments import one_of
-from bpac.collecting.grading import Grade, read_grades
-from bpac.collecting.scoring import DEFAULT, NAMES
+from bpac.collecting.draft_scores import DEFAULT, NAMES
+from bpac.collecting.grade import Grade, read_grades
 from bpac.errors import BpacError
 from bpac.replay.tables.writing import write_columns
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of a table, and what did not become one.
+class GradedTable:
+    """A table for replay, and the questions that are not in it.
 
     Parameters
     ----------
     score: the score in the column ``uncertainty``.
-    columns: the columns by name; each has a cell for every row, none where it is not known.
-    left_out: why questions have no row, and how many for each reason.
-    examples: one question for each reason, with the reason in full.
-    scores_left_out: why a score has no column.
+    columns: the columns by name, with one value per row; none where it is unknown.
+    left_out: the reasons why questions were left out, and the number of questions for each.
+    examples: one question for each reason, with details.
+    scores_left_out: the reasons why scores have no column.
     """
 
     score: str
@@ -39,8 +39,8 @@ class Rows:
         return len(self.columns["loss"])
 
     def summary(self) -> dict[str, Any]:
-        """The figures of the table; none where they are not known."""
-        wrong = [1.0 - right for right in self.columns.get("draft_correct", ())]
+        """The statistics of the table; none where they are unknown."""
+        wrong = [1.0 - correct for correct in self.columns.get("draft_correct", ())]
         prefix = "uncertainty_"
         scores = {name.removeprefix(prefix): column for name, column in self.columns.items() if prefix in name}
         return {
@@ -59,21 +59,21 @@ class Rows:
         }
 
     def write(self, path: Path) -> None:
-        """Write the table in the format its file's name asks for; it appears whole or not at all."""
+        """Write the table in the format of the file's ending; the file is written completely or not at all."""
         write_columns(self.columns, path)
 
 
-def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:
-    """The rows that are known, in order.
+def build_table(grades: Sequence[Grade], score: str = DEFAULT) -> GradedTable:
+    """A table with one row for each question whose loss and score are known, in order.
 
     Parameters
     ----------
-    grades: one for each question.
-    score: which score is the ``uncertainty``; the others get columns of their own, ``uncertainty_NAME``.
+    grades: one grade for each question.
+    score: the score for the column ``uncertainty``; every score also has its own column, ``uncertainty_NAME``.
 
     >>> right = Grade("1", "", "", loss=0.0, scores={"perplexity": 0.25}, draft_correct=True, expert_correct=True)
     >>> failed = Grade("2", "", "", unknown="the draft failed", reason="status 500")
-    >>> rows = table_of([right, failed], "perplexity")
+    >>> rows = build_table([right, failed], "perplexity")
     >>> rows.columns["uncertainty"], rows.left_out
     ([0.25], {'the draft failed': 1})
     """
@@ -85,7 +85,7 @@ def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:
         why, reason = grade.unknown, grade.reason
         if not why and score not in grade.scores:
             why = f"the draft has no {score}"
-            reason = grade.unscored.get(score, "it does not fit the question")
+            reason = grade.unscored.get(score, "it does not apply to the question")
         if why:
             left_out[why] += 1
             examples.setdefault(why, f"question {grade.id}: {reason}")
@@ -94,19 +94,19 @@ def table_of(grades: Sequence[Grade], score: str = DEFAULT) -> Rows:
     if not known:
         raise BpacError(_nothing(score, left_out, examples))
     columns, scores_left_out = _columns(known, score)
-    return Rows(score, columns, dict(left_out.most_common()), examples, scores_left_out)
+    return GradedTable(score, columns, dict(left_out.most_common()), examples, scores_left_out)
 
 
 def _nothing(score: str, left_out: Counter[str], examples: Mapping[str, str]) -> str:
-    """Why there is no table, and what to do about it."""
+    """The error message for a table without rows."""
     scoreless = f"the draft has no {score}"
     others = "; ".join(f"{why} ({count})" for why, count in left_out.most_common() if why != scoreless)
     if scoreless not in left_out:
-        return f"no question has a known loss, so there is no table: {others or 'there are no grades'}"
-    also = f" Of the other questions no loss is known: {others}" if others else ""
+        return f"the table would be empty: no question has a known loss ({others or 'there are no grades'})"
+    also = f" The loss of the other questions is unknown: {others}" if others else ""
     return (
-        f"the score {score} is missing in every question with a known loss ({left_out[scoreless]}), so there is no "
-        f"table: choose another with --score, or collect what it is computed from. For example, "
+        f"the table would be empty: all {left_out[scoreless]} questions with a known loss lack the score {score}. "
+        f"Choose another with --score, or collect again with the log-probabilities that it needs. For example, "
         f"{examples[scoreless]}.{also}"
     )
 
@@ -122,9 +122,9 @@ def _columns(known: Sequence[Grade], score: str) -> tuple[dict[str, list[Any]], 
         missing = [grade for grade in known if name not in grade.scores]
         if not missing:
             columns[f"uncertainty_{name}"] = [grade.scores[name] for grade in known]
-        # A column with holes cannot be replayed. A score that fits none of the questions is not missed.
+        # A column with gaps cannot be replayed. A score that does not apply to any question is not reported.
         elif any(name in grade.scores or name in grade.unscored for grade in known):
-            reason = missing[0].unscored.get(name, "it does not fit the question")
+            reason = missing[0].unscored.get(name, "it does not apply to the question")
             scores_left_out[name] = f"unknown in {len(missing)} of {len(known)} rows: {reason}"
     columns["loss"] = [grade.loss for grade in known]
     for name in ("draft_tokens", "expert_tokens"):
@@ -139,23 +139,25 @@ def _columns(known: Sequence[Grade], score: str) -> tuple[dict[str, list[Any]], 
     return columns, scores_left_out
 
 
-def read_graded(path: Path) -> list[Grade]:
-    """The grade of every question in a file, in the order in which they were first graded."""
+def read_latest_grades(path: Path) -> list[Grade]:
+    """The last grade of every question in a file, in the order in which the questions were first graded."""
     return list({grade.id: grade for grade in read_grades(path)}.values())
 
 
 def auroc(uncertainty: ArrayLike, wrong: ArrayLike) -> float | None:
-    """The chance that a wrong draft is more uncertain than a right one, ties counting half; none if all are alike.
+    """The probability that a wrong draft is more uncertain than a correct one; ties count half.
+
+    None if all drafts are correct or all are wrong.
 
     >>> auroc([0.1, 0.3, 0.3], [0, 1, 0])
     0.75
     """
-    scores, bad = np.asarray(uncertainty, dtype=np.float64), np.asarray(wrong) == 1
-    if bad.all() or not bad.any():
+    scores, is_wrong = np.asarray(uncertainty, dtype=np.float64), np.asarray(wrong) == 1
+    if is_wrong.all() or not is_wrong.any():
         return None
-    right = np.sort(scores[~bad])
-    below, upto = (np.searchsorted(right, scores[bad], side=side) for side in ("left", "right"))
-    return float((below + upto).mean() / (2 * len(right)))
+    correct = np.sort(scores[~is_wrong])
+    below, not_above = (np.searchsorted(correct, scores[is_wrong], side=side) for side in ("left", "right"))
+    return float((below + not_above).mean() / (2 * len(correct)))
 
 
 def _mean(values: Sequence[float | None] | None) -> float | None:

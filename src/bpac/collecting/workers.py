@@ -1,16 +1,21 @@
-"""Several workers at once."""
+"""Concurrent asyncio workers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 
-async def in_parallel(workers: int, work: Callable[[], Awaitable[None]]) -> None:
-    """Run so many of them to the end; the first error calls off the others and is raised as it is.
+async def run_workers(workers: int, work: Callable[[], Awaitable[None]]) -> None:
+    """Run a number of workers to the end; the first error cancels the others and is raised.
+
+    Parameters
+    ----------
+    workers: number of workers.
+    work: the work of one worker.
 
     >>> found = []
     >>> async def work():
     ...     found.append("done")
-    >>> asyncio.run(in_parallel(2, work))
+    >>> asyncio.run(run_workers(2, work))
     >>> found
     ['done', 'done']
     """
@@ -23,5 +28,5 @@ async def in_parallel(workers: int, work: Callable[[], Awaitable[None]]) -> None
             for _ in range(workers):
                 group.create_task(one())
     except ExceptionGroup as error:
-        # The others were called off: one reason is enough.
+        # The other workers were cancelled because of the first error, so that one is enough.
         raise error.exceptions[0] from None

@@ -1,1 +1,1 @@
-"""What a router has been doing, and whether its promise is kept: for people to look at."""
+"""The dashboard: what a router has done so far, and whether its promise is kept, as a web page for operators."""

@@ -1,4 +1,4 @@
-"""Traffic and weighted losses by uncertainty: what a histogram shows and what an estimate is made of."""
+"""Number of requests and weighted losses by uncertainty, for the histogram and the estimate at other limits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from bpac.betting.ledgers.levels import RelativeLevels
 from bpac.routing.decision import Decision
 
-# Relative steps, because real confidences crowd near 0. Every 32nd part of [0, 1] is a level too.
+# Relative steps, because many real scores lie close to 0. Every multiple of 1/32 is a level too.
 LEVELS = RelativeLevels(bits=6, octaves=20)
-# Weights are kept in whole multiples of this, so that what is taken out leaves no trace and no order matters.
+# Weights are kept as integer multiples of 1/UNIT: subtraction is then exact, and the order does not matter.
 UNIT = 1 << 20
-# An audit stands for so many rounds at most, which keeps all sums within 64 bits.
+# The largest weight of an audit, which keeps all sums within 64 bits.
 MOST_WEIGHT = 1e4
 
 Counts = NDArray[np.int64]
@@ -21,11 +21,10 @@ Sums = NDArray[np.float64]
 
 
 class Bins:
-    """Counts of rounds, and sums of weights of audits, for each level of uncertainty.
+    """Counts of rounds and sums of the weights of audits, for each level of uncertainty.
 
-    Rounds are counted for ever. Weights belong to the current epoch, like the wealth, and so does the count of rounds
-    beside them. An audit weighs one over the probability it was made with; what it is not known to have spared counts
-    as lost.
+    Rounds are counted over the whole game. Weights belong to the current epoch, like the wealth. The weight of an audit
+    is one over the probability with which it was made; its loss counts as 1 until the outcome is known.
 
     >>> bins = Bins()
     >>> audit = Decision(1, 0.1, 0.5, propensity=0.25, least_propensity=0.25, call_expert=True, serve_draft=False)
@@ -44,11 +43,11 @@ class Bins:
         self._forget()
 
     def _forget(self) -> None:
-        # Sums over audits: of weights (1/π), of their squares, and of both as far as they are known not to be lost.
+        # Sums over audits: of weights (1/π), of their squares, and the parts of both that are known not to be lost.
         self._weights, self._squares, self._spared, self._spared_squares = _zeros(), _zeros(), _zeros(), _zeros()
 
     def decided(self, decisions: Sequence[Decision]) -> None:
-        """Count rounds of this epoch; the loss of an audit is 1 until more is known."""
+        """Count rounds of this epoch; the loss of an audit is 1 until its outcome is known."""
         codes, called = self._count(decisions)
         audits = codes[called]
         weights = _weights([decision[3] for decision in decisions])[called]
@@ -56,11 +55,11 @@ class Bins:
         np.add.at(self._squares, audits, _units(weights**2))
 
     def decided_before(self, decisions: Sequence[Decision]) -> None:
-        """Count rounds of earlier epochs: they are traffic, and have no weight in this one."""
+        """Count rounds that belong to an earlier epoch, without weight."""
         np.add.at(self._earlier, self._count(decisions)[0], 1)
 
     def _count(self, decisions: Sequence[Decision]) -> tuple[Counts, NDArray[np.bool_]]:
-        """Count rounds; the level of each, and whether the expert was called."""
+        """Count rounds; returns the level of each and whether the expert was called."""
         columns = tuple(zip(*decisions, strict=True))
         codes, called = LEVELS.codes(columns[1]), np.array(columns[5])
         np.add.at(self.kept, codes[~called], 1)
@@ -68,7 +67,7 @@ class Bins:
         return codes, called
 
     def resolved(self, outcomes: Sequence[tuple[Decision, float]]) -> None:
-        """Replace the losses of audits of this epoch by the truth."""
+        """Replace the assumed losses of audits of this epoch by their actual losses."""
         codes = LEVELS.codes([decision.uncertainty for decision, _ in outcomes])
         weights = _weights([decision.propensity for decision, _ in outcomes])
         losses = np.array([loss for _, loss in outcomes])
@@ -76,7 +75,7 @@ class Bins:
         np.add.at(self._spared_squares, codes, _units((1.0 - losses**2) * weights**2))
 
     def start_epoch(self) -> None:
-        """Forget the weights: they were of other traffic."""
+        """Drop the weights, which describe the traffic of the epoch before."""
         self._earlier = self.kept + self.called
         self._forget()
 
@@ -93,12 +92,12 @@ class Bins:
         return self._weights / UNIT, self._squares / UNIT
 
     def histogram(self) -> dict[str, Any]:
-        """All rounds, as JSON values: in even bins, or in finer ones near 0 where most of the scores crowd there."""
+        """Histogram of all rounds as JSON values: equal bins, or finer ones near 0 if most scores lie there."""
         total = self.kept + self.called
         even = [LEVELS.code(part / 32) for part in range(33)]
         halves = [0, *range(1, LEVELS.top + 1, 16)]  # of octaves
         codes = halves if 2 * total[: even[1]].sum() > total.sum() else even
-        last = len(codes) - 2  # a score of exactly 1 lies in the last bin
+        last = len(codes) - 2  # a score of exactly 1 belongs to the last bin
         bins = np.minimum(np.searchsorted(codes, np.arange(LEVELS.top + 1), side="right") - 1, last)
         kept, called = _zeros(last + 1), _zeros(last + 1)
         np.add.at(kept, bins, self.kept)
@@ -112,7 +111,7 @@ class Bins:
         return rows
 
     def load(self, rows: Sequence[Sequence[int]]) -> None:
-        """Take over what ``state`` returned."""
+        """Restore what ``state`` returned."""
         for code, *row in rows:
             for column, value in zip(self._columns(), row, strict=True):
                 column[code] = value
@@ -127,7 +126,7 @@ def _zeros(count: int = LEVELS.top + 1) -> Counts:
 
 
 def _weights(propensities: Sequence[float]) -> Sums:
-    # A kept draft of a policy that never looks has propensity 0; it is no audit, and its weight is not used.
+    # A draft kept by a policy that never audits has propensity 0; it is not an audit, and its weight is not used.
     return np.minimum(1.0 / np.maximum(propensities, 1.0 / MOST_WEIGHT), MOST_WEIGHT)
 
 

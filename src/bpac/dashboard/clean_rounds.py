@@ -1,4 +1,4 @@
-"""Before the first threshold opens: how many more rounds without loss that takes at least."""
+"""The least number of further requests without a loss before a threshold opens."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -10,16 +10,16 @@ from bpac.routing.policies import Fixed, Offline, Portfolio
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
 
-# Rounds played ahead for a policy whose wealth has no formula; "at least" stays true.
+# Rounds simulated for a policy whose wealth has no formula; the result is still a lower bound.
 MOST_ROUNDS = 10_000
 
 
 def clean_rounds_needed(router: Router) -> int | None:
-    """The fewest further rounds without loss after which a threshold can open; none if one is open, or none ever will.
+    """The least number of further rounds without loss after which a threshold opens.
 
-    With fewer none opens, however the rounds turn out that wait for their outcome or for earlier requests. With so many
-    one does open, if all of those turn out without loss too (where several scores compete, perhaps a round or two
-    later). An outcome that was given up and comes after all is not reckoned with.
+    None if one is open already or none will ever open. With fewer rounds no threshold opens, whatever the outcomes of
+    the rounds that are not graded yet. With exactly as many one opens, if those rounds turn out without loss too (where
+    several scores compete, perhaps a round or two later). Outcomes that arrive after they were given up are ignored.
 
     >>> router = Router(epsilon=0.05, alpha=0.1, seed=1)
     >>> needed = clean_rounds_needed(router)
@@ -33,13 +33,13 @@ def clean_rounds_needed(router: Router) -> int | None:
     if router.threshold > 0.0 or isinstance(policy, Fixed):
         return None
     needed = _by_formula(router, policy) if isinstance(policy, Portfolio) else _by_playing(router)
-    held, _ = router.held_up  # rounds that were decided already
+    held, _ = router.held_up  # rounds that are decided already
     return None if needed is None else max(0, needed - held)
 
 
 def _by_formula(router: Router, policy: Portfolio) -> int:
-    """The gamblers win the same in every clean round, so the number of rounds is found, not counted."""
-    state = router.game_state()
+    """Every round without loss multiplies the wealth by the same factors, so the number follows by bisection."""
+    state = router.bettor_state()
     games = state["wealths"] if policy.scores else [state]
     shares = list(policy.scores.values()) or [1.0]
     return min(
@@ -50,10 +50,10 @@ def _by_formula(router: Router, policy: Portfolio) -> int:
 
 
 def _best_case(router: Router, policy: Portfolio, game: Mapping[str, Any], score: int) -> list[int]:
-    """Each gambler's log-wealth at the smallest threshold, should every outcome that is owed be without loss."""
+    """The log-wealth of each gambler at the smallest threshold if all outcomes that are owed are without loss."""
     logs = list(game["common"])
     levels = cast(Levels, policy.levels)  # set by the policy itself
-    # The smallest threshold sees the losses booked at the lowest level, and no others.
+    # Only losses at the lowest level count for the smallest threshold.
     for code, *losses in game["losses"]:
         if code == 0:
             logs = [log + loss for log, loss in zip(logs, losses, strict=True)]
@@ -70,7 +70,7 @@ def _best_case(router: Router, policy: Portfolio, game: Mapping[str, Any], score
 
 
 def _until(logs: Sequence[int], wins: Sequence[int], bar: float) -> int:
-    """The fewest rounds after which the mean reaches the bar; 0 if the outcomes that are owed may suffice."""
+    """The least number of rounds after which the mean reaches the bar; 0 if the outcomes that are owed may suffice."""
 
     def reached(rounds: int) -> bool:
         return log_mean([log + rounds * win for log, win in zip(logs, wins, strict=True)]) >= bar
@@ -85,13 +85,13 @@ def _until(logs: Sequence[int], wins: Sequence[int], bar: float) -> int:
 
 
 def _wins(settings: Settings, policy: Portfolio) -> list[int]:
-    """What each gambler wins in a round without loss, while every query goes to the expert."""
+    """The log-factor of each gambler for a round without loss while every query goes to the expert."""
     bound = _bound(settings.terms, policy, 1.0)
     return [log_units(1.0 + fraction * settings.epsilon / bound) for fraction in sorted(policy.fractions)]
 
 
 def _charges(settings: Settings, policy: Portfolio, propensity: float, least_propensity: float) -> list[int]:
-    """What a loss of 1 takes from each gambler, in place of the win."""
+    """The difference that a loss of 1 makes to the log-wealth of each gambler, compared with no loss."""
     bound = _bound(settings.terms, policy, least_propensity)
     payoff = settings.terms.payoff(1.0, propensity)
     return [
@@ -105,7 +105,7 @@ def _bound(terms: Terms, policy: Portfolio, least_propensity: float) -> float:
 
 
 def _by_playing(router: Router) -> int | None:
-    """A copy of the router is played on, everything without loss, until a threshold opens."""
+    """Simulate rounds without loss on a copy of the router until a threshold opens."""
     copy = router.trial()
     for decision in copy.owed:
         copy.observe(decision, 0.0)
@@ -114,5 +114,5 @@ def _by_playing(router: Router) -> int | None:
         if copy.threshold > 0.0:
             return rounds
         copy.observe(copy.decide(1.0), 0.0)
-    # Who calibrates once and finds nothing never tries again.
+    # A calibration that found no threshold is never repeated.
     return None if isinstance(policy, Offline) and policy.size <= copy.step else MOST_ROUNDS

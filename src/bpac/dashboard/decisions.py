@@ -1,4 +1,4 @@
-"""One decision, as JSON values and in words: what was decided, with which chance, who answered and what came of it."""
+"""One decision as JSON values and in words: what was decided and why, who answered, and the outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from bpac.routing.route import CROWDED_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A round as it is told.
+class DecisionView:
+    """A decision with its outcome, as the dashboard shows it.
 
     Parameters
     ----------
-    decision: what was decided.
-    outcome: the latest that was said of what came of it; none if nothing was.
-    owed: whether its outcome is still waited for.
-    note, outcome_note: what the journal has beside the two: when, how many tokens, why there was no score.
+    decision: the decision of the router.
+    outcome: the latest outcome in the journal (default: None, no outcome).
+    owed: whether it still waits for an outcome (default: false).
+    note, outcome_note: what the journal notes beside the two, such as the time and the number of tokens.
     """
 
     decision: Decision
@@ -34,7 +34,7 @@ class Told:
         if not self.decision.call_expert:
             return "kept"
         if self.outcome is None:
-            # A round that is neither resolved nor owed was given up to make room, which is not written down.
+            # The journal has no entry for an audit that was given up because too many were waiting.
             return "open" if self.owed else "forfeited"
         if self.outcome.refused:
             return "refused"
@@ -42,23 +42,23 @@ class Told:
 
     @property
     def cause(self) -> str:
-        """Why its outcome was given up; empty if it was not."""
+        """Why it could not be graded; empty if it was graded or may still be."""
         if self.state != "forfeited":
             return ""
         return CROWDED_OUT if self.outcome is None else self.outcome.cause
 
     @property
     def answered_by(self) -> str:
-        """Whose answer the caller got."""
+        """Which model's answer the caller received."""
         return "draft" if self.decision.serve_draft or self._draft_instead else "expert"
 
     def document(self, name: str, game: int, route: str, segment: str) -> dict[str, Any]:
-        """All of it as JSON values.
+        """The decision and its outcome as JSON values.
 
         Parameters
         ----------
-        name: of the decision.
-        game, route, segment: where it was made.
+        name: the identifier of the decision.
+        game, route, segment: the game in which it was made.
         """
         decision = self.decision
         return {
@@ -77,38 +77,42 @@ class Told:
             "state": self.state,
             "loss": self.outcome.loss if self.outcome else None,
             "cause": self.cause,
-            "why": f"{self._decided()}. {self._came_of_it()}.",
+            "why": f"{self._decision_text()}. {self._outcome_text()}.",
             "draft_tokens": self.note.get("draft_tokens"),
             "expert_tokens": self.outcome_note.get("expert_tokens"),
             "judge_tokens": self.outcome_note.get("judge_tokens"),
             "texts": None,
         }
 
-    def _decided(self) -> str:
+    def _decision_text(self) -> str:
         decision = self.decision
         uncertainty, threshold = apart(decision.uncertainty, decision.threshold)
         if decision.threshold == 0.0:
-            return f"Uncertainty {uncertainty}: no threshold was open, so the expert was called, as for every query"
+            return f"Uncertainty {uncertainty}; the threshold was 0, so the expert was called, as for every request"
         if decision.uncertainty >= decision.threshold:
             return f"Uncertainty {uncertainty} is not below the threshold {threshold}, so the expert was called"
-        below, chance = f"Uncertainty {uncertainty} is below the threshold {threshold}", percent(decision.propensity)
+        below = f"Uncertainty {uncertainty} is below the threshold {threshold}"
+        audit = f"a random audit (probability {percent(decision.propensity)})"
         if not decision.call_expert:
-            return f"{below}, so the draft was kept; the coin ({chance}) did not ask for a check"
-        behind = ", behind the draft that was served" if decision.serve_draft else ""
-        return f"{below}; the coin ({chance}) called the expert to check the draft{behind}"
+            return f"{below}, so the draft was kept; it was not selected for {audit}"
+        served = "; the caller received the draft" if decision.serve_draft else ""
+        return f"{below}, but it was selected for {audit}, so the expert was called to check the draft{served}"
 
-    def _came_of_it(self) -> str:
+    def _outcome_text(self) -> str:
         if self.state == "kept":
-            return "Its loss is never seen"
+            return "The draft was not graded, so its loss is unknown"
         if self.state == "open":
-            return "Its outcome is still to come, and counts as a loss of 1 until it does"
+            return "The draft is not graded yet and counts as a loss of 1 until it is"
         if self.state == "refused":
-            caller = "; the caller got the draft, which was accepted" if self._draft_instead else ""
-            return f"The expert refused to answer, so the round pays nothing on average at any threshold{caller}"
+            caller = "; the caller received the draft, which was accepted" if self._draft_instead else ""
+            return f"The expert refused to answer, so the request counts neither for nor against any threshold{caller}"
         if self.outcome is None or self.outcome.loss is None:
-            instead = "; the caller got the draft, which the certificate counts in full" if self._draft_instead else ""
-            return f"Its outcome was given up ({self.cause}), which counts as a loss of 1{instead}"
-        return f"The draft's loss against the expert is {self.outcome.loss:.4g}"
+            instead = "; the caller received the draft, which the certificate counts in full"
+            return (
+                f"The draft could not be graded ({self.cause}) and counts as a loss of 1"
+                f"{instead if self._draft_instead else ''}"
+            )
+        return f"The loss of the draft compared with the expert's answer is {self.outcome.loss:.4g}"
 
     @property
     def _draft_instead(self) -> bool:

@@ -1,4 +1,4 @@
-"""The document: all that a dashboard shows of a set of games, as JSON values. It is the only thing the page reads."""
+"""The JSON document that the page reads; ``assets/types.js`` describes its fields for the scripts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 from bpac.dashboard.clean_rounds import clean_rounds_needed
 from bpac.dashboard.history import History
 from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
+from bpac.dashboard.savings import TokenSavings
 from bpac.dashboard.state import state_of
 from bpac.dashboard.verdict import verdict
 from bpac.dashboard.wealth import wealth_curve
@@ -15,22 +16,22 @@ from bpac.routing.policies import POLICIES, Policy
 from bpac.routing.router import Router
 
 VERSION = 1
-# Events of a game that is told in short.
+# Events of a game in a short document.
 FEW_EVENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a game is about, as far as its router does not know it.
+    """What a document says about a game besides its router and history.
 
     Parameters
     ----------
-    route, segment: its names; the segment is empty where a route is not divided.
-    game: its number.
-    score, loss: names of what measures the uncertainty of a draft, and of what grades it.
-    savings: tokens (and money) spent and saved: ``draft_tokens``, ``expert_tokens``, ``judge_tokens``,
-        ``always_tokens``, ``tokens_saved`` and what else is known; none if nobody counted.
-    latency: how long each stage of a request took.
+    route, segment: the route, and the part of its traffic (default: empty, not divided).
+    game: number of the game (default: 1).
+    score, loss: names of the score and of the loss (default: None, unknown).
+    savings: tokens and money used and saved: ``draft_tokens``, ``expert_tokens``, ``judge_tokens``, ``always_tokens``,
+        ``tokens_saved`` and, where known, bounds and money (default: None, not counted).
+    latency: the latency of each stage of a request (default: empty, not measured).
     """
 
     route: str
@@ -38,45 +39,44 @@ class Subject:
     game: int = 1
     score: str | None = None
     loss: str | None = None
-    savings: Mapping[str, Any] | None = None
+    savings: TokenSavings | None = None
     latency: Sequence[Mapping[str, Any]] = ()
 
 
 def game_document(subject: Subject, router: Router, history: History, *, short: bool = False) -> dict[str, Any]:
-    """All that is shown of a game.
+    """The document of one game.
 
     Parameters
     ----------
-    subject: what it is about.
-    router: of the game.
-    history: of the game, fed with every entry that the router has seen.
-    short: leave out what charts need.
+    subject: the names and measurements that the router does not know.
+    router: the router of the game.
+    history: the history of the game, with every entry that the router has seen.
+    short: whether to leave out the data of the charts (default: false).
 
     >>> game = game_document(Subject("homework"), Router(epsilon=0.05, seed=1), History())
     >>> game["verdict"]["level"], game["clean_rounds_needed"]
     ('warming', 78)
     """
     summary, settings = router.summary(), router.settings
-    summary.pop("policy")
     needed = clean_rounds_needed(router)
     alarm = settings.policy.alarm
     document: dict[str, Any] = {
         "game": subject.game,
         "route": subject.route,
         "segment": subject.segment,
-        "policy": policy_name(settings.policy),
         "memory": getattr(settings.policy, "memory", None),
         "explore": settings.explore,
         "score": subject.score,
         "loss": subject.loss,
-        **summary,
+        **summary.to_json(),
+        "policy": policy_name(settings.policy),
         "alarm": {
-            "level": summary["alarm"], "limit": alarm.reset_at, "careful": alarm.careful_at
+            "level": summary.alarm, "limit": alarm.reset_at, "careful": alarm.careful_at
         } if alarm else None,
         "state": state_of(router, history, summary),
-        "unscored": history.unscored.report(router.step),
-        "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary["forfeits"], FORFEITED),
-        "savings": None if subject.savings is None else dict(subject.savings),
+        "unscored": history.unscored.report(router.step).to_json(),
+        "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary.forfeits, FORFEITED),
+        "savings": None if subject.savings is None else subject.savings.to_json(),
         "verdict": verdict(router, history, needed)._asdict(),
         "clean_rounds_needed": needed,
         "events": history.events()[-FEW_EVENTS if short else 0 :],
@@ -94,20 +94,20 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
 
 
 def whole_document(games: Iterable[Mapping[str, Any]], *, title: str, live: bool, generated: float) -> dict[str, Any]:
-    """The document.
+    """The document of a page.
 
     Parameters
     ----------
-    games: what ``game_document`` returned.
-    title: of the page.
-    live: whether it comes from a running gateway, which can be asked for more.
-    generated: when, in seconds since 1970.
+    games: documents from ``game_document``.
+    title: title of the page.
+    live: whether it comes from a running gateway, from which the page can load more.
+    generated: time of the document, in seconds since 1970.
     """
     return {"version": VERSION, "live": live, "generated": generated, "title": title, "games": list(games)}
 
 
 def policy_name(policy: Policy) -> str:
-    """The name by which a policy is chosen.
+    """The name under which a policy is configured.
 
     >>> policy_name(POLICIES["never"]), policy_name(POLICIES["paper-prior"])
     ('never', 'paper-prior')

@@ -1,4 +1,4 @@
-"""The history of one game, in as little memory after ten million rounds as after ten thousand."""
+"""The history of one game in bounded memory: ten million requests take no more than ten thousand."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.bins import Bins
+from bpac.dashboard.savings import TokenSavings
 from bpac.dashboard.unscored import Unscored
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
@@ -13,31 +14,32 @@ from bpac.routing.router import Router
 MOST_POINTS = 400
 MOST_EVENTS = 100
 BATCH = 1024
-# What a point of the series knows, in this order.
+# The values of a point of the series, in this order.
 COLUMNS = ("step", "at", "threshold", "expert_calls", "average_upper", "spent_tokens", "always_tokens", "epoch")
 
-# Tokens spent so far, and what always asking the expert would have spent.
+# Tokens used so far, and the tokens that always asking the expert would have used.
 Tokens = Callable[[], tuple[float, float]]
 
 
 class Standing(Protocol):
-    """What a history asks of a router when a point is due."""
+    """The part of a router that a history needs for a point of its series."""
 
     def certificate(self) -> Certificate:
-        """Bounds on the loss served so far."""
+        """Bounds on the loss so far."""
 
 
 def no_tokens() -> tuple[float, float]:
-    """Nobody counts."""
+    """For games whose tokens are not counted."""
     return 0, 0
 
 
 class History:
-    """What a dashboard shows of the past: a series of points, events, and where the traffic lies.
+    """The past of a game as a dashboard shows it: a series of points, events, and the distribution of the scores.
 
-    It is a fold over the journal like the router: fed as things happen, from the journal, or from a state and the
-    rest of the journal, it is the same. The series starts with every step; when it is full, every other point goes and
-    from then on only every other step gets one. A certificate is asked for only then.
+    Like the router, it is a fold over the journal: the result is the same whether entries are added as they happen,
+    read from the journal, or added to a saved state. The series starts with a point for every step; whenever it is
+    full, every other point is dropped and the distance between new points doubles. Certificates are computed for
+    points only.
 
     >>> router, history = Router(epsilon=0.05, seed=1), History()
     >>> for step in range(100):
@@ -48,7 +50,7 @@ class History:
     ...         history.resolved(decision, 0.0)
     >>> [event["text"] for event in history.events()]
     ['the threshold opened: drafts with an uncertainty below 1 are kept']
-    >>> sum(history.uncertainty()["called"]) == router.summary()["expert_calls"]
+    >>> sum(history.uncertainty()["called"]) == router.summary().expert_calls
     True
     """
 
@@ -75,10 +77,10 @@ class History:
         self.expert_calls = 0
         self.unscored = Unscored()
         self._bins = Bins()
-        # What is not in the bins yet.
+        # Decisions and outcomes that are not in the bins yet.
         self._recent: list[Decision] = []
         self._outcomes: list[tuple[Decision, float]] = []
-        # On the terms of the decided query that arrived last: queries are not decided in the order of arrival.
+        # Requests are not decided in the order of arrival: threshold and epoch are those of the latest arrival.
         self._seen = 0
         self._threshold = 0.0
         self._epoch = 1
@@ -89,16 +91,16 @@ class History:
         self._events: deque[tuple[int, float, str, float]] = deque(maxlen=MOST_EVENTS)
 
     def decided(self, decision: Decision, at: float, standing: Standing, tokens: Tokens = no_tokens) -> None:
-        """Take in a decision that the router has made and applied.
+        """Add a decision that the router has made and applied.
 
         Parameters
         ----------
-        decision: what was decided.
-        at: when, in seconds since 1970.
+        decision: the decision.
+        at: its time, in seconds since 1970.
         standing: the router.
-        tokens: spent so far, this round's draft included.
+        tokens: returns the tokens used so far, including this draft (default: not counted).
         """
-        # As little as possible, because this is done for every query; what can wait is done for many at once.
+        # This runs for every request, so it does as little as possible; the rest is done in batches.
         step, threshold, call_expert, seen = decision[0], decision[2], decision[5], decision[10]
         self.step, self.at = step, at
         self.unscored.in_a_row = 0
@@ -110,20 +112,20 @@ class History:
         recent.append(decision)
         if call_expert:
             self.expert_calls += 1
-        # An audit by coin has no outcome yet, which the certificate counts as a loss: that would say more about when we
-        # look than about what was served. The next round will do as well.
+        # The certificate counts an audit without an outcome as a loss, so a point right after a random audit would show
+        # a spike that is gone with its outcome. The next request can have the point instead.
         if step >= self._due and (not call_expert or decision[3] == 1.0):
             self._mark(standing, tokens)
         if len(recent) >= BATCH:
             self._collect()
 
     def resolved(self, decision: Decision, loss: float | None) -> None:
-        """Take in the outcome of an audit.
+        """Add the outcome of an audit.
 
         Parameters
         ----------
-        decision: what was decided.
-        loss: its loss; none if it is given up, and so stays 1.
+        decision: the decision.
+        loss: its loss; None if it could not be graded, so that it stays 1.
         """
         if loss is not None and decision[7] == self._epoch:
             self._outcomes.append((decision, loss))
@@ -132,7 +134,7 @@ class History:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the latest decision; the router's is a later one if the alarm has rung since."""
+        """The epoch of the latest decision; the router is in a later one if the alarm was triggered since."""
         return self._epoch
 
     @property
@@ -142,38 +144,39 @@ class History:
         return self._bins
 
     def events(self) -> list[dict[str, Any]]:
-        """What happened, oldest first, as JSON values."""
+        """The events, oldest first, as JSON values."""
         return [
-            {"step": step, "at": at, "kind": kind, "text": _told(kind, value)} for step, at, kind, value in self._events
+            {"step": step, "at": at, "kind": kind, "text": _event_text(kind, value)}
+            for step, at, kind, value in self._events
         ]
 
     def last_event(self, kind: str) -> int | None:
-        """The step of the latest event of a kind, as far as it is remembered."""
+        """The step of the latest event of a kind; None if there is none among the latest events."""
         return next((step for step, _, found, _ in reversed(self._events) if found == kind), None)
 
-    def series(self, router: Router, savings: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
+    def series(self, router: Router, savings: TokenSavings | None = None) -> dict[str, list[float]]:
         """The points by column; the last one is the present.
 
         Parameters
         ----------
-        router: of the game.
-        savings: tokens spent and saved so far; none if nobody counts.
+        router: the router of the game.
+        savings: tokens used and saved so far (default: None, not counted).
         """
         points = self._points
         if self.step:
-            spent = sum(savings[f"{kind}_tokens"] for kind in ("draft", "expert", "judge")) if savings else 0
-            always = savings["always_tokens"] if savings else 0
+            spent = savings.spent_tokens if savings else 0
+            always = savings.always_tokens if savings else 0
             average = router.certificate().average_upper
             now = [self.step, self.at, router.threshold, self.expert_calls, average, spent, always, router.epoch]
             points = [*(point for point in points if point[0] < self.step), now]
         return {name: [_short(point[index]) for point in points] for index, name in enumerate(COLUMNS)}
 
     def uncertainty(self) -> dict[str, Any]:
-        """How many rounds had which uncertainty, by whether the expert was called, as JSON values."""
+        """Histogram of the uncertainty, by whether the expert was called, as JSON values."""
         return self.bins.histogram()
 
     def state(self) -> dict[str, Any]:
-        """All that a later start needs, as JSON values."""
+        """The whole state, as JSON values, for ``load``."""
         return {
             "step": self.step,
             "at": self.at,
@@ -190,7 +193,7 @@ class History:
 
     @classmethod
     def load(cls, state: Mapping[str, Any]) -> "History":
-        """The history that a state was taken of."""
+        """The history with a saved state."""
         history = cls()
         history.step, history.at, history.expert_calls = state["step"], state["at"], state["expert_calls"]
         reasons, in_a_row = state["unscored"]
@@ -217,7 +220,7 @@ class History:
         if self._recent:
             current = [decision for decision in self._recent if decision[7] == self._epoch]
             if len(current) < len(self._recent):
-                # Queries under way when the alarm rang belong to the epoch in which they arrived.
+                # Requests that were in progress when the alarm was triggered belong to the epoch of their arrival.
                 self._bins.decided_before([decision for decision in self._recent if decision[7] != self._epoch])
             if current:
                 self._bins.decided(current)
@@ -236,16 +239,16 @@ class History:
         self._due = int(self._points[-1][0]) + self._stride
 
 
-def _told(kind: str, value: float) -> str:
+def _event_text(kind: str, value: float) -> str:
     return {
-        "epoch": f"the drift alarm rang: epoch {value:.0f} begins, and the threshold starts again from 0",
+        "epoch": f"the drift alarm was triggered: epoch {value:.0f} begins and the threshold is reset to 0",
         "opened": f"the threshold opened: drafts with an uncertainty below {value:.4g} are kept",
-        "closed": f"the threshold fell from {value:.4g} to 0: every query goes to the expert",
+        "closed": f"the threshold fell from {value:.4g} to 0: the expert answers every request",
     }[kind]
 
 
 def _short(value: float) -> float:
-    """Seven digits are more than a chart can show, and half the bytes; large numbers are times and tokens."""
+    """Rounded to seven digits: a chart cannot show more, and it halves the size. Large values are times and tokens."""
     if isinstance(value, int):
         return value
     return round(value, 3) if value > 1e4 else float(f"{value:.7g}")

@@ -5,42 +5,43 @@ from typing import Any
 
 from bpac.stores.store import Game, LostEntries
 
-# Journals that are listed; more are counted.
+# Only so many journals are listed; the rest are counted.
 MOST_LISTED = 20
 
 COST = (
-    "What was served in the missing rounds is not known, and no certificate covers them. What such a game had learned "
-    "proves nothing any more, so its traffic begins a new game: the expert answers everything until it has warmed up."
+    "No record is left of the missing requests, and no certificate covers them. The rest of such a journal proves "
+    "nothing any more, so its traffic starts a new game: the expert answers every request until it has warmed up."
 )
 REMEDY = (
     "Find out who deleted or replaced files of the store (the database, and its log that ends in -wal), or whether the "
     "machine lost power. If you have a complete copy of these files, keep it for auditors; or stop the gateway and put "
-    "the copy back, but leave the file that ends in .head as it is: the old game then goes on, and rounds served since "
-    "are missing instead. With ?sync=full in the store's address a power failure takes no acknowledged entry."
+    "the copy back, but leave the file that ends in .head as it is: the old game then continues, and the requests "
+    "served since are missing instead. With ?sync=full in the store's address, a power failure loses no acknowledged "
+    "entry."
 )
 
 
 def lost_journals(
     losses: Sequence[LostEntries], games: Iterable[Game], played: Iterable[Game]
 ) -> dict[str, Any] | None:
-    """The journals that lost entries, as JSON values; none if there are none.
+    """The journals that lost entries, as JSON values; None if no journal did.
 
     Parameters
     ----------
-    losses: what the store found.
+    losses: the losses that the store found.
     games: all games of the store.
-    played: those that are played now.
+    played: the games that serve traffic now.
 
     >>> first, second = Game(1, "homework", "", "terms"), Game(2, "homework", "", "terms")
     >>> lost = lost_journals([LostEntries(1, 7, 12, "")], [first, second], [second])
     >>> lost["journals"][0]["text"], lost["journals"][0]["now"]
-    ('the last 5 of 12 acknowledged entries of game 1 are missing', 'game 2 has begun in its place')
+    ('the last 5 of 12 acknowledged entries of game 1 are missing', 'game 2 continues in its place')
     """
     if not losses:
         return None
     named = {game.number: game for game in games}
     current = {(game.route, game.segment): game.number for game in played}
-    # The latest first: it is the one that somebody has to see to.
+    # The latest first: the others were there before.
     listed = [
         _journal(loss, named.get(loss.game), current)
         for loss in sorted(losses, key=lambda loss: loss.game, reverse=True)[:MOST_LISTED]
@@ -49,14 +50,14 @@ def lost_journals(
 
 
 def _journal(loss: LostEntries, game: Game | None, current: dict[tuple[str, str], int]) -> dict[str, Any]:
-    told: dict[str, Any] = {**loss._asdict(), "text": str(loss)}
+    document: dict[str, Any] = {**loss._asdict(), "text": str(loss)}
     if game is None:
-        return told | {"route": None, "segment": "", "now": "nothing is left of it, not even the name of its route"}
+        return document | {"route": None, "segment": "", "now": "the whole journal is gone, with the name of its route"}
     number = current.get((game.route, game.segment))
     if number is None:
-        now = "nothing is served there now"
+        now = "no game serves this traffic now"
     elif number > loss.game:
-        now = f"game {number} has begun in its place"
+        now = f"game {number} continues in its place"
     else:
-        now = f"game {number} goes on"
-    return told | {"route": game.route, "segment": game.segment, "now": now}
+        now = f"game {number} serves this traffic now"
+    return document | {"route": game.route, "segment": game.segment, "now": now}

@@ -1,7 +1,7 @@
-"""The dashboard's pages: each one file, with its style and its script inside, that asks nobody else for anything.
+"""The pages of the dashboard: each is one HTML file that contains its styles and its script and loads nothing else.
 
-The script is written as small modules and put together here, so that the gateway and a replay's file carry the same
-bytes, and so that the policy in ``CONTENT_SECURITY_POLICY`` can name them by their hashes: nothing else runs.
+The script is written as small modules, which are joined here: the gateway and the page of a replay contain the same
+bytes, and ``CONTENT_SECURITY_POLICY`` allows exactly these scripts and styles by their hashes.
 """
 
 import base64
@@ -14,89 +14,106 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-# In this order: each module uses only those before it.
+# Joined in this order: each module imports only from those before it.
 MODULES = (
     "dom.js",
     "numbers.js",
-    "scales.js",
-    "drawing.js",
-    "chart.js",
-    "time_charts.js",
-    "other_charts.js",
-    "verdict.js",
-    "figures.js",
-    "latency.js",
-    "what_if.js",
-    "events.js",
-    "decision_list.js",
-    "decision.js",
-    "overview.js",
-    "lost_journals.js",
-    "callers.js",
-    "game.js",
     "sources.js",
-    "feed.js",
+    "polling.js",
+    "charts/scales.js",
+    "charts/drawing.js",
+    "charts/chart.js",
+    "charts/time_charts.js",
+    "charts/score_charts.js",
+    "charts/what_if.js",
+    "panels/game_name.js",
+    "panels/tile.js",
+    "panels/savings.js",
+    "panels/figures.js",
+    "panels/verdict.js",
+    "panels/latency.js",
+    "panels/events.js",
+    "panels/decision_list.js",
+    "panels/lost_journals.js",
+    "panels/refused_callers.js",
+    "views/overview.js",
+    "views/game.js",
+    "views/decision.js",
     "main.js",
 )
-# In this order too: what a smaller window changes comes last.
-STYLES = ("colours.css", "frame.css", "verdict.css", "charts.css", "lists.css", "notices.css", "narrow.css")
+# Modules that hold only types, for the type checker: the page does without them.
+TYPES = ("types.js", "charts/specs.js")
+# Rules for smaller windows override the others, so they come last.
+STYLES = (
+    "styles/colours.css",
+    "styles/frame.css",
+    "styles/verdict.css",
+    "styles/tiles.css",
+    "styles/charts.css",
+    "styles/tables.css",
+    "styles/lists.css",
+    "styles/notices.css",
+    "styles/narrow.css",
+)
 THEME = "theme.js"
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\.{1,2}/[\w/]+\.js";\n', re.MULTILINE)
+# Types and their descriptions are for the type checker and the reader of the modules.
+_JSDOC = re.compile(r"[ \t]*/\*\*.*?\*/[ \t]*\n?", re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
 
 
 def shell(*, sign_out: bool = False) -> str:
-    """The live page, which reads ``/dashboard/data`` and the addresses below it.
+    """The page of a gateway, which loads ``/dashboard/data`` and ``/dashboard/decisions``.
 
     Parameters
     ----------
-    sign_out: whether to offer to sign out, for those who signed in with a key.
+    sign_out: whether to show the button that signs out.
     """
     return _page("shell.html", title="bpac", policy="", document="null", sign_out="" if sign_out else "hidden")
 
 
 def login(failure: str = "") -> str:
-    """The page that asks for a key, whose form posts ``key`` to ``/dashboard/login``.
+    """The sign-in page, whose form posts ``key`` to ``/dashboard/login``.
 
     Parameters
     ----------
-    failure: what was wrong with the key that was just tried; empty if none was.
+    failure: why the last attempt failed (default: empty, no attempt yet).
     """
     hidden, invalid = ("", "true") if failure else ("hidden", "false")
     return _page("login.html", failure=_escaped(failure), failed=hidden, invalid=invalid)
 
 
 def replay_page(document: Mapping[str, Any]) -> str:
-    """A page by itself that shows a document for ever; it opens from a disk and needs no network.
+    """A page with its document inside, which opens from a disk and needs no network.
 
     Parameters
     ----------
-    document: what ``/dashboard/data`` would say, with ``live`` false.
+    document: as from ``/dashboard/data``, with ``live`` false.
     """
-    # Inside a script element only "<" can mean anything but itself, and JSON has another way to write it.
+    # Inside a script element, "<" is the only character with a meaning of its own; JSON can write it as an escape.
     text = json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_policy("")}">'
     return _page("shell.html", title=_escaped(str(document["title"])), policy=policy, document=text, sign_out="hidden")
 
 
 def asset(name: str) -> str:
-    """The text of a file that the pages are made of."""
+    """The text of a file in ``assets``."""
     return (files("bpac.dashboard") / "assets" / name).read_text(encoding="utf-8")
 
 
 @cache
 def script() -> str:
-    """All modules as one: without imports, and with nothing exported.
+    """All modules joined into one script, without imports, exports and types.
 
     >>> "export " in script()
     False
     """
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", asset(name))) for name in MODULES)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _JSDOC.sub("", asset(name)))) for name in MODULES)
 
 
 @cache
 def style() -> str:
-    """All styles as one."""
+    """All styles joined."""
     return "\n".join(asset(name) for name in STYLES)
 
 
@@ -117,5 +134,5 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-# What the gateway sends with its pages: they talk to it and to nobody else, and nobody may frame them.
+# Sent by the gateway with its pages: they may connect to the gateway only, and no other site may frame them.
 CONTENT_SECURITY_POLICY = _policy("; connect-src 'self'; form-action 'self'; frame-ancestors 'none'")

@@ -1,42 +1,44 @@
-"""What an operator can do about requests without a score and audits without a verdict, by their cause."""
+"""What an operator can do about requests without a score and audits that could not be graded, by their cause."""
 
 from collections.abc import Iterable
 
-# By why a draft has no score.
+# By the reason why a request has no score.
 UNSCORED = {
-    "no-score": "the draft's server does not send what the score needs: have it send log-probabilities, or choose "
-    'another score (score = "verbalized" needs none)',
-    "draft-failed": "the draft's server fails: see its health and the gateway's log",
-    "draft-refused": "the draft's server refuses these requests: compare what callers ask for with what it supports",
-    "outage": "the draft's server went down with these requests under way: see its health; drafts count again with the "
-    "first one that comes",
-    "n": "callers ask for several choices (n), which have no score",
-    "modalities": "callers ask for other modalities than text, which have no score",
-    "error": "the gateway itself failed: its log has the error",
+    "no-score": "the draft model's server does not return what the score needs: enable log-probabilities there, or "
+    'configure another score (score = "verbalized" needs none)',
+    "draft-failed": "the draft model's server fails: check its health and the gateway's log",
+    "draft-refused": "the draft model's server refuses these requests: compare what callers ask for with what it "
+    "supports",
+    "outage": "the draft model's server failed while these requests were in progress: check its health; routing "
+    "resumes with the next draft that arrives",
+    "n": "callers ask for several choices (n > 1), which cannot be scored: nothing to do, or have them ask for one",
+    "modalities": "callers ask for other output than text, which cannot be scored: nothing to do",
+    "error": "an internal error of the gateway: see its log",
 }
 
-# By why an outcome was given up.
+# By the cause for which an audit could not be graded.
 FORFEITED = {
-    "expert failed": "see the health of the expert's server and the gateway's log",
-    "draft failed": "the draft broke off after its request was decided: see the health of the draft's server",
-    "draft cancelled": 'the draft was stopped because its grade could not lift the threshold: on_takeover = "finish" '
-    "grades it anyway",
-    "grader failed": "the answers could not be compared: see the judge's server, or choose another loss",
-    "deadline": "no outcome came in time: report losses sooner, or raise deadline",
-    "crowded out": "too many outcomes were outstanding: report losses sooner, or raise max_owed",
-    "restart": "the gateway stopped while they were being graded: stop it by a signal, or raise drain",
+    "expert failed": "the expert's server failed: check its health and the gateway's log",
+    "draft failed": "the draft ended early, after its request was decided: check the health of the draft "
+    "model's server",
+    "draft cancelled": "the draft was cancelled because grading it could not raise the threshold: set on_takeover = "
+    '"finish" to grade it anyway',
+    "grader failed": "the two answers could not be compared: check the judge's server, or configure another loss",
+    "deadline": "no loss was reported in time: report losses sooner, or raise deadline",
+    "crowded out": "too many audits were waiting for a grade: report losses sooner, or raise max_owed",
+    "restart": "the gateway stopped during grading: stop it with SIGTERM, or raise drain",
 }
 
 
 def remedies_of(causes: Iterable[str], known: dict[str, str]) -> dict[str, str]:
-    """What to do about each cause; the log, where nothing better is known.
+    """What to do about each cause. Unknown causes refer to the log.
 
     Parameters
     ----------
-    causes: names, as they are counted.
+    causes: the names under which they are counted.
     known: remedies by name.
 
     >>> remedies_of(["deadline"], FORFEITED)
-    {'deadline': 'no outcome came in time: report losses sooner, or raise deadline'}
+    {'deadline': 'no loss was reported in time: report losses sooner, or raise deadline'}
     """
     return {cause: known.get(cause, "see the gateway's log") for cause in causes}

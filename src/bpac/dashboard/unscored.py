@@ -1,45 +1,65 @@
-"""Requests whose draft has no score: no rounds, but counted, because nothing is saved on them (MATH section 13)."""
+"""Requests without a score: they are not rounds, but counted, because they save nothing (MATH section 13)."""
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bpac.routing.journal.entries import Entry, Started, Withdrawn
 
-# Why a ticket is withdrawn although nothing is wrong with its draft.
+# The reason of a ticket that is withdrawn because the caller disconnected: not counted here.
 CALLER_LEFT = "caller-left"
-# Why many tickets were cut off at once while the gateway ran.
+# The reason of tickets that an outage of the draft model cut off.
 OUTAGE = "outage"
-# After so many requests in a row without a score a route counts as not routing.
+# After this many requests in a row without a score, a route counts as not routing.
 MANY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class UnscoredReport:
+    """The requests without a score.
+
+    Parameters
+    ----------
+    requests: how many there were.
+    share: their share of all requests.
+    reasons: how many there were by reason.
+    """
+
+    requests: int
+    share: float
+    reasons: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self)
 
 
 @dataclass(slots=True)
 class Unscored:
-    """A fold over the tickets of a journal that were decided or withdrawn.
+    """The number of requests without a score, counted from the entries of a journal.
 
     Parameters
     ----------
     reasons: number of requests without a score, by reason.
-    in_a_row: how many there were since the last decision.
+    in_a_row: their number since the last decision.
 
     >>> unscored = Unscored()
     >>> unscored.withdrawn("no-score")
     >>> unscored.report(rounds=3)
-    {'requests': 1, 'share': 0.25, 'reasons': {'no-score': 1}}
+    UnscoredReport(requests=1, share=0.25, reasons={'no-score': 1})
     """
 
     reasons: Counter[str] = field(default_factory=Counter)
     in_a_row: int = 0
 
     def follow(self, entry: Entry, note: Mapping[str, Any]) -> None:
-        """Count what an entry says of requests without a score.
+        """Count the requests without a score that an entry records.
 
         Parameters
         ----------
-        entry: of the journal.
-        note: what the gateway noted with it: how many requests an outage cut off.
+        entry: an entry of the journal.
+        note: the note of the gateway with it: ``cut_off`` is the number of requests that an outage cut off.
         """
         if isinstance(entry, Withdrawn):
             self.withdrawn(entry.reason)
@@ -47,21 +67,21 @@ class Unscored:
             self.withdrawn(OUTAGE, note["cut_off"])
 
     def withdrawn(self, reason: str, requests: int = 1) -> None:
-        """Count tickets that were withdrawn or cut off, unless only their caller left."""
+        """Count tickets that were withdrawn or cut off, unless the caller disconnected."""
         if reason != CALLER_LEFT:
             self.reasons[reason] += requests
             self.in_a_row += requests
 
-    def report(self, rounds: int) -> dict[str, Any]:
-        """The number of requests without a score, their share of all, and the reasons, as JSON values.
+    def report(self, rounds: int) -> UnscoredReport:
+        """The number of requests without a score, their share of all, and the reasons.
 
         Parameters
         ----------
-        rounds: requests that were decided.
+        rounds: number of requests that were decided.
         """
         requests = self.reasons.total()
         share = requests / (requests + rounds) if requests else 0.0
-        return {"requests": requests, "share": share, "reasons": dict(sorted(self.reasons.items()))}
+        return UnscoredReport(requests, share, dict(sorted(self.reasons.items())))
 
     def only(self, rounds: int) -> bool:
         """Whether requests have no score at present: none had one so far, or many in a row had none."""

@@ -1,4 +1,4 @@
-"""Wealth over thresholds: how near each threshold is to being certified."""
+"""The wealth of the bets on each threshold: how close it is to being certified."""
 
 import math
 from bisect import bisect_left
@@ -17,9 +17,10 @@ from bpac.routing.settings import Settings
 
 
 def wealth_curve(router: Router) -> dict[str, Any] | None:
-    """Log-wealth at thresholds from 0 to 1, and what certifies one, as JSON values; none where no threshold has one.
+    """Log-wealth at thresholds from 0 to 1, and the goal that certifies one, as JSON values.
 
-    It is what ``Router.log_wealth`` says, for all of them at the price of one.
+    None for policies that do not bet on each threshold. The values are those of ``Router.log_wealth``, computed for all
+    thresholds at once.
 
     >>> curve = wealth_curve(Router(epsilon=0.05, alpha=0.1))
     >>> curve["log_wealth"][0], round(math.exp(curve["goal"]))
@@ -30,7 +31,7 @@ def wealth_curve(router: Router) -> dict[str, Any] | None:
         return None
     levels: Any = policy.levels if isinstance(policy, Portfolio) else policy.grid
     thresholds = _shown(levels, router.threshold)
-    state = router.game_state()
+    state = router.bettor_state()
     if isinstance(policy, Portfolio):
         logs = _portfolio_logs(state, levels, thresholds)
     else:
@@ -45,28 +46,28 @@ def log_bar(settings: Settings, epoch: int, share: float = 1.0) -> float:
 
     Parameters
     ----------
-    settings: of the router.
-    epoch: its number.
-    share: of α, where several scores share it.
+    settings: settings of the router.
+    epoch: number of the epoch.
+    share: share of α, where several scores divide it (default: 1.0).
     """
     alpha = settings.alpha_of(epoch) * share
     policy = settings.policy
     if isinstance(policy, Portfolio) and policy.assume == "any" and policy.levels is not None:
         return math.log(policy.levels.top / alpha)
     if isinstance(policy, Paper) and isinstance(policy.rule, PriorThreshold):
-        # Where thresholds have bars of their own, the lowest of them is the one to show.
+        # Each threshold has its own goal; the lowest is shown.
         return float(policy.rule.log_bars(policy.grid.count, alpha).min())
     return -math.log(alpha)
 
 
 def log_mean(logs: Sequence[int]) -> float:
-    """``log(mean(exp(logs)))``, of logarithms in log units."""
+    """``log(mean(exp(logs)))`` of logarithms in log units."""
     most = max(logs)
     return most / LOG_UNIT + math.log(sum(math.exp((log - most) / LOG_UNIT) for log in logs) / len(logs))
 
 
 def _shown(levels: Levels, threshold: float) -> list[float]:
-    """Thresholds worth showing: evenly, and by octaves near 0; the one in force, and the next above it."""
+    """Thresholds to show: at equal distances, by half octaves near 0, the one in use, and the next above it."""
     code = levels.code(threshold)
     near = {levels.value(1), threshold, levels.value(min(code + 1, levels.top))}
     wanted = {part / 100 for part in range(1, 101)} | {2.0 ** (-half / 2) for half in range(14, 40)} | near
@@ -75,14 +76,14 @@ def _shown(levels: Levels, threshold: float) -> list[float]:
 
 def _portfolio_logs(state: Mapping[str, Any], levels: Levels, thresholds: Sequence[float]) -> list[float]:
     codes = [row[0] for row in state["losses"]]
-    # Sums over the losses below each booked level, one list for each gambler. As Python's whole numbers: levels that
-    # are dead may add up to more than 64 bits.
+    # Sums over the losses below each recorded level, one list for each gambler. Python integers, because the sums of
+    # levels that have lost everything may exceed 64 bits.
     columns = list(zip(*state["losses"], strict=True))[1:] or [()] * len(state["common"])
     below = [list(accumulate(column, initial=common)) for column, common in zip(columns, state["common"], strict=True)]
     logs = []
     for threshold in thresholds:
         code = levels.code(threshold)
-        # A threshold between two levels sees the losses booked at the lower one.
+        # Losses recorded at the lower of two levels count for a threshold between them.
         count = bisect_left(codes, code + (threshold > levels.value(code)))
         logs.append(log_mean([sums[count] for sums in below]))
     return logs

@@ -1,11 +1,11 @@
-"""Numbers in words."""
+"""Numbers as text, for sentences."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Literal
 
 
 def percent(value: float) -> str:
-    """A fraction that somebody chose.
+    """A configured fraction as a percentage.
 
     >>> percent(0.05), percent(1 - 0.0001)
     ('5 %', '99.99 %')
@@ -14,7 +14,7 @@ def percent(value: float) -> str:
 
 
 def bound_percent(value: float, side: Literal["upper", "lower"], limit: float) -> str:
-    """A bound, rounded away from what it bounds, to two digits or as many as it takes to tell it from the limit.
+    """A bound, rounded to its safe side, with two digits or as many as distinguish it from the limit.
 
     >>> bound_percent(0.02011, "upper", 0.05), bound_percent(0.0512, "upper", 0.0515)
     ('2.1 %', '5.12 %')
@@ -31,7 +31,7 @@ def bound_percent(value: float, side: Literal["upper", "lower"], limit: float) -
 
 
 def apart(value: float, other: float) -> tuple[str, str]:
-    """Two scores, with as many digits as it takes to tell them apart.
+    """Two scores, with enough digits to distinguish them.
 
     >>> apart(0.3123456, 0.42), apart(0.41999, 0.42)
     (('0.3123', '0.42'), ('0.41999', '0.42'))

@@ -9,7 +9,7 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import Role
-from bpac.collecting.workers import in_parallel
+from bpac.collecting.workers import run_workers
 from bpac.errors import MissingExtra, Unavailable
 
 try:
@@ -91,7 +91,7 @@ async def ask_all(
         for question in waiting:
             take(await ask_route(client, route, question))
 
-    await in_parallel(CONCURRENCY, work)
+    await run_workers(CONCURRENCY, work)
 
 
 async def ask_slowly(

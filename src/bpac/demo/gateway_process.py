@@ -6,10 +6,11 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 from bpac.demo.directory import ROUTE, DemoDirectory
 from bpac.errors import Unavailable
+from bpac.gateway.games.status import GameStatus
 from bpac.local.server import open_directly
 
 # Seconds until it must have started, become idle, and ended.
@@ -69,14 +70,14 @@ class GatewayProcess:
             if not isinstance(error, subprocess.TimeoutExpired):  # such as Ctrl-C while waiting
                 raise
 
-    def status(self) -> dict[str, Any]:
-        """The status of its only game, as in ``bpac status --json``."""
+    def status(self) -> GameStatus:
+        """The status of its only game."""
         (game,) = json.loads(self._get("/v1/status"))["routes"][ROUTE]
-        return {"route": ROUTE, **game}
+        return GameStatus.from_json(ROUTE, game)
 
     def wait_until_idle(self) -> None:
         """Wait until no request and no audit is in progress."""
-        self._wait("/metrics", IDLE, "was still busy", contains=b"\nbpac_in_flight 0\n")
+        self._wait("/metrics", IDLE, "was still busy", contains=b"\nbpac_in_flight 0.0\n")
 
     def failure(self, what: str) -> Unavailable:
         """An error that says what went wrong, whether the gateway is still running, and where its log is."""

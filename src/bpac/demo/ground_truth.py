@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import ROLES, Role
-from bpac.collecting.workers import in_parallel
+from bpac.collecting.workers import run_workers
 from bpac.demo.client import CONCURRENCY, ServedAnswer, ask_model, client_of
 from bpac.demo.pair import ModelPair
 from bpac.gateway.chat.grading import Grader, graded, grader_of
@@ -67,7 +67,7 @@ async def both_answers(pair: ModelPair, served: Sequence[ServedAnswer], show: Ca
                 answers[question, role] = await ask_model(clients[role], model.name, model.body, question)
                 show(len(answers) - found, len(missing))
 
-        await in_parallel(CONCURRENCY, work)
+        await run_workers(CONCURRENCY, work)
     return answers
 
 

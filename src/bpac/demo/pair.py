@@ -11,7 +11,7 @@ from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.demo.scripted import scripted_questions, scripted_reply
 from bpac.errors import InputError, MissingExtra, Unavailable
-from bpac.local.benchmark import COUNT, fresh
+from bpac.local.benchmark import COUNT, benchmark_questions
 from bpac.local.chain import BODY, SLOTS
 from bpac.local.server import LocalServer
 from bpac.testing import ScriptedServer
@@ -87,7 +87,7 @@ def started_pair(scripted: bool, seed: int, model: Path) -> Iterator[ModelPair]:
                     )
                     for role in ROLES
                 }
-                yield ModelPair("local", models, fresh(COUNT, seed))
+                yield ModelPair("local", models, benchmark_questions(COUNT, seed))
                 return
         scripts = stack.enter_context(ScriptedServer(lambda request: scripted_reply(request, NAMES["draft"])))
         models = {role: PairModel(scripts.base_url, NAMES[role]) for role in ROLES}

@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from bpac.demo.directory import DemoDirectory
 from bpac.demo.ground_truth import GroundTruth
 from bpac.demo.status_lines import status_table, table_row
+from bpac.gateway.games.status import GameStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class DemoReport:
     questions: number of questions that were answered.
     wanted: number of questions that were to be answered.
     seconds: time that they took.
-    game: status of the gateway's game at the end, as in ``bpac status --json``.
+    game: status of the gateway's game at the end.
     truth: actual losses and savings; None if the demo was stopped before they were known.
     dashboard: address of the dashboard.
     directory: the files.
@@ -35,7 +35,7 @@ class DemoReport:
     questions: int
     wanted: int
     seconds: float
-    game: Mapping[str, Any]
+    game: GameStatus
     truth: GroundTruth | None
     dashboard: str
     directory: DemoDirectory
@@ -58,7 +58,7 @@ class DemoReport:
             "complete": self.complete,
             "seconds": round(self.seconds, 3),
             "dashboard": self.dashboard,
-            "game": self.game,
+            "game": {"route": self.game.route, **self.game.to_json()},
             "truth": truth,
             "config": str(directory.config),
             "store": str(directory.store),
@@ -71,7 +71,7 @@ class DemoReport:
         journal = _quoted(directory.path / "journal.jsonl")
         lines = [
             f"The {self.pair} pair behind the gateway: {self.questions:,} questions in {self.seconds:.0f} s, "
-            f"ε = {game['epsilon']:g}, α = {game['alpha']:g}",
+            f"ε = {game.summary.epsilon:g}, α = {game.summary.alpha:g}",
             *status_table(game),
             *self._actual(),
             "Next steps:",
@@ -91,7 +91,7 @@ class DemoReport:
         first = f"the first {truth.questions:,} questions" if truth.questions < self.questions else "every question"
         return [
             f"Actual results, which a gateway cannot know, from answers of both models to {first}:",
-            table_row("actual loss", f"{truth.served_loss:.2%}", f"limit: {self.game['epsilon']:.2%}; "
+            table_row("actual loss", f"{truth.served_loss:.2%}", f"limit: {self.game.summary.epsilon:.2%}; "
                       f"always serving the draft: {truth.draft_loss:.2%}"),
             table_row("tokens saved", f"{truth.tokens_saved:,}",
                       f"of {truth.expert_tokens:,} for always calling the expert"),

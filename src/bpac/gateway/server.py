@@ -1,4 +1,4 @@
-"""The gateway on a socket."""
+"""The gateway as a server process: uvicorn, signals, open files, garbage collection."""
 
 import asyncio
 import gc
@@ -23,19 +23,19 @@ except ImportError as error:
 
 log = logging.getLogger("bpac.gateway")
 
-# Files that are neither connections of callers nor of models: the store, logs, the event loop.
+# Open files other than connections to callers and models: the store, logs, the event loop.
 OTHER_FILES = 64
-# When to search: after so many more objects made than deleted, and the older ones every tenth time.
-RUBBISH = (20_000, 10, 10)
+# GC thresholds: collect the youngest generation after so many net allocations, the older ones every tenth time.
+GC_THRESHOLDS = (20_000, 10, 10)
 
 
 class _Server(uvicorn.Server):
-    """A server whose end is a good one when it was told to stop."""
+    """A server that exits with code 0 when a signal stops it."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a second Ctrl-C does not wait for what is under way."""
-        # As uvicorn's own, except that the signal is not remembered: it would be raised again after the end, and the
-        # process would look as if it had been killed.
+        """Stop; a second Ctrl-C does not wait for requests under way."""
+        # Like uvicorn's own method, except that the signal is not kept: uvicorn would raise it again at the end, and
+        # the process would look as if it had been killed.
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         else:
@@ -43,13 +43,13 @@ class _Server(uvicorn.Server):
 
 
 def new_server(config: Config) -> uvicorn.Server:
-    """A server, ready to run; its store is open, and so nobody else's."""
+    """A server, ready to run; its store is open and locked."""
     service = Service(config)
-    connections = service.connections = Connections(config.limits, service.refusals)
+    connections = service.connections = Connections(config.limits, service.rejections)
     return _Server(
         uvicorn.Config(
             Gateway(service),
-            # uvicorn calls it for each connection, and asks for nothing else of a class.
+            # uvicorn calls it for each connection, and needs nothing else of the class.
             http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, connections)),
             host=config.host,
             port=config.port,
@@ -65,7 +65,7 @@ def new_server(config: Config) -> uvicorn.Server:
 
 
 def allow_open_files(wanted: int) -> None:
-    """Let this process open so many files, as far as the system allows: each connection is one."""
+    """Raise the number of files that this process may open, as far as the system allows: each connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
@@ -79,15 +79,15 @@ def allow_open_files(wanted: int) -> None:
 
 
 def serve(config: Config) -> bool:
-    """Serve until told to stop by a signal; whether it came to a good end."""
+    """Serve until a signal stops the process; true if it started and stopped without an error."""
     server = new_server(config)
     allow_open_files(config.limits.max_connections + 2 * config.max_in_flight + OTHER_FILES)
-    # What was imported stays for ever and need not be searched for rubbish; and requests leave little of it.
+    # Imported modules stay and need not be scanned for garbage; requests leave few reference cycles.
     gc.freeze()
-    gc.set_threshold(*RUBBISH)
+    gc.set_threshold(*GC_THRESHOLDS)
     try:
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(server.serve())
     except SystemExit:
-        return False  # it could not start, and uvicorn has logged why
+        return False  # the start failed, and uvicorn has logged why
     return server.started and not server.force_exit and not server.lifespan.should_exit

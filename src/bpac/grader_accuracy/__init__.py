@@ -1,1 +1,1 @@
-"""How often graders are wrong: labelled pairs of answers, and the rates of false verdicts on them."""
+"""How often graders are wrong: labelled pairs of answers, and the rates of wrong verdicts on them."""

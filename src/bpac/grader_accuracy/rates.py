@@ -1,4 +1,4 @@
-"""Rates of false verdicts: how often a grader calls different answers equal, and equal ones different."""
+"""Error rates of graders: how often a grader calls different answers equal, or equal answers different."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,30 +8,30 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
-from bpac.grader_accuracy.from_benchmarks import graded_pairs, reference_pairs
-from bpac.grader_accuracy.made_up import CALLS, TEXTS, made_up
-from bpac.grader_accuracy.pair import Draw, LabelledPair
+from bpac.grader_accuracy.benchmark_pairs import graded_pairs, reference_pairs
+from bpac.grader_accuracy.generated_pairs import CALLS, TEXTS, generated_pairs
+from bpac.grader_accuracy.labelled_pair import LabelledPair, VariantsGenerator
 from bpac.grading.equality import same_final, same_text
-from bpac.grading.mathematics.results import same_result
-from bpac.grading.text.reply import Verdict
+from bpac.grading.mathematics.exact_equivalence import same_result
+from bpac.grading.text.answer_text import Verdict
 from bpac.losses import Equal, ToolCallLoss
 
-# The bounds hold with this confidence.
+# The confidence of the upper bounds.
 CONFIDENCE = 0.95
 EXAMPLES = 5
 Case = tuple[LabelledPair, Callable[[], Verdict]]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """The verdicts on pairs that all have one label.
+class VerdictCounts:
+    """The verdicts of a grader on pairs with the same label.
 
     Parameters
     ----------
-    pairs: how many there were.
-    false: how many verdicts were wrong.
-    unknown: how many pairs could not be compared.
-    examples: the first wrong verdicts.
+    pairs: number of pairs.
+    false: number of wrong verdicts.
+    unknown: number of pairs that the grader could not compare.
+    examples: the first few pairs with a wrong verdict.
     """
 
     pairs: int = 0
@@ -40,7 +40,7 @@ class Counts:
     examples: tuple[LabelledPair, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The counts, with rates and their exact upper bounds."""
+        """The counts and their rates, with an exact upper bound on the rate of wrong verdicts."""
         if not self.pairs:
             return {"pairs": 0}
         return {
@@ -55,20 +55,26 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredGrader:
     """A grader, and the pairs on which it is measured.
 
     Parameters
     ----------
-    name: what it is called.
-    cases: so many pairs with that label, and how the grader grades each.
+    name: the grader's name.
+    cases: generates a number of pairs with a label; each comes with a function that grades it.
     """
 
     name: str
     cases: Callable[[int, bool], Iterable[Case]] = field(repr=False)
 
-    def count(self, pairs: int, same: bool) -> Counts:
-        """The verdicts on so many pairs that are the same, or different."""
+    def count(self, pairs: int, same: bool) -> VerdictCounts:
+        """Count the verdicts on a number of pairs with a label.
+
+        Parameters
+        ----------
+        pairs: number of pairs to generate, from each source.
+        same: the label of the pairs.
+        """
         total = false = unknown = 0
         examples: list[LabelledPair] = []
         for pair, grade in self.cases(pairs, same):
@@ -78,24 +84,26 @@ class Measured:
             if verdict is (not same):
                 false += 1
                 examples += [pair] if len(examples) < EXAMPLES else []
-        return Counts(total, false, unknown, tuple(examples))
+        return VerdictCounts(total, false, unknown, tuple(examples))
 
 
-def measured_graders(questions: Mapping[str, Sequence[Question]] | None = None, seed: int = 0) -> list[Measured]:
-    """Every grader that compares answers, with made-up pairs and those of the benchmarks that are given.
+def measured_graders(questions: Mapping[str, Sequence[Question]] | None = None, seed: int = 0) -> list[MeasuredGrader]:
+    """Every grader that compares answers, with generated pairs and pairs from the given benchmarks.
 
     Parameters
     ----------
-    questions: of benchmarks, by name.
-    seed: of the pairs.
+    questions: questions by benchmark (default: none).
+    seed: random seed of the pairs (default: 0).
     """
     given = questions or {}
-    # Whether two texts are the same is asked of whole texts only: others say the same in other words.
+    # Equal pairs for the grader of whole texts: in the other kinds, equal answers are phrased in different words.
     whole = {kind: TEXTS[kind] for kind in ("sentences", "shared parts")}
 
-    def texts(equal: Equal, same_kinds: Mapping[str, Draw] = TEXTS) -> Callable[[int, bool], Iterator[Case]]:
+    def texts(
+        equal: Equal, same_kinds: Mapping[str, VariantsGenerator] = TEXTS
+    ) -> Callable[[int, bool], Iterator[Case]]:
         def cases(count: int, same: bool) -> Iterator[Case]:
-            pairs: Iterable[LabelledPair] = made_up(same_kinds if same else TEXTS, count, same, seed)
+            pairs: Iterable[LabelledPair] = generated_pairs(same_kinds if same else TEXTS, count, same, seed)
             if same_kinds is TEXTS or not same:
                 more = (reference_pairs(name, asked, count, same, seed) for name, asked in given.items())
                 pairs = chain(pairs, *more)
@@ -104,17 +112,17 @@ def measured_graders(questions: Mapping[str, Sequence[Question]] | None = None, 
         return cases
 
     def calls(count: int, same: bool) -> Iterator[Case]:
-        return _compared(_same_calls, made_up(CALLS, count, same, seed))
+        return _compared(_same_calls, generated_pairs(CALLS, count, same, seed))
 
     def graded(name: str) -> Callable[[int, bool], Iterator[Case]]:
         return lambda count, same: graded_pairs(name, given[name], count, same, seed)
 
     return [
-        Measured("final", texts(same_final)),
-        Measured("text", texts(same_text, whole)),
-        Measured("mathematics", texts(same_result)),
-        Measured("tool_call", calls),
-        *(Measured(f"benchmark {name}", graded(name)) for name in given),
+        MeasuredGrader("final", texts(same_final)),
+        MeasuredGrader("text", texts(same_text, whole)),
+        MeasuredGrader("mathematics", texts(same_result)),
+        MeasuredGrader("tool_call", calls),
+        *(MeasuredGrader(f"benchmark {name}", graded(name)) for name in given),
     ]
 
 

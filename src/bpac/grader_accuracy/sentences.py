@@ -1,11 +1,11 @@
-"""Answers in whole sentences, in several languages, and texts that share a part but not their answer."""
+"""Generators of answers in sentences, in several languages, and of texts that share a part but not the answer."""
 
 import random
 import unicodedata
 
-from bpac.grader_accuracy.pair import Meant, swapped
+from bpac.grader_accuracy.labelled_pair import AnswerVariants, another_choice
 
-# A sentence with a gap, and what may fill it.
+# A sentence with a gap, and the words that may fill it.
 _SENTENCES = (
     ("The capital of the country is {}, which lies on a river.", ("Paris", "London", "Oslo", "St. Louis")),
     ("Water boils at {} degrees Celsius at sea level.", ("100", "99", "101", "10")),
@@ -20,7 +20,7 @@ _SENTENCES = (
     ("这个城市在{}的北边。", ("北京", "南京", "东京", "西安")),
     ("会議は{}に始まります。", ("月曜日", "火曜日", "午前", "午後")),
 )
-# Texts around two different answers that end, or begin, in the same words.
+# Texts that begin or end with the same words around two different answers.
 _SHARED = (
     "{}. I hope this answer is helpful.", "{}\n\nMy answer is based on common knowledge.",
     "{}\n\nThe answer is given above.",
@@ -52,10 +52,10 @@ _FILLINGS = (
 )
 
 
-def sentence(draw: random.Random) -> Meant:
-    """A sentence with one word changed, or the same one set in another way."""
-    words, fillings = draw.choice(_SENTENCES)
-    filling = draw.choice(fillings)
+def sentence(rng: random.Random) -> AnswerVariants:
+    """A sentence, the same sentence with other formatting, and sentences with one word changed."""
+    words, fillings = rng.choice(_SENTENCES)
+    filling = rng.choice(fillings)
     text = words.format(filling)
     same = (
         text,
@@ -66,11 +66,13 @@ def sentence(draw: random.Random) -> Meant:
     )
     wrong = tuple(words.format(other) for other in fillings if other != filling)
     longer = f"{text} {words.format(wrong and fillings[0])}x"
-    return Meant(text, same if " " in text else same[:3], (*wrong, longer, text.replace(filling, "")), whole=True)
+    return AnswerVariants(
+        text, same if " " in text else same[:3], (*wrong, longer, text.replace(filling, "")), whole=True
+    )
 
 
-def shared(draw: random.Random) -> Meant:
-    """A text that has much in common with one that gives another answer."""
-    words, filling = draw.choice(_SHARED), draw.choice(_FILLINGS)
-    text, other = words.format(filling), words.format(swapped(filling, draw, _FILLINGS))
-    return Meant(text, (text, f"{text}\n"), (other,), whole=True)
+def shared(rng: random.Random) -> AnswerVariants:
+    """A text, and a text with another answer that shares most of its words."""
+    words, filling = rng.choice(_SHARED), rng.choice(_FILLINGS)
+    text, other = words.format(filling), words.format(another_choice(filling, rng, _FILLINGS))
+    return AnswerVariants(text, (text, f"{text}\n"), (other,), whole=True)

@@ -1,10 +1,10 @@
-"""Answers of many parts: lists, code, JSON and the arguments of tool calls."""
+"""Generators of structured answers: lists, code, JSON and the arguments of tool calls."""
 
 import json
 import random
 from typing import Any
 
-from bpac.grader_accuracy.pair import Meant, swapped
+from bpac.grader_accuracy.labelled_pair import AnswerVariants, another_choice
 
 _THINGS = (
     "Paris", "London", "St. Louis", "apples", "42", "the third one", "Berlin", "鈴木", "Zürich", "3.5 kg", "blue whale",
@@ -18,7 +18,7 @@ _FUNCTIONS = (
     ("sql", "SELECT name FROM users\nWHERE age > 18\nORDER BY name;"),
     ("", "rm -r ./build\nmake all"),
 )
-# What is changed in code, one of each at a time.
+# Changes to code, made one at a time.
 _EDITS = (
     ("+=", "-="), ("a - b", "b - a"), (" > ", " >= "), ("    stop()", "stop()"), ("range(n)", "range(n + 1)"),
     ('"a", "b"', '"b", "a"'), ("./build", "./ build"), ("total = 0", "total = 1"), ("name;", "age;"), ("\n", "\n\n# "),
@@ -27,70 +27,72 @@ _EDITS = (
 )  # fmt: skip
 
 
-def listing(draw: random.Random) -> Meant:
-    """A list, numbered or with bullets."""
-    items = draw.sample(_THINGS, draw.randint(2, 5))
-    at = draw.randrange(len(items))
+def listing(rng: random.Random) -> AnswerVariants:
+    """A list with numbers or bullets, and lists with other items or another order."""
+    items = rng.sample(_THINGS, rng.randint(2, 5))
+    at = rng.randrange(len(items))
     rest = tuple(thing for thing in _THINGS if thing not in items)
-    changed = [*items[:at], draw.choice(rest), *items[at + 1 :]]
-    marks = draw.choice((("{}. ", "{}) "), ("- ", "* ")))
-    write = draw.choice(marks)
+    changed = [*items[:at], rng.choice(rest), *items[at + 1 :]]
+    marks = rng.choice((("{}. ", "{}) "), ("- ", "* ")))
+    write = rng.choice(marks)
     same = tuple(_listed(items, mark) for mark in marks)
-    others = (changed, items[:-1], [*items, draw.choice(rest)], items[::-1], [*items[:-1], f"not {items[-1]}"])
-    return Meant(_listed(items, write), same, tuple(_listed(other, write) for other in others))
+    others = (changed, items[:-1], [*items, rng.choice(rest)], items[::-1], [*items[:-1], f"not {items[-1]}"])
+    return AnswerVariants(_listed(items, write), same, tuple(_listed(other, write) for other in others))
 
 
 def _listed(items: list[str], mark: str) -> str:
     return "\n".join(mark.format(number) + item for number, item in enumerate(items, start=1))
 
 
-def code(draw: random.Random) -> Meant:
-    """A block of code, changed in one place."""
-    language, text = draw.choice(_FUNCTIONS)
+def code(rng: random.Random) -> AnswerVariants:
+    """A block of code, and the same code changed in one place."""
+    language, text = rng.choice(_FUNCTIONS)
     edits = [(old, new) for old, new in _EDITS if old in text]
     wrong = tuple(_fenced(language, text.replace(old, new, 1)) for old, new in edits)
     more = _fenced(language, f"{text}\ndone()")
-    return Meant(_fenced(language, text), (_fenced(language, text), _fenced(language, f"{text}  \n")), (*wrong, more))
+    return AnswerVariants(
+        _fenced(language, text), (_fenced(language, text), _fenced(language, f"{text}  \n")), (*wrong, more)
+    )
 
 
 def _fenced(language: str, text: str) -> str:
     return f"```{language}\n{text.rstrip()}\n```"
 
 
-def json_text(draw: random.Random) -> Meant:
-    """A JSON object, with keys in another order or with one value changed."""
-    value, others = _values(draw)
+def json_text(rng: random.Random) -> AnswerVariants:
+    """A JSON object, the same object with its keys in another order, and objects with one value changed."""
+    value, others = _values(rng)
     texts = (json.dumps(value), json.dumps(dict(reversed(value.items())), indent=2, ensure_ascii=False))
     same = (*texts, f"```json\n{texts[1]}\n```")
     wrong = tuple(json.dumps(other) for other in others)
     twice = texts[0].replace("{", '{"id": 0, ', 1)
-    return Meant(texts[0], same, (*wrong, twice, texts[0] + "\n" + wrong[0], "[" + texts[0] + "]"), whole=True)
+    return AnswerVariants(texts[0], same, (*wrong, twice, texts[0] + "\n" + wrong[0], "[" + texts[0] + "]"), whole=True)
 
 
-def call_arguments(draw: random.Random) -> Meant:
-    """The arguments of a tool call."""
-    value, others = _values(draw)
+def call_arguments(rng: random.Random) -> AnswerVariants:
+    """The arguments of a tool call, and arguments with one value changed."""
+    value, others = _values(rng)
     same = (json.dumps(value), json.dumps(dict(reversed(value.items())), separators=(",", ":")))
     wrong = (*(json.dumps(other) for other in others), same[0][:-1], same[0].replace("{", '{"id": 0, ', 1))
-    return Meant(same[0], same, wrong, whole=True)
+    return AnswerVariants(same[0], same, wrong, whole=True)
 
 
-def _values(draw: random.Random) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    number = draw.randint(1, 99)
+def _values(rng: random.Random) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    number = rng.randint(1, 99)
     value: dict[str, Any] = {
         "id": number,
-        "name": draw.choice(_THINGS),
-        "tags": draw.sample(_THINGS, 2),
+        "name": rng.choice(_THINGS),
+        "tags": rng.sample(_THINGS, 2),
         "big": 10**17 + number,
         "inner": {"on": True, "rate": number + 0.5, "none": None},
     }
     inner, tags = value["inner"], value["tags"]
     others = [
         value | {"id": number + 1}, value | {"id": str(number)}, value | {"id": True}, value | {"tags": tags[::-1]},
-        value | {"name": swapped(value["name"], draw, _THINGS)}, value | {"name": value["name"] + " "},
+        value | {"name": another_choice(value["name"], rng, _THINGS)}, value | {"name": value["name"] + " "},
         value | {"big": 10**17 + number + 1}, value | {"inner": inner | {"on": 1}},
         value | {"inner": inner | {"none": ""}},
         value | {"inner": {"on": True, "rate": number + 0.5}}, value | {"extra": None},
         {**value, "Name": value["name"]},
     ]  # fmt: skip
-    return value, draw.sample(others, 3)
+    return value, rng.sample(others, 3)

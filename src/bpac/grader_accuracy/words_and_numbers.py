@@ -1,9 +1,9 @@
-r"""Answers that are numbers, formulas, names or options, with what is the same and what is nearly so."""
+r"""Generators of answers that are numbers, formulas, names or options, with equal and nearly equal variants."""
 
 import random
 from fractions import Fraction
 
-from bpac.grader_accuracy.pair import Meant, swapped
+from bpac.grader_accuracy.labelled_pair import AnswerVariants, another_choice
 
 _UNITS = ("km", "m", "cm", "kg", "g", "s", "h", "mW", "MW", "apples", "years")
 _FIRST = ("George W.", "St.", "Mt.", "Dr. John", "J. R.", "Fort", "San", "New", "Saint", "Port", "Los", "Upper")
@@ -11,7 +11,7 @@ _LAST = (
     "Louis", "Petersburg", "Bush", "Carver", "Washington", "Everest", "Fuji", "Smith", "Smythe", "Tolkien", "Jones",
     "Diego", "Francisco", "York", "Orleans", "Delhi", "Helens", "Angeles", "Moritz", "Gallen", "Étienne", "Lucia",
 )  # fmt: skip
-# The same letters in other cases, other scripts or other languages mean other things.
+# Pairs that look similar but differ in meaning: case, script, language, sign, unit or order.
 _NEAR = (
     ("CO", "Co"), ("NO", "No"), ("Aabb", "aabb"), ("TT", "Tt"), ("Masse", "Maße"), ("schon", "schön"), ("x²", "x2"),
     ("x₂", "x2"), ("mW", "MW"), ("US", "us"), ("año", "ano"), ("pêche", "péché"), ("__init__", "init"), ("*p", "p"),
@@ -27,26 +27,24 @@ _NEAR = (
 )  # fmt: skip
 
 
-def number(draw: random.Random) -> Meant:
-    """A number, by itself or with a unit."""
-    value = draw.choice(
-        [draw.randint(-9, -2), draw.randint(2, 99), draw.randint(100, 99_999), draw.randint(10**6, 10**9)]
-    )
+def number(rng: random.Random) -> AnswerVariants:
+    """A number, with or without a unit."""
+    value = rng.choice([rng.randint(-9, -2), rng.randint(2, 99), rng.randint(100, 99_999), rng.randint(10**6, 10**9)])
     text = str(value)
     others = [str(value + 1), str(value - 1), str(-value), f"{text}.5", f"{text}0", f"{text}%"]
-    unit = draw.choice(_UNITS)
-    if draw.random() < 0.3:
+    unit = rng.choice(_UNITS)
+    if rng.random() < 0.3:
         same = (f"{value} {unit}", f"{value}.0 {unit}")
-        wrong = (f"{value + 1} {unit}", f"{value} {swapped(unit, draw, _UNITS)}", f"{-value - 1} {unit}", text)
-        return Meant(same[0], same, wrong)
+        wrong = (f"{value + 1} {unit}", f"{value} {another_choice(unit, rng, _UNITS)}", f"{-value - 1} {unit}", text)
+        return AnswerVariants(same[0], same, wrong)
     grouped = f"{value:,}" if abs(value) >= 10**6 else text
-    return Meant(text, (text, f"{text}.0", grouped), (*others, f"{text} {unit}"), mathematics=True)
+    return AnswerVariants(text, (text, f"{text}.0", grouped), (*others, f"{text} {unit}"), mathematics=True)
 
 
-def formula(draw: random.Random) -> Meant:
-    """A fraction, a root, a power or a polynomial."""
-    a, b, c = draw.randint(2, 9), draw.randint(2, 9), draw.randint(2, 9)
-    kind = draw.randrange(5)
+def formula(rng: random.Random) -> AnswerVariants:
+    """A fraction, a root, a power, a polynomial or a point."""
+    a, b, c = rng.randint(2, 9), rng.randint(2, 9), rng.randint(2, 9)
+    kind = rng.randrange(5)
     wrong: tuple[str, ...]
     if kind == 0:
         value = Fraction(a, b + 10)
@@ -57,52 +55,54 @@ def formula(draw: random.Random) -> Meant:
             rf"-{text}",
             f"{float(value) + 1e-7:.9f}",
         )
-        return Meant(text, (text, twice, f"{a}/{b + 10}", rf"\dfrac{{{a}}}{{{b + 10}}}"), wrong, mathematics=True)
+        return AnswerVariants(
+            text, (text, twice, f"{a}/{b + 10}", rf"\dfrac{{{a}}}{{{b + 10}}}"), wrong, mathematics=True
+        )
     if kind == 1:
         text = rf"{a}\sqrt{{{b}}}"
         wrong = (rf"{a + 1}\sqrt{{{b}}}", rf"\sqrt{{{a * b}}}", rf"{a}\sqrt{{{b + 1}}}", f"{a * b**0.5:.4f}1")
-        return Meant(text, (text, rf"\sqrt{{{a * a * b}}}"), wrong, mathematics=True)
+        return AnswerVariants(text, (text, rf"\sqrt{{{a * a * b}}}"), wrong, mathematics=True)
     if kind == 2:
         text = f"{a}^{{{b + 10}}}"
         wrong = (f"{a}^{{{b + 11}}}", f"{a}^{{-{b + 10}}}", str(a ** (b + 10) + 1), f"{a}{b + 10}")
-        return Meant(text, (text, str(a ** (b + 10)), rf"{a} \cdot {a}^{{{b + 9}}}"), wrong, mathematics=True)
+        return AnswerVariants(text, (text, str(a ** (b + 10)), rf"{a} \cdot {a}^{{{b + 9}}}"), wrong, mathematics=True)
     if kind == 3:
-        text, spelt = f"(x+{a})^2", f"x^2+{2 * a}x+{a * a}"
+        text, expanded = f"(x+{a})^2", f"x^2+{2 * a}x+{a * a}"
         wrong = (f"(x-{a})^2", f"x^2+{2 * a}x+{a * a + 1}", f"(y+{a})^2", f"(x+{a})^3", f"x^2+{a * a}")
-        return Meant(text, (text, spelt, f"x^2 + {2 * a}x + {a * a}"), wrong, mathematics=True)
+        return AnswerVariants(text, (text, expanded, f"x^2 + {2 * a}x + {a * a}"), wrong, mathematics=True)
     text = f"({a}, {b}, {c + 10})"
     wrong = (f"({a + 1}, {b}, {c + 10})", f"({c + 10}, {b}, {a})", f"[{a}, {b}, {c + 10}]", f"({a}, {b})")
-    return Meant(text, (text, f"({a},{b},{c + 10})"), wrong, mathematics=True)
+    return AnswerVariants(text, (text, f"({a},{b},{c + 10})"), wrong, mathematics=True)
 
 
-def name(draw: random.Random) -> Meant:
-    """A name whose beginning is an abbreviation with a full stop, or that shares its beginning with another."""
-    first, last = draw.choice(_FIRST), draw.choice(_LAST)
+def name(rng: random.Random) -> AnswerVariants:
+    """A name that begins with an abbreviation and its full stop, or that begins like another name."""
+    first, last = rng.choice(_FIRST), rng.choice(_LAST)
     text = f"{first} {last}"
-    other = swapped(last, draw, _LAST)
+    other = another_choice(last, rng, _LAST)
     wrong = (
         f"{first} {other}",
-        f"{swapped(first, draw, _FIRST)} {last}",
+        f"{another_choice(first, rng, _FIRST)} {last}",
         f"{text} {other}",
         f"{text} or {first} {other}",
     )
-    return Meant(text, (text, f"**{text}**", f"{first}  {last}"), (*wrong, f"{text}, not {other}", first))
+    return AnswerVariants(text, (text, f"**{text}**", f"{first}  {last}"), (*wrong, f"{text}, not {other}", first))
 
 
-def near_miss(draw: random.Random) -> Meant:
-    """Answers that look alike and are not."""
-    one, other = draw.choice(_NEAR)
-    one, other = draw.choice([(one, other), (other, one)])
-    return Meant(one, (one,), (other,))
+def near_miss(rng: random.Random) -> AnswerVariants:
+    """Two answers that look similar but are different."""
+    one, other = rng.choice(_NEAR)
+    one, other = rng.choice([(one, other), (other, one)])
+    return AnswerVariants(one, (one,), (other,))
 
 
-def option(draw: random.Random) -> Meant:
-    """A letter of multiple choice, in a few words or in a closing sentence."""
-    letter = draw.choice("ABCDEFGH")
-    other = swapped(letter, draw, tuple("ABCDEFGH"))
+def option(rng: random.Random) -> AnswerVariants:
+    """The letter of an option, alone, in a few words or in a closing sentence."""
+    letter = rng.choice("ABCDEFGH")
+    other = another_choice(letter, rng, tuple("ABCDEFGH"))
     same = [letter, f"({letter})", f"{letter}.", f"I would go with {letter}.", f"The others fail. I'd pick ({letter})."]
     same += [f"The answer is {letter}.", f"**{letter}**", f"So the correct option is ({letter})."]
     wrong = [f"({other})", f"I would go with {other}.", f"({letter}) and ({other})", f"The answer is {other}."]
     wrong += [f"I would not go with {letter}.", f"If n is odd, the answer is {letter}.", f"Anything but {letter}."]
     wrong += [f"The answer is {other}.\n\nI would go with {letter}."]
-    return Meant(same[0], tuple(same), tuple(wrong), whole=True)
+    return AnswerVariants(same[0], tuple(same), tuple(wrong), whole=True)

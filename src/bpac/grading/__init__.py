@@ -1,1 +1,1 @@
-"""From text to verdict: what a model answered, and whether that is the answer. Nothing here does IO."""
+"""Grading: find the final answer in a model's text and decide whether it is correct. No network and no files."""

@@ -1,23 +1,23 @@
-"""Whether two texts give the same answer: yes, no, or it cannot be told (``None``), which counts as a loss of 1.
+"""Whether two texts give the same answer: yes, no or unknown (``None``), which a router counts as a loss of 1.
 
-1. Answers are compared whole. Nothing is cut off, and a common beginning proves nothing.
+1. Complete answers are compared. Nothing is cut off, and a common beginning does not make two answers equal.
 2. JSON is compared as JSON, numbers by their value, options by their letter, code and lists line by line.
-3. What differs in case or spacing only, or where one answer contains the other, cannot be told.
+3. The result is unknown if the answers differ only in case or spacing, or if one answer contains the other.
 """
 
 import re
 from decimal import Decimal
 
 from bpac.grading.final_answer import final_answer
-from bpac.grading.text.json_values import json_value
-from bpac.grading.text.normal_text import normal_lines, unwrapped
-from bpac.grading.text.reply import AnswerText, Verdict, too_long
+from bpac.grading.text.answer_text import AnswerText, Verdict, too_long
+from bpac.grading.text.json_equality import parse_comparable
+from bpac.grading.text.normalized_text import normalized_lines, without_markup
 
-# Which rules these are: losses by other rules must not be mixed with losses by these in one game.
+# The version of these rules: losses graded by different versions must not be mixed in one game.
 RULES = 2
 _OPTION = re.compile(r"(?:(?:option|choice|answer)[ ])?(?:\(([A-Z])\)|([A-Z])[.):]?)", re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(?P<json>[^`]*)\n```", re.IGNORECASE)
-# A sign, digits and a unit. A single comma may part thousands or begin decimals, so it is read as neither.
+# A sign, digits and a unit. A single comma may separate thousands or decimals, so it is not accepted.
 _NUMBER = re.compile(
     r"(?P<before>\\?[$€£]|)(?P<sign>[-−]?)(?P<whole>0|[1-9]\d{0,99}|[1-9]\d{0,2}(?:,\d{3}){2,30}|[1-9]\d{0,2}(?:\{,\}\d{3}){1,30})"
     r"(?:\.0{1,30}|(?P<decimals>\.\d{0,99}[1-9]))?"
@@ -27,15 +27,15 @@ _DIGITS = re.compile(r"[-+−]?[\d.,' {}]+")
 FORMULA = re.compile(r"[\\^/=*√²³]|\d[a-z(]")
 _YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 _WORD = re.compile(r"\w+")
-# Longer texts that differ may still say the same in other words, but for lists.
+# Texts with more words than this may say the same in other words, so a difference proves nothing, except in lists.
 _FEW_WORDS = 8
 _ITEM = re.compile(r" {0,99}(?:-|\d{1,4}\.) ")
-# Shorter words that differ in their first capital may be units or symbols: mW and MW, Co and co.
+# A capital first letter is ignored only in words of at least this length: mW and MW are different units.
 _INITIAL = 4
 
 
 def same_final(draft: str, expert: str) -> Verdict:
-    r"""Whether two texts give the same answer: what they mark as their answer, or else all their words.
+    r"""Whether two texts have the same final answer: the answer they mark, or all of the text if they mark none.
 
     >>> same_final("So it is \\boxed{42}.", "The answer is 42."), same_final("41", "42")
     (True, False)
@@ -44,12 +44,12 @@ def same_final(draft: str, expert: str) -> Verdict:
     >>> same_final("Paris.", "Paris, or else Lyon.") is None
     True
     """
-    finals = compared_finals(draft, expert)
+    finals = final_answers_to_compare(draft, expert)
     return same_answer(*finals) if isinstance(finals, tuple) else finals
 
 
-def compared_finals(draft: str, expert: str) -> tuple[str, str] | Verdict:
-    """The two answers that are to be compared, or the verdict where there is nothing to compare."""
+def final_answers_to_compare(draft: str, expert: str) -> tuple[str, str] | Verdict:
+    """The two final answers, or the verdict if there is nothing left to compare."""
     if too_long(draft, expert):
         return None
     replies = [AnswerText.read(text) for text in (draft, expert)]
@@ -62,7 +62,7 @@ def compared_finals(draft: str, expert: str) -> tuple[str, str] | Verdict:
 
 
 def same_text(draft: str, expert: str) -> Verdict:
-    r"""Whether two texts are the same but for their setting: line ends, spacing within lines, bold type.
+    r"""Whether two texts are the same except for formatting: line ends, spacing within lines, bold type.
 
     >>> same_text("Forty  two\n", "Forty two"), same_text("Forty two", "Forty one")
     (True, False)
@@ -74,14 +74,14 @@ def same_text(draft: str, expert: str) -> Verdict:
     replies = [AnswerText.read(text) for text in (draft, expert)]
     if not all(reply.finished and reply.text for reply in replies):
         return None
-    one, other = (normal_lines(reply.text) for reply in replies)
+    one, other = (normalized_lines(reply.text) for reply in replies)
     if one == other:
         return True
     return None if _squeezed(one) == _squeezed(other) else False
 
 
 def same_answer(ours: str, theirs: str) -> Verdict:
-    """Whether two answers, taken out of their texts, are the same.
+    """Whether two final answers are the same.
 
     >>> same_answer("1,234,567", "1234567.0"), same_answer("3.10", "3.1"), same_answer('{"a": 1}', '{"a":1.0}')
     (True, None, True)
@@ -90,7 +90,7 @@ def same_answer(ours: str, theirs: str) -> Verdict:
         return None
     if ours == theirs:
         return True
-    verdicts = (compare(ours, theirs) for compare in (_as_json, _as_options, _as_numbers, _as_truths))
+    verdicts = (compare(ours, theirs) for compare in (_as_json, _as_options, _as_numbers, _as_yes_or_no))
     for comparable, verdict in verdicts:
         if comparable:
             return verdict
@@ -98,33 +98,33 @@ def same_answer(ours: str, theirs: str) -> Verdict:
 
 
 def _as_json(ours: str, theirs: str) -> tuple[bool, Verdict]:
-    texts = [(found["json"] if (found := _FENCED.fullmatch(said)) else said).strip() for said in (ours, theirs)]
+    texts = [(found["json"] if (found := _FENCED.fullmatch(answer)) else answer).strip() for answer in (ours, theirs)]
     if not any(text.startswith(("{", "[")) and text.endswith(("}", "]")) for text in texts):
         return False, None
     try:
-        one, other = (json_value(text) for text in texts)
+        one, other = (parse_comparable(text) for text in texts)
     except ValueError:
-        # Most such texts are formulas, such as (0, 1] or {1, 2}, and are compared as text.
+        # Without quotes they are mostly formulas, such as (0, 1] or {1, 2}, and are compared as text.
         return any('"' in text for text in texts), None
     return True, one == other
 
 
 def _as_options(ours: str, theirs: str) -> tuple[bool, Verdict]:
-    found = [_OPTION.fullmatch(said) for said in (ours, theirs)]
+    found = [_OPTION.fullmatch(answer) for answer in (ours, theirs)]
     letters = [match[1] or match[2] for match in found if match]
     if len(letters) < 2:
         return False, None
     if letters[0] == letters[1]:
         return True, True
-    # Small letters may be variables.
+    # Lower-case letters may be variables.
     return True, None if letters[0].upper() == letters[1].upper() else False
 
 
 def _as_numbers(ours: str, theirs: str) -> tuple[bool, Verdict]:
-    found = [_NUMBER.fullmatch(said) for said in (ours, theirs)]
+    found = [_NUMBER.fullmatch(answer) for answer in (ours, theirs)]
     one, other = found
     if one is None or other is None:
-        # The same digits with other separators: whether 1,000 is 1000 or 1 depends on who writes.
+        # The same digits with other separators: 1,000 means 1000 in some countries and 1 in others.
         return all(map(_DIGITS.fullmatch, (ours, theirs))) and _bare(ours) == _bare(theirs), None
     units = [(match["before"].lstrip("\\"), match["unit"].replace("\\", "").strip()) for match in (one, other)]
     values = [
@@ -132,7 +132,7 @@ def _as_numbers(ours: str, theirs: str) -> tuple[bool, Verdict]:
         for match in (one, other)
     ]
     if units[0] != units[1]:
-        return True, None  # 5 km are 5000 m
+        return True, None  # 5 km equals 5000 m
     return True, values[0] == values[1]
 
 
@@ -140,9 +140,9 @@ def _bare(number: str) -> str:
     return re.sub(r"\D", "", number).strip("0")
 
 
-def _as_truths(ours: str, theirs: str) -> tuple[bool, Verdict]:
-    # Only the first letter may be a capital: NO is also a gas.
-    words = [_small(said.strip(" .!")) for said in (ours, theirs)]
+def _as_yes_or_no(ours: str, theirs: str) -> tuple[bool, Verdict]:
+    # Only the first letter may be a capital: NO is also nitric oxide.
+    words = [_lower_first(answer.strip(" .!")) for answer in (ours, theirs)]
     if not all(word in _YES | _NO for word in words):
         return False, None
     if words[0] == words[1]:
@@ -151,14 +151,16 @@ def _as_truths(ours: str, theirs: str) -> tuple[bool, Verdict]:
 
 
 def _as_texts(ours: str, theirs: str) -> Verdict:
-    one, other = normal_lines(ours), normal_lines(theirs)
-    if one == other or (len(one) == len(other) == 1 and _same_but_initial(unwrapped(one[0]), unwrapped(other[0]))):
+    one, other = normalized_lines(ours), normalized_lines(theirs)
+    if one == other or (
+        len(one) == len(other) == 1 and _same_but_initial(without_markup(one[0]), without_markup(other[0]))
+    ):
         return True
     if _squeezed(one) == _squeezed(other):
         return None
-    words = [_WORD.findall(said.casefold()) for said in (ours, theirs)]
+    words = [_WORD.findall(answer.casefold()) for answer in (ours, theirs)]
     if any(line.startswith("```") for line in one + other):
-        # The same code may be called by another language, or by none.
+        # The same code may be labelled with another language or with none.
         return None if _without_languages(one) == _without_languages(other) else False
     if any(map(FORMULA.search, (ours, theirs))):
         return None  # equal formulas can be written in many ways
@@ -168,7 +170,7 @@ def _as_texts(ours: str, theirs: str) -> Verdict:
 
 
 def _same_but_initial(one: str, other: str) -> bool:
-    """Whether two answers differ in nothing but the capital of a first word; genotypes (Aabb) differ in no more."""
+    """Whether two answers differ only in whether a normal first word is capitalized; genotypes (Aabb) are excluded."""
     if one == other:
         return True
     if one[1:] != other[1:] or one[:1].lower() != other[:1].lower():
@@ -182,7 +184,7 @@ def _without_languages(lines: tuple[str, ...]) -> list[str]:
     return ["```" if line.startswith("```") else line for line in lines]
 
 
-def _small(word: str) -> str:
+def _lower_first(word: str) -> str:
     return word[:1].lower() + word[1:]
 
 

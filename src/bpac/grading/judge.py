@@ -1,6 +1,6 @@
-"""A judge's marks for open questions: the prompt that asks for one and what its reply means. Nothing is sent.
+"""Marks from an LLM judge for open questions: write the prompt and parse the reply. Nothing is sent.
 
-The rubric is the paper's: marks from 1 to 10, and a number is all that is wanted. The words are ours.
+As in the paper, the judge gives a mark from 1 to 10 and replies with the number only. The prompt is our own wording.
 """
 
 import re
@@ -9,7 +9,7 @@ import secrets
 from bpac.errors import NoVerdict
 
 LOWEST, HIGHEST = 1.0, 10.0
-# Longer replies hold no mark that could be found for certain.
+# Longer replies are rejected: a mark in them could not be found reliably.
 LONGEST_REPLY = 20_000
 
 _RUBRIC = """\
@@ -32,18 +32,18 @@ _NAMED = re.compile(
     rf"\b(?:score|mark|rating|grade|verdict)s?\b ?(?:is|of|would be|:|=)? ?:? ?{_NUMBER}", re.IGNORECASE
 )
 _BARE = re.compile(r"[\[({<\"']{0,4}(\d{1,3}(?:\.\d{1,9})?)[\])}>\"']{0,4}\.?")
-# A number, also in words, that is no part of a mark; "one" is mostly a pronoun.
+# A number, also in words, outside the mark. "one" is left out because it is mostly a pronoun.
 _ANOTHER = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|zero)\b", re.IGNORECASE)
 
 
 def judge_messages(question: str, answer: str, code: str | None = None) -> list[dict[str, str]]:
-    """The messages that ask a judge for the mark of an answer.
+    """The messages that ask a judge to mark an answer.
 
     Parameters
     ----------
     question: what the user asked.
-    answer: what the assistant answered, without its reasoning.
-    code: what the lines around them carry; drawn at random unless given, so that no answer can write them.
+    answer: the assistant's answer without its reasoning.
+    code: a secret in the lines around both, so that an answer cannot imitate those lines (default: random).
 
     >>> [message["role"] for message in judge_messages("Why?", "Because.")]
     ['system', 'user']
@@ -57,14 +57,14 @@ def judge_messages(question: str, answer: str, code: str | None = None) -> list[
 
 
 def parse_mark(reply: str) -> float:
-    """The mark in a judge's reply, which has its reasoning stripped already; ``NoVerdict`` if it says two things.
+    """The mark in a judge's reply without its reasoning; ``NoVerdict`` if the reply has no mark or more than one.
 
     >>> parse_mark(" 7 "), parse_mark("8/10"), parse_mark("**Score: 7.5**")
     (7.0, 8.0, 7.5)
     """
     if len(reply) > LONGEST_REPLY:
         raise NoVerdict(f"a judge must reply with one mark from 1 to 10, got {len(reply)} characters: {_shown(reply)}")
-    # Runs of spaces become one, which keeps the patterns below linear.
+    # With single spaces the patterns below take linear time.
     words = " ".join(re.sub(r"[*_`]", "", reply).split())
     bare = _BARE.fullmatch(words)
     rest = "" if bare else _OUT_OF_TEN.sub(" ", words)

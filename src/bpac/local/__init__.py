@@ -1,1 +1,1 @@
-"""A real pair that runs anywhere: one small model that answers directly or thinks first (extra ``local``)."""
+"""A small language model that runs on any machine and answers directly or after thinking (extra ``local``)."""

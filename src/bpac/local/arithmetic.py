@@ -1,12 +1,12 @@
-"""Questions about numbers. The larger comes first, so that no fresh question is a trained one turned round."""
+"""Questions about numbers. The larger number comes first, so no held-out question is a reversed training question."""
 
 from random import Random
 
-from bpac.local.question import WorkedQuestion
+from bpac.local.worked_question import WorkedQuestion
 
 
 def addition(digits: int, rng: Random) -> WorkedQuestion:
-    """A sum of two numbers, column by column from the right.
+    """A sum of two numbers; the steps add column by column from the right.
 
     >>> addition(3, Random(0)).steps
     '4+6+0=10;6+7+1=14;9+8+1=18'
@@ -16,7 +16,7 @@ def addition(digits: int, rng: Random) -> WorkedQuestion:
 
 
 def subtraction(digits: int, rng: Random) -> WorkedQuestion:
-    """A difference that is not negative; a column that borrows shows its ten.
+    """A difference that is not negative; the steps show the ten that a column borrows.
 
     >>> question = subtraction(2, Random(1))
     >>> question.text, question.steps, question.answer
@@ -32,7 +32,7 @@ def subtraction(digits: int, rng: Random) -> WorkedQuestion:
 
 
 def multiple(digits: int, rng: Random) -> WorkedQuestion:
-    """A number times one digit.
+    """A product of a number and one digit.
 
     >>> multiple(2, Random(1)).steps
     '7*3+0=21;2*3+2=8'
@@ -42,7 +42,7 @@ def multiple(digits: int, rng: Random) -> WorkedQuestion:
 
 
 def remainder(digits: int, rng: Random) -> WorkedQuestion:
-    """What division by one digit leaves, as in long division.
+    """The remainder of a division by one digit; the steps are those of long division.
 
     >>> remainder(3, Random(1)).steps
     '2%7=2;23%7=2;27%7=6'
@@ -57,7 +57,7 @@ def remainder(digits: int, rng: Random) -> WorkedQuestion:
 
 
 def chain(operations: int, rng: Random) -> WorkedQuestion:
-    """The last digit after some additions and multiplications, done from left to right.
+    """The last digit after several additions and multiplications, from left to right.
 
     >>> question = chain(2, Random(1))
     >>> question.text, question.steps, question.answer
@@ -66,7 +66,7 @@ def chain(operations: int, rng: Random) -> WorkedQuestion:
     digit = rng.randint(0, 9)
     text, steps = f"last digit: {digit}", []
     for _ in range(operations):
-        # Only factors that can be undone: a factor of 5 would forget nearly all that came before.
+        # Only factors that keep all digits apart: a factor of 5 would make earlier steps nearly irrelevant.
         sign, other = rng.choice([("+", rng.randint(1, 9)), ("*", rng.choice((3, 7, 9)))])
         value = digit + other if sign == "+" else digit * other
         text += f", {sign}{other}"

@@ -1,4 +1,4 @@
-"""The whole chain on the local pair: fresh questions, both answers, grades, a table, replays and a report."""
+"""``bpac chain``: collect, grade, table, replay and a report with the local model on held-out questions."""
 
 import asyncio
 import hashlib
@@ -11,23 +11,23 @@ from typing import Any
 
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Question
-from bpac.benchmarks.methods import METHODS
+from bpac.benchmarks.prompting import METHODS
 from bpac.collecting.answers_file import ROLES, Role
-from bpac.collecting.asking import Recipe, Server
-from bpac.collecting.collect import Collected, Collection
-from bpac.collecting.grading import Grade, Grading
-from bpac.collecting.table import table_of
-from bpac.local.benchmark import COUNT, LOCAL, fresh
+from bpac.collecting.collect import CollectionRun, CollectionSummary
+from bpac.collecting.grade import Grade, GradingRun
+from bpac.collecting.requests import ModelServer, RequestTemplate
+from bpac.collecting.table import build_table
+from bpac.local.benchmark import COUNT, LOCAL, benchmark_questions
 from bpac.local.chain_report import PairSummary, PromptingRow, write_chain_report
 from bpac.local.server import MODEL, LocalServer
 from bpac.output_files import whole_file
 from bpac.replay.figures import check_installed
 
-# The likeliest token always; room for the longest thought that the model was taught.
+# Greedy decoding, with enough tokens for the longest reasoning that the model was trained on.
 BODY = {"temperature": 0.0, "max_tokens": 400}
 LOGPROBS = {"logprobs": True, "top_logprobs": 10}
 SLOTS = 8
-# What each run shows of prompting. With the draft's template the model finds an empty thought in its mouth.
+# The prompting method that each run measures. The draft's chat template begins the answer with empty reasoning.
 PROMPTING = {
     "direct": "NoThinking, in the model's own format",
     "nothinking": "NoThinking, in words",
@@ -40,17 +40,17 @@ def _thinking(on: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
-    """What is asked of the local pair, and where everything is kept.
+class ChainRun:
+    """One run of ``bpac chain``; a run that was stopped can be continued.
 
     Parameters
     ----------
-    out: the folder; a chain that was stopped goes on from what it finds there.
-    questions: how many fresh questions both models are asked.
-    prompted: how many of them the prompting methods are tried on.
-    seed: which questions.
-    runs: replays of each policy.
-    model: the GGUF file.
+    out: the folder for all files.
+    questions: number of held-out questions for both models (default: 5000).
+    prompted: number of those questions on which prompting methods are tried (default: 500).
+    seed: random seed of the questions (default: 0).
+    runs: number of replays per policy (default: 50).
+    model: the GGUF file of the model (default: the model in this package).
     """
 
     out: Path
@@ -66,22 +66,25 @@ class Chain:
         whole(self.runs, "runs", 1)
 
     def run(self) -> dict[str, Any]:
-        """Everything, with progress on standard error; returns the figures of the report."""
+        """Run all steps, with progress on standard error; returns the figures of the report."""
         began = time.monotonic()
         check_installed()
-        questions = fresh(self.questions, self.seed)
-        some = questions[: self.prompted]
+        questions = benchmark_questions(self.questions, self.seed)
+        prompted = questions[: self.prompted]
         with LocalServer(model=self.model, slots=SLOTS) as server:
             collected = {"direct": self._collect(server, questions, "direct")}
-            if some:
-                collected |= {method: self._collect(server, some, method) for method in PROMPTING if method != "direct"}
+            if prompted:
+                others = (method for method in PROMPTING if method != "direct")
+                collected |= {method: self._collect(server, prompted, method) for method in others}
         grades = {method: self._grade(method) for method in collected}
-        # The folder may hold answers to more questions, from a longer chain.
+        # The folder may contain answers to more questions, from an earlier run.
         grades = {method: found[: len(questions)] for method, found in grades.items()}
-        rows = table_of(grades["direct"])
+        rows = build_table(grades["direct"])
         table = self.out / "table.csv"
         rows.write(table)
-        prompting = [_prompting_row(PROMPTING[name], found[: len(some)]) for name, found in grades.items() if some]
+        prompting = [
+            _prompting_row(PROMPTING[name], found[: len(prompted)]) for name, found in grades.items() if prompted
+        ]
         figures = write_chain_report(
             PairSummary(grades["direct"], rows.summary(), table), prompting, self.runs, self.out
         )
@@ -101,30 +104,30 @@ class Chain:
             unfinished.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
         return found
 
-    def _collect(self, server: LocalServer, questions: Sequence[Question], method: str) -> Collected:
-        # Prompting methods are for models that think: they shorten what the expert would think.
+    def _collect(self, server: LocalServer, questions: Sequence[Question], method: str) -> CollectionSummary:
+        # Prompting methods shorten the reasoning of a model that thinks, so they are used with thinking on.
         direct = method == "direct"
-        recipes: dict[Role, Recipe] = {
-            "draft": Recipe(server.name, {**_thinking(not direct), **LOGPROBS}, METHODS[method]),
-            "expert": Recipe(server.name, _thinking(True)),
+        templates: dict[Role, RequestTemplate] = {
+            "draft": RequestTemplate(server.name, {**_thinking(not direct), **LOGPROBS}, METHODS[method]),
+            "expert": RequestTemplate(server.name, _thinking(True)),
         }
         with self.model.open("rb") as file:
-            # Its name stays when it is trained anew; its answers do not.
+            # A model that is trained again keeps its name but gives other answers.
             model = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-        collection = Collection(
+        collection = CollectionRun(
             LOCAL,
             questions,
-            recipes,
+            templates,
             self._answers(method),
             concurrency=SLOTS,
             more={"seed": self.seed, "model_file": model},
         )
-        where = Server(server.base_url, server.name, timeout=120.0)
+        where = ModelServer(server.base_url, server.name, timeout=120.0)
         return collection.run(dict.fromkeys(ROLES, where))
 
     def _grade(self, method: str) -> list[Grade]:
         answers = self._answers(method)
-        return asyncio.run(Grading(LOCAL, answers, answers.with_name("grades.jsonl")).run())
+        return asyncio.run(GradingRun(LOCAL, answers, answers.with_name("grades.jsonl")).run())
 
     def _answers(self, method: str) -> Path:
         return (self.out if method == "direct" else self.out / method) / "answers.jsonl"

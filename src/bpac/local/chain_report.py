@@ -1,4 +1,4 @@
-"""The report of the chain: what the pair can do, what each score knows, and what a router would have saved."""
+"""The report of ``bpac chain``: accuracy of both models, quality of each score, and savings of a router."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bpac.collecting.grading import Grade
+from bpac.collecting.grade import Grade
 from bpac.local.questions import KINDS
 from bpac.replay.oracle import oracle_policy
 from bpac.replay.parallel import run_tasks
@@ -25,13 +25,13 @@ STREAM = "local pair"
 
 @dataclass(frozen=True, slots=True)
 class PairSummary:
-    """What is known of the pair before any router.
+    """The results of the two models without a router.
 
     Parameters
     ----------
-    grades: of every question.
-    summary: the figures of its table.
-    table: where the table is.
+    grades: the grades of all questions.
+    summary: the statistics of the table.
+    table: the file of the table.
     """
 
     grades: Sequence[Grade]
@@ -41,16 +41,16 @@ class PairSummary:
 
 @dataclass(frozen=True, slots=True)
 class PromptingRow:
-    """How a prompting method did.
+    """The results of a prompting method.
 
     Parameters
     ----------
-    method: its name.
-    questions: how many it was tried on.
-    right, unknown: how many answers are right, and how many could not be graded.
-    expert_right: how many the expert gets right when it is simply asked.
-    tokens: mean length of an answer.
-    token_ratio: the same against the expert's.
+    method: the name of the method.
+    questions: number of questions.
+    right, unknown: number of correct answers, and of answers that could not be graded.
+    expert_right: number of correct answers of the expert, which is asked directly.
+    tokens: mean number of tokens per answer.
+    token_ratio: that mean divided by the expert's.
     """
 
     method: str
@@ -63,14 +63,14 @@ class PromptingRow:
 
 
 def write_chain_report(pair: PairSummary, prompting: Sequence[PromptingRow], runs: int, out: Path) -> dict[str, Any]:
-    """Replay the table, write the page with its pictures, and return the figures.
+    """Replay the table, write the report with its figures, and return the numbers.
 
     Parameters
     ----------
-    pair: what was collected.
-    prompting: how prompting methods did; they have no section if none was tried.
-    runs: replays of each policy.
-    out: where to write.
+    pair: the results of the two models.
+    prompting: the results of prompting methods; without any, the report has no section about them.
+    runs: number of replays per policy.
+    out: the folder for the report.
     """
     table = read_table(pair.table)
     comparisons = [ComparisonStudy(_experiment(epsilon, table), table) for epsilon in EPSILONS]
@@ -130,14 +130,14 @@ def _pair_section(pair: PairSummary) -> ReportSection:
     rows.append(["all", str(summary["rows"]), *map(percent, shares)])
     reasons = "; ".join(f"{why}: {count}" for why, count in summary["reasons"].items())
     text = (
-        f"One small model, asked {len(pair.grades)} questions that it was never trained on, twice: the draft answers "
-        f"at once ({summary['draft_tokens']:.1f} tokens), the expert thinks first "
+        f"One small model answered {len(pair.grades)} questions that it was not trained on in two ways: the draft "
+        f"answers directly ({summary['draft_tokens']:.1f} tokens on average), the expert thinks first "
         f"({summary['expert_tokens']:.1f} tokens). "
-        f"{summary['left_out']} questions are left out because an outcome is not known"
+        f"{summary['left_out']} questions are left out because a result is unknown"
         f"{f' ({reasons})' if reasons else ''}."
     )
-    header = ["kind", "questions", "draft right", "expert right", "lost by keeping every draft"]
-    return ReportSection("pair", "The pair", text, "", header, rows)
+    header = ["kind", "questions", "draft correct", "expert correct", "loss if every draft is kept"]
+    return ReportSection("pair", "The two models", text, "", header, rows)
 
 
 def _saved_section(outcomes: Sequence[ReplayResult], runs: int) -> ReportSection:
@@ -148,13 +148,13 @@ def _saved_section(outcomes: Sequence[ReplayResult], runs: int) -> ReportSection
         extremes = [percent(figures[name]) for name in ("above_epsilon", "worst_empirical_risk")]
         rows.append([f"{outcome.method.epsilon:g}", outcome.method.label, calls, tokens, risk, *extremes])
     text = (
-        f"{runs} replays in shuffled order. Tokens are those of every draft and of the experts that were called, "
-        "against those of always asking the expert. The loss is what was really served; at most a share "
+        f"{runs} replays in shuffled order. Tokens are those of all drafts and of the expert calls, relative to always "
+        "calling the expert. The actual loss is the average loss of the served answers. At most a share "
         f"α = {ALPHA:g} of the replays may have an unsafe threshold at any time. The oracle knows every loss in "
-        "advance and promises nothing: its risk is ε in expectation."
+        "advance and has no guarantee: its risk is ε in expectation."
     )
-    header = ["ε", "router", "expert calls", "tokens", "loss served", "replays above ε", "worst replay"]
-    return ReportSection("saved", "What a router would have saved", text, "", header, rows)
+    header = ["ε", "router", "expert calls", "tokens", "actual loss", "replays above ε", "worst replay"]
+    return ReportSection("saved", "Savings of a router", text, "", header, rows)
 
 
 def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[ReplayResult]) -> ReportSection:
@@ -164,8 +164,8 @@ def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[R
         known = pair.summary["auroc"][name]
         rows.append([name, "" if known is None else f"{known:.3f}", *calls])
     text = (
-        "AUROC: the chance that a wrong draft is more uncertain than a right one. Beside it, how often the portfolio "
-        "calls the expert when it goes by that score."
+        "AUROC is the probability that a wrong draft is more uncertain than a correct one. The other columns show how "
+        "often the policy portfolio calls the expert with that score."
     )
     header = ["score", "AUROC", *(f"expert calls at ε = {epsilon:g}" for epsilon in EPSILONS)]
     return ReportSection("scores", "The scores", text, "", header, rows)
@@ -184,10 +184,10 @@ def _prompting_section(rows: Sequence[PromptingRow]) -> ReportSection:
         for row in rows
     ]
     text = (
-        "Both methods prompt the thinking model to think less about every question. This model knows only the format "
-        "it was taught, in which the way not to think is an empty thought: that is NoThinking in its own format, and "
-        "it is the draft above. A system message, or a thought in words, it has never seen: Chain of Draft and "
-        "NoThinking in words are measured here as they are, and say nothing about larger models."
+        "Both methods make the thinking model think less about every question. This model understands only the format "
+        "that it was trained on, in which empty reasoning means no thinking: that is NoThinking in its own format, and "
+        "it is the draft above. It was not trained on system messages or on reasoning in words, so the results of "
+        "Chain of Draft and of NoThinking in words say nothing about larger models."
     )
-    header = ["method", "questions", "right", "not gradable", "expert right", "tokens against the expert's"]
+    header = ["method", "questions", "correct", "not graded", "expert correct", "tokens relative to the expert"]
     return ReportSection("prompting", "Chain of Draft and NoThinking", text, "", header, shown)

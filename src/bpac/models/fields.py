@@ -1,4 +1,4 @@
-"""Where requests go and what each carries: addresses, fields laid over a caller's, secrets that stand elsewhere."""
+"""The parts of a request to a model server: URLs, headers, body fields and secrets."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from bpac.errors import SettingsError
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, objects within objects included; ``over`` wins.
+    """Both objects in one, nested objects included; ``over`` overrides ``under``.
 
     >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
     {'a': {'b': 1, 'c': 3}}
@@ -22,14 +22,27 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
-# Names and passwords before the host of an address, and the values of its query. Texts may be quoted, as in JSON: a
-# quotation mark, and what escapes it, is no part of an address.
+def merged_headers(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Headers in one; later ones override earlier ones, whatever the case of their names.
+
+    >>> merged_headers({"Accept": "a", "Host": "b"}, {"accept": "c"})
+    {'accept': 'c', 'Host': 'b'}
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            found[name.lower()] = name, value
+    return dict(found.values())
+
+
+# Names and passwords before the host of a URL, and the values of its query. The text may be quoted, as in JSON: a
+# quotation mark, and what escapes it, is not part of a URL.
 _USER = re.compile(r"(?<=://)[^/?#\s\"'@]*(?:@[^/?#\s\"'@]*)*@")
 _QUERY_VALUE = re.compile(r"(?<=[?&])([^=?&#\s\"'\\]+)=(?:[^&#\s\"'\\]|\\[^\"'])*")
 
 
 def redacted(text: str) -> str:
-    """A text with the secrets of the addresses in it left out: names, passwords, and values of queries.
+    """A text without the secrets in its URLs: names, passwords, and values of queries.
 
     >>> redacted("https://me:secret@example.org/v1?api-key=1234&x=5 is down")
     'https://***@example.org/v1?api-key=***&x=*** is down'
@@ -39,10 +52,10 @@ def redacted(text: str) -> str:
     return _QUERY_VALUE.sub(r"\1=***", _USER.sub("***@", text))
 
 
-def below(base_url: str, path: str) -> str:
-    """The address of something below another; what follows its question mark stays at the end.
+def endpoint_url(base_url: str, path: str) -> str:
+    """The URL of a path below a base URL; the query of the base URL stays at the end.
 
-    >>> below("https://example.org/v1?api-version=2", "/chat/completions")
+    >>> endpoint_url("https://example.org/v1?api-version=2", "/chat/completions")
     'https://example.org/v1/chat/completions?api-version=2'
     """
     parts = urlsplit(base_url)
@@ -50,7 +63,12 @@ def below(base_url: str, path: str) -> str:
 
 
 def address(value: str, name: str) -> str:
-    """The address of a server, without a slash at its end; ``name`` is what the setting is called.
+    """The URL of a server without a slash at its end; ``SettingsError`` if it is none.
+
+    Parameters
+    ----------
+    value: the URL.
+    name: the name of the setting, for the error message.
 
     >>> address("http://127.0.0.1:8001/v1/", "base_url")
     'http://127.0.0.1:8001/v1'
@@ -61,19 +79,25 @@ def address(value: str, name: str) -> str:
         parts = urlsplit(value)
         if parts.hostname and parts.port != 0:
             return value.rstrip("/")
-        reason = "it names no server"
+        reason = "it has no host"
     except ValueError as error:
         reason = str(error)
     raise SettingsError(f"{name} is no address ({reason}), got {redacted(value)!r}")
 
 
 def secret(value: str, name: str) -> str:
-    """A text, or what the environment variable ``env:NAME`` holds; ``name`` is what the setting is called."""
+    """A setting, or the value of the environment variable if it is ``env:NAME``.
+
+    Parameters
+    ----------
+    value: the setting as it is written.
+    name: the name of the setting, for the error message.
+    """
     found = value
     if value.startswith("env:"):
         found = os.environ.get(value.removeprefix("env:"), "").strip()
         if not found:
             raise SettingsError(f"{name} is {value}, but that environment variable is not set or empty")
     if any(mark in found for mark in "\r\n\0"):
-        raise SettingsError(f"{name} has a line break in it, and so cannot be sent: is something else in that place?")
+        raise SettingsError(f"{name} has a line break in it and cannot be sent in a header: check its value")
     return found

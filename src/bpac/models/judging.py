@@ -1,4 +1,4 @@
-"""Judging: a model marks both answers, and the marks make the loss."""
+"""LLM as a judge: a model marks both answers, and the loss of the draft follows from the marks."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from bpac.losses import mark_loss
 
 
 class Completes(Protocol):
-    """A model that can be asked, such as ``ModelClient``."""
+    """A model that answers messages, such as ``ModelClient``."""
 
     async def complete(self, messages: Sequence[Mapping[str, Any]]) -> Answer:
         """The model's answer to the messages."""
@@ -26,10 +26,10 @@ class Judge:
     Parameters
     ----------
     client: the model.
-    votes: how many marks are averaged for each answer. More than one is of use only where the model is not
+    votes: how many marks are averaged for each answer (default: 1). More than one help only if the model is not
         deterministic.
-    attempts: how often it is asked for each mark until it says one that can be used.
-    timeout: seconds that a judgement may take in all, repetitions included.
+    attempts: how many replies are requested for each mark until one has a usable mark (default: 3).
+    timeout: seconds that a judgement may take in all, repetitions included (default: 120).
     """
 
     client: Completes
@@ -45,7 +45,7 @@ class Judge:
     async def loss(self, question: str, draft: str, expert: str) -> float | None:
         """The loss of the draft against the expert's answer; none if the judge failed.
 
-        What is not known stays so: a router counts it as a loss of 1. Who wants the reason asks for ``marks``.
+        A router counts an unknown loss as 1. The reason of a failure is raised by ``marks``.
         """
         try:
             return mark_loss(*await self.marks(question, draft, expert))
@@ -54,7 +54,7 @@ class Judge:
 
     async def marks(self, question: str, draft: str, expert: str) -> tuple[float, float]:
         """The marks of both answers; ``NoVerdict``, ``Refused`` or ``Unavailable`` if any vote is missing."""
-        # A mean of the votes that happened to come would favour answers that are hard to judge.
+        # The mean of an incomplete set of votes would favour answers that are hard to judge.
         try:
             async with asyncio.timeout(self.timeout), asyncio.TaskGroup() as votes:
                 drafts = [votes.create_task(self._mark(question, draft)) for _ in range(self.votes)]
@@ -62,7 +62,7 @@ class Judge:
         except TimeoutError:
             raise Unavailable(f"{self.client} did not judge within {self.timeout:g} s") from None
         except ExceptionGroup as group:
-            # The others were called off: one reason is enough.
+            # All others were cancelled.
             raise group.exceptions[0] from None
         return self._mean(drafts), self._mean(experts)
 

@@ -1,4 +1,4 @@
-"""Try again: what is worth repeating, and when."""
+"""Retrying failed requests: which ones, how often and after which wait."""
 
 import asyncio
 import random
@@ -14,7 +14,8 @@ from bpac.errors import Unavailable
 
 T = TypeVar("T")
 
-# Statuses below 500 that say "later", not "no": timeout, conflict (a model being loaded), too early, too many.
+# Statuses below 500 after which a request may succeed later: timeout, conflict (a model is being loaded), too early,
+# too many requests.
 LATER = frozenset({408, 409, 425, 429})
 
 
@@ -24,8 +25,8 @@ class Failed(Exception):
     Parameters
     ----------
     reason: what went wrong.
-    status: the HTTP status; none if there was no reply.
-    retry_after: the seconds that the server asks to wait.
+    status: the HTTP status (default: none, because there was no response).
+    retry_after: seconds to wait that the server asked for (default: 0).
     """
 
     def __init__(self, reason: str, status: int | None = None, retry_after: float = 0.0) -> None:
@@ -35,14 +36,15 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often and how soon to try again.
+class RetryPolicy:
+    """How often and how soon a failed attempt is repeated.
 
     Parameters
     ----------
-    retries: how often a failed attempt is repeated.
-    backoff: seconds before the first repetition, doubled before each further one.
-    longest_wait: the most seconds to wait; a server that asks for more is given up.
+    retries: how often a failed attempt is repeated (default: 2).
+    backoff: seconds before the first repetition, doubled before each further one (default: 0.5).
+    longest_wait: the most seconds to wait before a repetition (default: 60). If a server asks for more, it is not
+        repeated.
     """
 
     retries: int = 2
@@ -55,7 +57,13 @@ class Patience:
         keep(self, longest_wait=positive(self.longest_wait, "longest_wait"))
 
     async def get(self, attempt: Callable[[], Awaitable[T]], who: str) -> T:
-        """What the first attempt that does not fail returns, or ``Unavailable``."""
+        """The result of the first attempt that succeeds, or ``Unavailable``.
+
+        Parameters
+        ----------
+        attempt: makes one attempt; it raises ``Failed`` if the attempt is worth repeating.
+        who: the server, for the error message.
+        """
         tried = 0
         while True:
             try:
@@ -69,29 +77,29 @@ class Patience:
             await asyncio.sleep(pause)
 
     def pause(self, tried: int) -> float:
-        """Seconds to wait after so many attempts, drawn at random so that many callers do not come back at once."""
+        """Seconds to wait after so many attempts, drawn at random so that many clients do not come back at once."""
         return min(self.longest_wait, self.backoff * 2.0 ** min(tried - 1, 60)) * random.uniform(0.5, 1.0)
 
 
-async def begun(items: AsyncGenerator[T, None]) -> tuple[T, AsyncGenerator[T, None]]:
-    """The first of some items and the rest: until the first has come, an attempt can be repeated."""
+async def started(items: AsyncGenerator[T, None]) -> tuple[T, AsyncGenerator[T, None]]:
+    """The first item of a stream and the rest of it. An attempt can be repeated until the first item is there."""
     try:
         return await anext(items), items
     except StopAsyncIteration:
-        raise Failed("a stream without a piece") from None
+        raise Failed("a stream without events") from None
 
 
-async def carried_on(
-    begin: Callable[[], Awaitable[tuple[T, AsyncGenerator[T, None]]]], who: str
+async def resumed(
+    start: Callable[[], Awaitable[tuple[T, AsyncGenerator[T, None]]]], who: str
 ) -> AsyncGenerator[T, None]:
-    """All items, once the first has come; ``Unavailable`` if they break off after that.
+    """All items of a stream that is retried until its first item; ``Unavailable`` if it breaks off after that.
 
     Parameters
     ----------
-    begin: fetches the first and the rest, as often as it takes.
-    who: sends them.
+    start: fetches the first item and the rest, retrying as it sees fit.
+    who: the server, for the error message.
     """
-    first, rest = await begin()
+    first, rest = await start()
     async with aclosing(rest):
         yield first
         try:
@@ -102,7 +110,7 @@ async def carried_on(
 
 
 def requested_wait(retry_after: str | None) -> float:
-    """The seconds that a ``Retry-After`` header asks for, be it a number or a date; 0 if it cannot be read.
+    """The seconds that a ``Retry-After`` header asks for, as a number or a date; 0 if it cannot be read.
 
     >>> requested_wait("2.5"), requested_wait(None), requested_wait("Thu, 01 Jan 1970 00:00:00 GMT")
     (2.5, 0.0, 0.0)

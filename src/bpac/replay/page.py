@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bpac.dashboard.decisions import Told
+from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.history import History
 from bpac.dashboard.page import replay_page
+from bpac.dashboard.savings import TokenSavings
 from bpac.output_files import whole_file
 from bpac.replay.metrics import ReplayPath
 from bpac.replay.replay import Replay
@@ -118,11 +119,11 @@ def replay_document(
         series["always_tokens"] = tokens["always"][at].tolist()
     document = whole_document([game], title=f"Replay of {name}", live=False, generated=generated)
     owed = {decision.step for decision in watcher.router.owed}
-    told = [
-        _told(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
+    decisions = [
+        _view(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
         for step, (decision, outcome) in reversed(watcher.latest.items())
     ]
-    return document | {"decisions": told}
+    return document | {"decisions": decisions}
 
 
 def _tokens(table: Table, path: ReplayPath) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
@@ -136,25 +137,25 @@ def _tokens(table: Table, path: ReplayPath) -> dict[str, np.ndarray[Any, np.dtyp
     }
 
 
-def _savings(tokens: Mapping[str, Any]) -> dict[str, float] | None:
+def _savings(tokens: Mapping[str, Any]) -> TokenSavings | None:
     if not tokens:
         return None
     draft, expert, always = (float(tokens[kind][-1]) for kind in ("draft", "expert", "always"))
-    return {
-        "draft_tokens": draft,
-        "expert_tokens": expert,
-        "judge_tokens": 0.0,
-        "always_tokens": always,
-        "tokens_saved": always - draft - expert,
-    }
+    return TokenSavings(
+        draft_tokens=draft,
+        expert_tokens=expert,
+        judge_tokens=0.0,
+        always_tokens=always,
+        tokens_saved=always - draft - expert,
+    )
 
 
-def _told(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> Told:
+def _view(table: Table, decision: Decision, outcome: Resolved | None, owed: bool) -> DecisionView:
     """A decision with the tokens of its row."""
     row = decision.step - 1
     if table.draft_tokens is None or table.expert_tokens is None:
-        return Told(decision, outcome, owed)
+        return DecisionView(decision, outcome, owed)
     draft, expert = float(table.draft_tokens[row]), float(table.expert_tokens[row])
-    return Told(
+    return DecisionView(
         decision, outcome, owed, {"draft_tokens": draft}, {"expert_tokens": expert} if decision.call_expert else {}
     )

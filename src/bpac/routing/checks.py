@@ -156,7 +156,7 @@ def _settled_state(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _wealth(entries: Sequence[Entry]) -> Any:
-    """The state of the game without the threshold, which may have latched at different times."""
+    """The state of the bettor without the threshold, which may have latched at different times."""
     return _without_thresholds(_settled_state(entries)["game"])
 
 

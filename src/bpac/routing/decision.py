@@ -18,7 +18,7 @@ class Decision(NamedTuple):
     least_propensity: the least that any query could have had in this round (p).
     call_expert: whether the expert is called (ξ).
     serve_draft: whether the caller gets the draft; with shadow audits also where the expert is called.
-    epoch: the betting game this round belongs to; a drift alarm starts a new one.
+    epoch: number of the epoch in which the query arrived, from 1; a drift alarm starts a new one.
     uncertainties: all scores of the draft, where a router has several.
     ticket: number of the query's ticket in its epoch; 0 where tickets are not in use.
     seen: entries in the journal when the query arrived, where tickets are in use.

@@ -1,10 +1,11 @@
-"""Segments: one betting game for each kind of traffic, each with its own promise."""
+"""Segments: one router for each kind of traffic, each with its own promise."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from bpac.arguments import one_of, open_fraction, whole
 from bpac.errors import InputError
+from bpac.routing.lock import RLock
 from bpac.routing.router import Router
 
 # Segments beyond the limit share this one.
@@ -19,7 +20,7 @@ class Segments(Mapping[str, Router]):
     start: makes the router of a segment, given its name and its alpha.
     alpha: chance of failure (α) …
     alpha_scope: … of ``each`` segment, or of ``all`` together: α is then divided equally among ``most``.
-    most: how many games there may be; the last one is shared by all further segments.
+    most: how many routers there may be; the last one is shared by all further segments.
 
     >>> segments = Segments(lambda name, alpha: Router(0.05, alpha), alpha=0.1, most=2)
     >>> segments.router("maths") is segments.router("maths")
@@ -40,17 +41,19 @@ class Segments(Mapping[str, Router]):
         self._most = whole(most, "most", 1)
         self._alpha = open_fraction(alpha, "alpha") / (most if alpha_scope == "all" else 1)
         self._start = start
+        self._lock = RLock()
         self._routers: dict[str, Router] = {}
 
     def router(self, segment: str) -> Router:
         """The router of a segment; a new one if it is the first of its kind and there is room."""
         if not isinstance(segment, str):
             raise InputError(f"a segment is named by a string, got {segment!r}")
-        if segment not in self._routers and len(self._routers.keys() - {OTHERS}) >= self._most - 1:
-            segment = OTHERS
-        if segment not in self._routers:
-            self._routers[segment] = self._start(segment, self._alpha)
-        return self._routers[segment]
+        with self._lock:
+            if segment not in self._routers and len(self._routers.keys() - {OTHERS}) >= self._most - 1:
+                segment = OTHERS
+            if segment not in self._routers:
+                self._routers[segment] = self._start(segment, self._alpha)
+            return self._routers[segment]
 
     def __getitem__(self, segment: str) -> Router:
         return self._routers[segment]

@@ -1,5 +1,6 @@
 """All settings of a router as one value, and its JSON form, from which any router can be built again."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -40,7 +41,7 @@ class Settings:
     ----------
     epsilon: bound on the average loss against always asking the expert (ε).
     alpha: chance that the promise fails (α).
-    policy: the betting game.
+    policy: how the router bets.
     exploration: with which least probability the expert is called.
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
     alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
@@ -74,7 +75,7 @@ class Settings:
 
     @property
     def terms(self) -> Terms:
-        """The terms of the betting game."""
+        """The terms of the bets."""
         return Terms(self.epsilon, self.exploration.floor, shadow=self.explore == "shadow")
 
     def alpha_of(self, epoch: int) -> float:
@@ -99,6 +100,15 @@ class Settings:
         """The settings that were written with ``to_json``."""
         settings: Settings = _build(cls, data, "settings")
         return settings
+
+    def check_rebuilds(self) -> None:
+        """Raise ``SettingsError`` unless the settings survive being written to a journal and read back."""
+        try:
+            again = Settings.from_json(json.loads(json.dumps(self.to_json(), allow_nan=False)))
+        except (SettingsError, TypeError, ValueError) as error:
+            raise SettingsError(f"these settings cannot be written to a journal and read back: {error}") from error
+        if again != self:
+            raise SettingsError(f"a journal would read these settings back differently: {self} becomes {again}")
 
 
 def check_policy(policy: object) -> None:

@@ -1,4 +1,4 @@
-"""Scores: how unsure a draft is, from its log-probabilities, its own words or further answers."""
+"""Scores: how uncertain a draft is, from its log-probabilities, its stated confidence or further samples."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -6,9 +6,9 @@ from typing import Any
 
 from bpac.arguments import one_of
 from bpac.errors import SettingsError
-from bpac.scores.consistency import SelfConsistency, same_text
+from bpac.scores.consistency import SelfConsistency, same_words
 from bpac.scores.logprobs import Entropy, MeanTokenProbability, Perplexity
-from bpac.scores.options import OptionProbability
+from bpac.scores.option_probability import OptionProbability
 from bpac.scores.score import Needs, Score
 from bpac.scores.verbalized import Verbalized, stated_confidence, with_suffix, without_confidence
 from bpac.scores.wrappers import FirstTokens, Otherwise
@@ -26,7 +26,7 @@ __all__ = [
     "SelfConsistency",
     "Verbalized",
     "named_score",
-    "same_text",
+    "same_words",
     "stated_confidence",
     "with_suffix",
     "without_confidence",
@@ -45,14 +45,15 @@ SCORES: dict[str, Callable[..., Score]] = {
 def named_score(
     name: str, *, first_tokens: int | None = None, otherwise: float | str | None = None, **settings: Any
 ) -> Score:
-    """The score of that name, as a configuration file gives it.
+    """The score with a name and its settings, as in a configuration file.
 
     Parameters
     ----------
     name: one of ``SCORES``.
-    first_tokens: score only so many tokens of the draft.
-    otherwise: the uncertainty, or the name of the score, of drafts that this one cannot score.
-    settings: the score's own.
+    first_tokens: score only this many tokens from the start of the draft (default: all tokens).
+    otherwise: the uncertainty, or the name of another score, for drafts that this score cannot be computed for
+        (default: such drafts have no score).
+    settings: the score's own settings.
 
     >>> named_score("entropy", top=5, otherwise=1.0)
     Otherwise(score=Entropy(top=5), fallback=1.0)
@@ -62,11 +63,11 @@ def named_score(
     known = [field.name for field in fields(kind)]
     if unknown := sorted(set(settings) - set(known)):
         knows = ", ".join([*known, "first_tokens", "otherwise"])
-        raise SettingsError(f'score "{name}" has no setting {unknown[0]!r}; it has {knows}')
+        raise SettingsError(f'score "{name}" has no setting {unknown[0]!r}; its settings are {knows}')
     score: Score = kind(**settings)
     if first_tokens is not None:
         if not score.needs.logprobs:
-            raise SettingsError(f'first_tokens does not fit score "{name}": it looks at whole answers; leave it out')
+            raise SettingsError(f'first_tokens does not fit score "{name}", which needs the whole answer')
         score = FirstTokens(score, first_tokens)
     if otherwise is None:
         return score

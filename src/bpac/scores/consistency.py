@@ -1,4 +1,4 @@
-"""Self-consistency: ask again and see whether the answers agree."""
+"""Self-consistency: sample further answers and compare them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from bpac.scores.score import Needs
 Equal = Callable[[str, str], bool]
 
 
-def same_text(one: str, other: str) -> bool:
-    r"""Whether two answers have the same words, whatever their case and spacing.
+def same_words(one: str, other: str) -> bool:
+    r"""Whether two answers have the same words, ignoring case and spacing.
 
-    >>> same_text("Forty  two\n", "forty two")
+    >>> same_words("Forty  two\n", "forty two")
     True
     """
     return one.casefold().split() == other.casefold().split()
@@ -27,10 +27,11 @@ class SelfConsistency:
 
     Parameters
     ----------
-    samples: how many further answers to ask for. Some may fail: the share is of those that came, at least one.
-    against: ``draft``: the share of them that differ from the draft. ``majority``: the share of all answers, the
-        draft among them, outside the largest group that agrees.
-    equal: whether the texts of two answers agree; it should be an equivalence.
+    samples: number of further answers to request (default: 4). Failed requests are left out of the share; at least one
+        must succeed.
+    against: ``draft`` (default): the share of the further answers that differ from the draft. ``majority``: the share
+        of all answers, including the draft, outside the largest group that agrees.
+    equal: whether the texts of two answers agree; it should be an equivalence relation (default: ``same_words``).
 
     >>> score = SelfConsistency()
     >>> score(Answer("42"), [Answer("42"), Answer("41"), Answer("42"), Answer("7")])
@@ -39,7 +40,7 @@ class SelfConsistency:
 
     samples: int = 4
     against: Literal["draft", "majority"] = "draft"
-    equal: Equal = same_text
+    equal: Equal = same_words
 
     def __post_init__(self) -> None:
         whole(self.samples, "samples", 1)
@@ -49,13 +50,13 @@ class SelfConsistency:
 
     @property
     def needs(self) -> Needs:
-        """Further answers."""
+        """Further answers to the same question."""
         return Needs(samples=self.samples)
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
         """The uncertainty of the draft."""
         if not samples:
-            raise NoScore("no further answers to compare the draft with: ask the model for some")
+            raise NoScore("there are no further answers to compare the draft with: request some from the model")
         if self.against == "draft":
             return sum(not self.equal(draft.text, sample.text) for sample in samples) / len(samples)
         texts = [draft.text, *(sample.text for sample in samples)]

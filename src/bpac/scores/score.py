@@ -1,4 +1,4 @@
-"""Scores: how unsure a draft is, as a number in [0, 1]; larger is less sure."""
+"""The interface of a score, which measures the uncertainty of a draft as a number in [0, 1]."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from bpac.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What must be asked of the draft's model so that a score can be computed.
+    """What must be requested from the draft's model to compute a score.
 
     Parameters
     ----------
     logprobs: whether the log-probability of every token is needed.
-    top_logprobs: how many of the likeliest tokens are needed in each place.
-    samples: how many further answers to the same question are needed.
-    suffix: what must be added to the question.
+    top_logprobs: number of most likely tokens that are needed at each position.
+    samples: number of further answers to the same question that are needed.
+    suffix: text that must be added to the question.
     """
 
     logprobs: bool = False
@@ -25,7 +25,7 @@ class Needs:
     suffix: str = ""
 
     def request(self) -> dict[str, Any]:
-        """The fields of a chat completion request that ask for the log-probabilities.
+        """The fields of a chat completion request for the log-probabilities.
 
         >>> Needs(logprobs=True, top_logprobs=5).request()
         {'logprobs': True, 'top_logprobs': 5}
@@ -44,11 +44,17 @@ class Needs:
 
 
 class Score(Protocol):
-    """A way to tell how unsure a draft is."""
+    """A score: a callable that returns the uncertainty of a draft in [0, 1]; larger is less certain."""
 
     @property
     def needs(self) -> Needs:
-        """What must be asked of the draft's model."""
+        """What must be requested from the draft's model."""
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
-        """The uncertainty of the draft, or ``NoScore`` if it lacks what the score needs."""
+        """The uncertainty of the draft; raises ``NoScore`` if it cannot be computed.
+
+        Parameters
+        ----------
+        draft: the draft.
+        samples: further answers to the same question, if the score needs them.
+        """

@@ -1,4 +1,4 @@
-"""Verbalised confidence: the draft is asked how sure it is, and says so in a last line."""
+"""Verbalized confidence: the draft's model is asked to state its confidence in the last line of its answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ SUFFIX = (
     "as a whole number from 0 to 100:\nConfidence: N%"
 )
 
-# Bounded gaps: a draft may be long and strange. A range ("80–90 %") states no number.
-_SAID = re.compile(
+# The gaps are bounded so that the search takes linear time. A range ("80–90 %") is not a confidence.
+_CONFIDENCE = re.compile(
     r"confidence(?:\s+level)?[\s*_`:=]{0,9}(?:is\s+|of\s+)?[\s*_`~≈]{0,9}"
     r"(?P<number>\d{1,9}(?:[.,]\d{1,9})?)\s?(?P<unit>%|percent|/\s?10{1,2}\b)?"
     r"(?![\d%/]|[.,]\d|\s?(?:[-–—/]|to\b)\s?\d)",
@@ -26,7 +26,7 @@ _MARKS = " \t*_`#>-"
 
 @dataclass(frozen=True, slots=True)
 class Verbalized:
-    r"""One minus the confidence the draft states.
+    r"""One minus the confidence that the draft states.
 
     >>> round(Verbalized()(Answer("42\nConfidence: 85%")), 6)
     0.15
@@ -34,7 +34,7 @@ class Verbalized:
 
     @property
     def needs(self) -> Needs:
-        """A sentence at the end of the question."""
+        """A request for the confidence at the end of the question."""
         return Needs(suffix=SUFFIX)
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
@@ -43,40 +43,40 @@ class Verbalized:
 
 
 def stated_confidence(text: str) -> float:
-    """The confidence a text states last, as a fraction, or ``NoScore``.
+    """The last confidence that a text states, as a fraction; ``NoScore`` if it states none.
 
-    A number without a unit is a percentage, as was asked for, unless it has decimals and is at most 1.
+    A number without a unit is a percentage, as the question asks for one, unless it has decimals and is at most 1.
 
-    >>> [stated_confidence(f"Confidence: {said}") for said in ("85%", "85", "0.85", "8.5/10", "85/100")]
+    >>> [stated_confidence(f"Confidence: {number}") for number in ("85%", "85", "0.85", "8.5/10", "85/100")]
     [0.85, 0.85, 0.85, 0.85, 0.85]
     """
     found = None
-    for found in _SAID.finditer(text):  # noqa: B007  # the last one counts
+    for found in _CONFIDENCE.finditer(text):  # noqa: B007  # the last one counts
         pass
     if found is None:
-        raise NoScore(f"the draft states no confidence; it ends {text[-60:]!r}")
+        raise NoScore(f"the draft states no confidence; it ends with {text[-60:]!r}")
     number = float(found["number"].replace(",", "."))
     unit = (found["unit"] or "").replace(" ", "").lower()
     is_fraction = not unit and number <= 1.0 and not found["number"].isdigit()
     confidence = number / {"/10": 10.0, "": 1.0 if is_fraction else 100.0}.get(unit, 100.0)
     if confidence > 1.0:
-        raise NoScore(f"the draft states the confidence {found['number']}{unit}, which is more than certain")
+        raise NoScore(f"the draft states the confidence {found['number']}{unit}, which is more than 100%")
     return confidence
 
 
 def without_confidence(text: str) -> str:
-    r"""The text without a last line that states a confidence: what a caller who did not ask for it may see.
+    r"""The text without a last line that states a confidence, for callers who did not ask for one.
 
     >>> without_confidence("42\n\n**Confidence: 85%**")
     '42'
     """
     rest, _, last = text.rstrip().rpartition("\n")
-    states = last.lstrip(_MARKS).lower().startswith("confidence") and _SAID.search(last)
+    states = last.lstrip(_MARKS).lower().startswith("confidence") and _CONFIDENCE.search(last)
     return rest.rstrip() if states else text
 
 
 def with_suffix(messages: Sequence[Mapping[str, Any]], suffix: str) -> list[dict[str, Any]]:
-    """The messages with the suffix at the end of the last one from the user; what was given stays as it was.
+    """A copy of the messages with the suffix added to the last message of the user.
 
     >>> with_suffix([{"role": "user", "content": "6 · 7?"}], " Be brief.")
     [{'role': 'user', 'content': '6 · 7? Be brief.'}]
@@ -86,7 +86,7 @@ def with_suffix(messages: Sequence[Mapping[str, Any]], suffix: str) -> list[dict
         if message.get("role") != "user":
             continue
         content = message.get("content")
-        # Pictures and the like come as a list of parts.
+        # Messages with images contain a list of parts.
         is_text = content is None or isinstance(content, str)
         message["content"] = (
             f"{content or ''}{suffix}" if is_text else [*(content or ()), {"type": "text", "text": suffix}]

@@ -1,4 +1,4 @@
-"""Scores made of scores: of the first tokens only, or with something to fall back on."""
+"""Scores that wrap another score: for the first tokens only, or with a fallback."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from bpac.scores.score import Needs, Score
 
 @dataclass(frozen=True, slots=True)
 class FirstTokens:
-    """The score of a draft's first tokens, so that streaming can start before the draft is whole.
+    """The score of a draft's first tokens, so that streaming can start before the draft is complete.
 
-    The same number comes out for the whole draft as for any beginning of it with at least ``count`` tokens. A draft
-    that is shorter is scored as it is.
+    The score is the same for the complete draft and for any beginning with at least ``count`` tokens. A shorter draft
+    is scored completely.
 
     Parameters
     ----------
     score: a score from log-probabilities.
-    count: how many tokens (k).
+    count: number of tokens to score.
     """
 
     score: Score
@@ -30,11 +30,11 @@ class FirstTokens:
 
     @property
     def needs(self) -> Needs:
-        """What the score needs."""
+        """What the wrapped score needs."""
         return self.score.needs
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
-        """The uncertainty of the beginning of the draft."""
+        """The uncertainty of the first tokens of the draft."""
         if draft.tokens and len(draft.tokens) > self.count:
             draft = replace(draft, tokens=draft.tokens[: self.count], completion_tokens=self.count)
         return self.score(draft, samples)
@@ -42,12 +42,12 @@ class FirstTokens:
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """A score, and what counts for drafts that lack what it needs.
+    """A score with a fallback for drafts that it cannot be computed for.
 
     Parameters
     ----------
-    score: what is tried first.
-    fallback: an uncertainty, or another score.
+    score: the score that is tried first.
+    fallback: a fixed uncertainty, or another score.
 
     >>> from bpac.scores.logprobs import Perplexity
     >>> Otherwise(Perplexity(), 1.0)(Answer("42"))
@@ -63,7 +63,7 @@ class Otherwise:
 
     @property
     def needs(self) -> Needs:
-        """What both need."""
+        """What both scores need."""
         return self.score.needs if isinstance(self.fallback, float) else self.score.needs | self.fallback.needs
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:

@@ -1,4 +1,4 @@
-"""Stores: where journals are kept, so that a gateway goes on after a crash as if nothing had happened."""
+"""Stores: where journals are kept, so that a gateway continues after a crash where it stopped."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -6,22 +6,24 @@ from urllib.parse import parse_qsl, urlsplit
 from bpac.errors import SettingsError, StoreError, StoreInUse
 from bpac.stores.memory import MemoryStore
 from bpac.stores.private_files import place_of
+from bpac.stores.sqlite.read_only import ReadOnlySqliteStore
 from bpac.stores.sqlite.store import LOGS, SqliteStore
-from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, LostEntries, Store
+from bpac.stores.store import Claim, CoinKey, Game, Link, LostEntries, Store, StoredEntry, StoredRound
 
 __all__ = [
     "Claim",
     "CoinKey",
     "Game",
-    "Kept",
-    "KeptRound",
     "Link",
     "LostEntries",
     "MemoryStore",
+    "ReadOnlySqliteStore",
     "SqliteStore",
     "Store",
     "StoreError",
     "StoreInUse",
+    "StoredEntry",
+    "StoredRound",
     "files_of",
     "open_store",
 ]
@@ -34,7 +36,7 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
     ----------
     address: ``memory://``, or ``sqlite:///FILE`` (``sqlite:////FILE`` from the root); ``?sync=full`` makes every
         commit wait for the disk, so that not even a power failure loses an entry.
-    read_only: look into the store of a gateway that may be running.
+    read_only: whether to open the store for reading only, also while a gateway writes to it (default: false).
 
     >>> open_store("memory://").games()
     []
@@ -42,20 +44,20 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
     parts = urlsplit(address)
     if address == "memory://":
         if read_only:
-            raise SettingsError("store: a journal in memory:// ends with its gateway; there is nothing to read")
+            raise SettingsError("store: the journals in memory:// end with their gateway; there is nothing to read")
         return MemoryStore()
     if parts.scheme != "sqlite" or parts.netloc or len(parts.path) < 2:
         raise SettingsError(f"store must be memory:// or sqlite:///FILE, got {_shown(address)!r}")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     sync = options.pop("sync", "normal")
     if options or sync not in ("normal", "full"):
-        raise SettingsError(f"store: after the ? only sync=normal or sync=full may stand, got {parts.query!r}")
+        raise SettingsError(f"store: after the ? must be sync=normal or sync=full, got {parts.query!r}")
     path = parts.path[1:]
-    return SqliteStore.read_only(path) if read_only else SqliteStore(path, wait_for_disk=sync == "full")
+    return ReadOnlySqliteStore(path) if read_only else SqliteStore(path, wait_for_disk=sync == "full")
 
 
 def files_of(address: str) -> list[Path]:
-    """The files of the store at an address, whether they are there or not.
+    """The files of the store at an address, whether they exist or not.
 
     >>> [file.name for file in files_of("sqlite:///bpac.db")][:2]
     ['bpac.db', 'bpac.db-wal']
@@ -68,6 +70,6 @@ def files_of(address: str) -> list[Path]:
 
 
 def _shown(address: str) -> str:
-    """An address in an error: what stands before an @ may be a password."""
+    """An address for an error message, without the part before an @, which may be a password."""
     scheme, mark, rest = address.partition("://")
     return f"{scheme}://***@{rest.rpartition('@')[2]}" if mark and "@" in rest else address

@@ -1,15 +1,11 @@
-"""Entries and notes as JSON text. Stores need no extra: they use orjson where the gateway has installed it."""
+"""Journal entries and notes as JSON text."""
 
-import json
 from typing import Any
 
-try:
-    import orjson
-except ImportError:  # slower, which matters to a busy gateway only
-    orjson = None  # type: ignore[assignment]
+from msgspec.json import Encoder
 
-# Kept, because ``json.dumps`` makes a new one for every call that is told how to write.
-_standard = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+# One is kept: ``msgspec.json.encode`` would make a new encoder for every call.
+_encode = Encoder().encode
 
 
 def encode(value: Any) -> str:
@@ -18,4 +14,4 @@ def encode(value: Any) -> str:
     >>> encode({"step": 3, "loss": 0.5})
     '{"step":3,"loss":0.5}'
     """
-    return _standard(value) if orjson is None else orjson.dumps(value).decode()
+    return _encode(value).decode()

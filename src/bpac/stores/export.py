@@ -1,4 +1,4 @@
-"""Exports: a journal for auditors, or a table for replays, out of a store that may be in use."""
+"""Exports from a store that may be in use: a journal for auditors, or a table for replays."""
 
 import json
 import random
@@ -16,13 +16,13 @@ from bpac.stores.store import Claim, Game, Store
 
 
 def chosen_game(store: Store, route: str | None, segment: str | None, number: int | None = None) -> Game:
-    """The one game that is meant, or an error that lists what there is.
+    """The one game that is meant, or an error that lists the games.
 
     Parameters
     ----------
     store: where the journals are.
-    route, segment: of the game; not needed where there is only one. The latest of several is meant.
-    number: of the game, to choose an earlier one.
+    route, segment: of the game; not needed if there is only one. Of several games the latest is meant.
+    number: of the game, to choose an earlier one (default: none, the latest).
     """
     games = [
         game
@@ -38,9 +38,9 @@ def chosen_game(store: Store, route: str | None, segment: str | None, number: in
 
 
 def journal_lines(store: Store, game: Game) -> Iterator[str]:
-    """The journal of a game, one entry a line, each with the head of the hash chain.
+    """The journal of a game, one entry per line, each with the head of the hash chain.
 
-    Between them stand, for auditors, what its gateway claimed and the keys of the coins whose block of rounds is over.
+    Between the entries are, for auditors, the claims of the gateway and the keys of the coins whose block has ended.
     """
     claims = store.claims(game)
     block: Committed | None = None
@@ -57,31 +57,31 @@ def journal_lines(store: Store, game: Game) -> Iterator[str]:
 
 
 def _claim_line(claim: Claim) -> str:
-    said = {"entry": CLAIM, "entries": claim.entries, "head": claim.head, **claim.values}
-    return json.dumps(said, separators=(",", ":"))
+    values = {"entry": CLAIM, "entries": claim.entries, "head": claim.head, **claim.values}
+    return json.dumps(values, separators=(",", ":"))
 
 
 def _revealed(store: Store, game: Game, block: Committed) -> Iterator[str]:
-    """The key of a block that is over, unless it is not the one that was committed to."""
+    """The key of a block that has ended, if it is the one that was committed to."""
     found = store.key(game, block.first_step)
     if found is not None and key_digest(found.key) == block.digest:
-        said = {"entry": REVEALED, "first_step": block.first_step, "key": found.key.hex()}
-        yield json.dumps(said, separators=(",", ":"))
+        values = {"entry": REVEALED, "first_step": block.first_step, "key": found.key.hex()}
+        yield json.dumps(values, separators=(",", ":"))
 
 
 @dataclass(slots=True)
 class GradedRounds:
-    """The audited rounds of a game as rows of a table, and what is not known of them.
+    """The audited rounds of a game as rows of a table, and what is not known about them.
 
     Parameters
     ----------
     rows: the rounds, in order of arrival.
-    graded: how many outcomes have come, of rounds that are not cut off.
-    given_up: rounds whose outcome will not come; in their rows it is a loss of 1.
-    interrupted: requests that were, or may have been, under way when a process died or when this was read; the first of
-        each time has a row with a loss of 1 at uncertainty 0.
-    refused: rounds that the expert refused to answer; they have no row.
-    cut: whether the table ends at a round whose outcome is still to come, with a loss of 1.
+    graded: the number of rounds with a known loss.
+    given_up: rounds whose outcome will not come; their rows have a loss of 1.
+    interrupted: requests that were, or may have been, under way when a process ended or when this was read; the first
+        of each time has a row with a loss of 1 at uncertainty 0.
+    refused: rounds in which the expert refused to answer; they have no row.
+    cut: whether the table ends at a round whose outcome has not come yet; its row has a loss of 1.
     left_out: audited rounds after that one; they have no row.
     """
 
@@ -94,7 +94,7 @@ class GradedRounds:
     left_out: int = 0
 
     def unknown(self) -> str:
-        """How many outcomes are not known, and what was made of them; empty if all are."""
+        """How many outcomes are not known, and how they are treated; empty if all are known."""
         counts = {
             "given up and counted as loss 1": self.given_up,
             "perhaps under way when the journal ended and counted as loss 1": self.interrupted,
@@ -108,21 +108,22 @@ class GradedRounds:
 def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int = 0) -> GradedRounds:
     """The rounds of a game in which the expert was asked, as rows of a table for replays and warm starts.
 
-    That is always the case for unsure drafts, and seldom for sure ones, so a round is kept with a probability such that
-    every round of the traffic is as likely to be in the table. Rounds that were given up count as loss 1, as they do
-    for the promise. Rounds are not chosen by how long they take: the table ends at the first, in order of arrival,
-    whose outcome is still to come, and that one counts as loss 1 (MATH section 12).
+    The expert is always asked for uncertain drafts and seldom for certain ones. So each round gets a row with a
+    probability such that all rounds of the traffic are equally likely to be in the table. Rounds that were given up
+    count as loss 1, as they do for the promise. Rounds must not be chosen by how long they take: the table ends at the
+    first round, in order of arrival, whose outcome has not come yet, and that one counts as loss 1 (MATH section 12).
 
     Parameters
     ----------
     store, game: where the journal is.
-    all_audits: keep all of them, each with its propensity. They are no sample of the traffic.
-    seed: random seed of the choice.
+    all_audits: whether all audited rounds get a row, with their propensity (default: false). They are not a sample of
+        the traffic.
+    seed: random seed of the choice (default: 0).
     """
     notes: dict[int, dict[str, Any]] = {}
     least = 1.0
 
-    def noted() -> Iterator[Entry]:
+    def entries() -> Iterator[Entry]:
         nonlocal least
         for entry, note in store.entries(game):
             if isinstance(entry, Decision):
@@ -134,7 +135,7 @@ def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int 
 
     found = GradedRounds([])
     draws = random.Random(seed)
-    for round_ in past_of(noted()).rounds:
+    for round_ in past_of(entries()).rounds:
         decision = round_.decision
         if round_.kept:
             continue
@@ -165,6 +166,6 @@ def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int 
 
 
 def complete_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows without the columns that some of them lack: a table knows a column for all rows or not at all."""
+    """The rows without the columns that some of them lack: a table has a column for all rows or for none."""
     lacking = {name for row in rows for name, value in row.items() if value is None}
     return [{name: value for name, value in row.items() if name not in lacking} for row in rows]

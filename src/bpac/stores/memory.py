@@ -1,4 +1,4 @@
-"""A store in memory, for tests and trials: it ends with its process."""
+"""A store in memory, for tests and trials: its journals end with the process."""
 
 import json
 import secrets
@@ -10,7 +10,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores.sqlite.statements import entry_text
-from bpac.stores.store import Claim, CoinKey, Game, Kept, KeptRound, Link, LostEntries
+from bpac.stores.store import Claim, CoinKey, Game, Link, LostEntries, StoredEntry, StoredRound
 
 
 class MemoryStore:
@@ -21,11 +21,11 @@ class MemoryStore:
     def __init__(self) -> None:
         self.secret = secrets.token_bytes(16)
         self._games: list[Game] = []
-        self._journals: dict[int, list[Kept]] = {}
+        self._journals: dict[int, list[StoredEntry]] = {}
         self._links: dict[int, list[Link]] = {}
         self._keys: dict[int, list[CoinKey]] = {}
-        self._decided: dict[int, list[Kept]] = {}
-        self._outcomes: dict[int, dict[int, Kept]] = {}
+        self._decided: dict[int, list[StoredEntry]] = {}
+        self._outcomes: dict[int, dict[int, StoredEntry]] = {}
         self._snapshots: dict[int, str] = {}
         self._claims: dict[int, list[Claim]] = {}
 
@@ -48,15 +48,15 @@ class MemoryStore:
             raise self.failure
         text = entry_text(entry)
         self._links[game.number].append(Link(text, next_head(self.head(game), text)))
-        kept = Kept(entry, dict(note))
-        self._journals[game.number].append(kept)
+        stored = StoredEntry(entry, dict(note))
+        self._journals[game.number].append(stored)
         if isinstance(entry, Decision):
-            self._decided[game.number].append(kept)
+            self._decided[game.number].append(stored)
         elif isinstance(entry, Resolved):
-            self._outcomes[game.number][entry.step] = kept
+            self._outcomes[game.number][entry.step] = stored
 
     async def durable(self) -> None:
-        """Nothing to wait for."""
+        """Return at once."""
 
     def head(self, game: Game) -> bytes:
         """The head of a journal's hash chain."""
@@ -67,7 +67,7 @@ class MemoryStore:
         """The entries of a journal as they would be written, with the hash chain."""
         return iter(self._links[game.number])
 
-    def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
+    def entries(self, game: Game, after: int = 0) -> Iterator[StoredEntry]:
         """The entries of a journal in order, without the first ``after``."""
         return iter(self._journals[game.number][after:])
 
@@ -77,16 +77,16 @@ class MemoryStore:
         decision = found[0].decided.entry if found else None
         return decision if isinstance(decision, Decision) and decision.step == step else None
 
-    def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[KeptRound]:
+    def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[StoredRound]:
         """The latest rounds, newest first."""
         decided, outcomes = self._decided[game.number], self._outcomes[game.number]
         end = len(decided) if before is None else min(max(before - 1, 0), len(decided))
         start = max(end - limit, 0)
         found = zip(range(start + 1, end + 1), decided[start:end], strict=True)
-        return [KeptRound(kept, outcomes.get(step)) for step, kept in found][::-1]
+        return [StoredRound(decision, outcomes.get(step)) for step, decision in found][::-1]
 
     def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
-        """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it."""
+        """Keep a snapshot in place of earlier ones, and a claim in addition to earlier ones."""
         number = len(self._links[game.number])
         if claim.entries != number:
             raise StoreError(f"a claim about {claim.entries} entries does not fit a journal of {number}")
@@ -95,11 +95,11 @@ class MemoryStore:
 
     def snapshot(self, game: Game) -> dict[str, Any] | None:
         """The latest snapshot."""
-        kept: dict[str, Any] | None = json.loads(self._snapshots.get(game.number, "null"))
-        return kept
+        snapshot: dict[str, Any] | None = json.loads(self._snapshots.get(game.number, "null"))
+        return snapshot
 
     def claims(self, game: Game) -> list[Claim]:
-        """All that was claimed, in order."""
+        """All claims, in order."""
         return list(self._claims[game.number])
 
     def keep_key(self, game: Game, key: CoinKey) -> None:
@@ -107,13 +107,13 @@ class MemoryStore:
         self._keys[game.number].append(key)
 
     def key(self, game: Game, step: int) -> CoinKey | None:
-        """The key of the block that a step belongs to; none if its coin came from no such key."""
+        """The key of the block that a step belongs to; none if its coin does not come from a key."""
         return next((key for key in reversed(self._keys[game.number]) if key.first_step <= step), None)
 
     def losses(self) -> list[LostEntries]:
-        """None: nothing is lost before all is."""
+        """Always empty: memory loses everything or nothing."""
         return []
 
     def close(self) -> None:
-        """Take nothing more."""
+        """Accept nothing more."""
         self.failure = StoreError("the store is closed")

@@ -1,6 +1,6 @@
-"""Files that nobody else may read: made so, kept so, and never reached through a link.
+"""Files that only their owner may read: created so, kept so, and never reached through a symbolic link.
 
-A journal tells how the traffic of a company went, and its file holds the secret that names decisions and draws coins.
+A journal describes the traffic of a company, and its file contains the secret behind decision ids and coins.
 """
 
 import logging
@@ -12,12 +12,12 @@ from bpac.errors import StoreError
 
 log = logging.getLogger("bpac.stores")
 
-# Read and written by its owner; and what others might do with it.
+# The mode of a private file, and the bits of a mode that grant others access.
 PRIVATE, OTHERS = 0o600, 0o077
 
 
 def place_of(path: str) -> str:
-    """The one name of a file: links among its directories are followed, the file itself may be none.
+    """The canonical name of a file: symbolic links among its directories are resolved, the file itself is not.
 
     >>> place_of("/tmp/../tmp/bpac.db").endswith("/tmp/bpac.db")
     True
@@ -27,11 +27,11 @@ def place_of(path: str) -> str:
 
 
 def open_private(path: str) -> int:
-    """A descriptor of a file that only its owner may read; it is made if it is not there.
+    """A descriptor of a file that only its owner may read; it is created if it does not exist.
 
     Parameters
     ----------
-    path: the file; a link is refused with ``StoreError``, and what others may read is made private.
+    path: the file; a symbolic link is refused with ``StoreError``, and a file that others may read is made private.
     """
     make_private(path)
     try:
@@ -41,14 +41,14 @@ def open_private(path: str) -> int:
 
 
 def make_private(path: str, *, create: bool = True) -> None:
-    """See to it that a file is an ordinary one and that only its owner may read it; ``StoreError`` if that cannot be.
+    """Make sure that a file is a regular file that only its owner may read, or raise ``StoreError``.
 
-    A file that others may read is made private, and a line in the log says so.
+    A file that others may read is made private, with a line in the log.
 
     Parameters
     ----------
     path: the file.
-    create: whether to make it if it is not there.
+    create: whether to create it if it does not exist (default: true).
     """
     try:
         if create:
@@ -64,11 +64,11 @@ def make_private(path: str, *, create: bool = True) -> None:
         raise _unusable(path, error) from error
     refuse_link(path)
     if not stat.S_ISREG(found.st_mode):
-        raise StoreError(f"{path} is no ordinary file: give the store another place")
+        raise StoreError(f"{path} is not a regular file: give the store another place")
     mode = stat.S_IMODE(found.st_mode)
     if mode & OTHERS == 0:
         return
-    # By its name and not by a descriptor: to close one would take from SQLite the locks that it has on the file.
+    # By name and not by descriptor: closing a descriptor would release the locks that SQLite has on the file.
     try:
         os.chmod(path, PRIVATE)
     except OSError as error:
@@ -80,7 +80,7 @@ def make_private(path: str, *, create: bool = True) -> None:
 
 
 def refuse_link(path: str) -> None:
-    """Raise ``StoreError`` if a file is a symbolic link: it may lead to a file of somebody else."""
+    """Raise ``StoreError`` if a file is a symbolic link: it may lead to a file of another user."""
     if os.path.islink(path):
         raise StoreError(
             f"{path} is a symbolic link, and stores do not follow links: give the address of {os.path.realpath(path)} "

@@ -1,13 +1,14 @@
-"""A store: journals, kept."""
+"""The interface of stores, and the values that they keep."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
 from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import game_text, next_head
 from bpac.routing.journal.entries import Entry
+from bpac.routing.router import Router
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,10 @@ class Game:
 
     Parameters
     ----------
-    number: which it is in its store, from 1.
-    route: the route it belongs to.
-    segment: the kind of traffic; empty if the route is not divided.
-    terms: what the promise is about (models, score, loss, settings), as text. Other terms are another game.
+    number: its number in the store, from 1.
+    route: the name of the route.
+    segment: the segment of the traffic; empty if the route is not divided.
+    terms: what the promise is about (models, score, loss, settings), as text. With other terms it is another game.
     """
 
     number: int
@@ -29,7 +30,7 @@ class Game:
 
     @property
     def text(self) -> str:
-        """The line with which its journal begins."""
+        """The first line of its journal."""
         return game_text(self.number, self.route, self.segment, self.terms)
 
     @property
@@ -38,13 +39,13 @@ class Game:
         return next_head(b"", self.text)
 
 
-class Kept(NamedTuple):
-    """An entry of a journal, and what is worth knowing about it without being part of the game.
+class StoredEntry(NamedTuple):
+    """An entry of a journal, and a note: what is worth knowing about it without being part of the game.
 
     Parameters
     ----------
-    entry: what was decided, or what came of it.
-    note: when, how many tokens …, as JSON values.
+    entry: a decision, an outcome, or another entry.
+    note: its time, counts of tokens and others, as JSON values.
     """
 
     entry: Entry
@@ -64,32 +65,38 @@ class Link(NamedTuple):
     head: bytes
 
 
-class KeptRound(NamedTuple):
+class StoredRound(NamedTuple):
     """A round of a journal.
 
     Parameters
     ----------
     decided: the decision.
-    outcome: the latest entry about what came of it; none if there is none.
+    outcome: its latest outcome; none if it has none.
     """
 
-    decided: Kept
-    outcome: Kept | None
+    decided: StoredEntry
+    outcome: StoredEntry | None
 
 
 class Claim(NamedTuple):
-    """What a gateway said of itself while it ran, for auditors to check.
+    """What a gateway claimed about a game while it ran, for auditors to check.
 
     Parameters
     ----------
-    entries: how many entries its journal had.
+    entries: the number of entries in the journal at that time.
     values: threshold and certificate, as JSON values.
-    head: of the hash chain then, as hexadecimal digits; the store fills it in.
+    head: of the hash chain at that time, as hexadecimal digits; the store fills it in.
     """
 
     entries: int
     values: Mapping[str, Any]
     head: str = ""
+
+    @classmethod
+    def of(cls, router: Router, entries: int) -> "Claim":
+        """What is said of a router as it stands, after so many entries."""
+        values = {"step": router.step, "threshold": router.threshold, "certificate": asdict(router.certificate())}
+        return cls(entries, values)
 
 
 class CoinKey(NamedTuple):
@@ -97,8 +104,8 @@ class CoinKey(NamedTuple):
 
     Parameters
     ----------
-    first_step: the first round of the block; it goes on to the next key.
-    key: secret as long as the block is not over.
+    first_step: the first round of the block, which ends where the block of the next key begins.
+    key: secret until the block ends.
     """
 
     first_step: int
@@ -106,14 +113,14 @@ class CoinKey(NamedTuple):
 
 
 class LostEntries(NamedTuple):
-    """A journal that no longer holds what was acknowledged.
+    """A journal that no longer contains what was acknowledged.
 
     Parameters
     ----------
-    game: its number.
-    entries: how many entries it has.
-    acknowledged: how many it had when it was written last. If it still has as many, they are not the same.
-    head: of the hash chain at that time, as hexadecimal digits.
+    game: the number of its game.
+    entries: the number of entries it has.
+    acknowledged: the number of entries that were acknowledged. If it still has as many, they are not the same.
+    head: of the hash chain after the acknowledged entries, as hexadecimal digits.
     """
 
     game: int
@@ -129,11 +136,11 @@ class LostEntries(NamedTuple):
 
 
 class Store(Protocol):
-    """Journals in order, and snapshots to start from.
+    """Journals, and snapshots to start from.
 
-    What is appended is *durable* once an awaited ``durable`` called after it has returned, and never before what
-    was appended earlier. A store that failed once takes nothing more: what it holds is then a beginning of what was
-    appended, and a gateway must start again from there.
+    What is appended is *durable* once an awaited ``durable`` called after it has returned, and never before what was
+    appended earlier. A store that has failed accepts nothing more: it then contains a prefix of what was appended, and
+    a gateway must start again from there.
     """
 
     @property
@@ -142,7 +149,7 @@ class Store(Protocol):
 
     @property
     def failure(self) -> StoreError | None:
-        """Why it takes nothing more; none as long as it works."""
+        """Why nothing more can be written; none as long as the store works."""
 
     def games(self) -> list[Game]:
         """Every game, oldest first."""
@@ -154,12 +161,12 @@ class Store(Protocol):
         """Append to a journal, without waiting."""
 
     async def durable(self) -> None:
-        """Wait until all that was appended so far is kept for good, or raise ``StoreError``."""
+        """Wait until all that was appended so far is durable, or raise ``StoreError``."""
 
     def head(self, game: Game) -> bytes:
         """The head of a journal's hash chain after all that was appended so far."""
 
-    def entries(self, game: Game, after: int = 0) -> Iterator[Kept]:
+    def entries(self, game: Game, after: int = 0) -> Iterator[StoredEntry]:
         """The durable entries of a journal in order, without the first ``after``; ``StoreError`` if one is damaged."""
 
     def links(self, game: Game) -> Iterator[Link]:
@@ -168,36 +175,36 @@ class Store(Protocol):
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step, if it is durable."""
 
-    def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[KeptRound]:
+    def rounds(self, game: Game, before: int | None = None, limit: int = 50) -> list[StoredRound]:
         """The latest durable rounds, newest first, without reading the journal from its beginning.
 
         Parameters
         ----------
         game: which journal.
-        before: only rounds with a step below this.
-        limit: how many at most.
+        before: only rounds with a step below this (default: none, the latest rounds).
+        limit: the largest number of rounds (default: 50).
         """
 
     def save_snapshot(self, game: Game, snapshot: Mapping[str, Any], claim: Claim) -> None:
-        """Keep a snapshot in the place of earlier ones, and beside the earlier claims what was claimed with it.
+        """Keep a snapshot in place of earlier ones, and a claim in addition to earlier ones.
 
-        Both are of the journal as it stands: ``StoreError`` if the claim is about fewer or more entries.
+        Both are about the journal as it is now: ``StoreError`` if the claim is about fewer or more entries.
         """
 
     def snapshot(self, game: Game) -> dict[str, Any] | None:
         """The latest durable snapshot; ``SnapshotError`` if it is damaged or not of this journal."""
 
     def claims(self, game: Game) -> list[Claim]:
-        """All that was claimed, in order."""
+        """All claims, in order."""
 
     def keep_key(self, game: Game, key: CoinKey) -> None:
         """Keep the key of a block of coins, without waiting: it is durable before what is appended after it."""
 
     def key(self, game: Game, step: int) -> CoinKey | None:
-        """The key of the block that a step belongs to; none if its coin came from no such key."""
+        """The key of the block that a step belongs to; none if its coin does not come from a key."""
 
     def losses(self) -> list[LostEntries]:
         """Journals found shorter than, or different from, what was acknowledged. Such games must not go on."""
 
     def close(self) -> None:
-        """Make everything durable and let go of it."""
+        """Make everything durable and close the store."""

@@ -1,4 +1,8 @@
-"""Fakes for tests, ours and our users': a real HTTP server that answers as a script says."""
+"""Fakes for tests of programs that call LLMs: an OpenAI-compatible HTTP server with scripted replies.
+
+``ScriptedServer`` is the server, ``Reply`` a reply, ``Request`` a received request, ``in_turn`` a script that gives one
+reply after the other, and ``SILENCE`` a reply that never arrives.
+"""
 
 from bpac.testing.replies import SILENCE, Reply, Request, Script, in_turn
 from bpac.testing.server import ScriptedServer

@@ -1,4 +1,4 @@
-"""Requests and replies of a scripted server, in the words of the OpenAI protocol."""
+"""Requests and replies of a scripted server, in the format of the OpenAI API."""
 
 import math
 import re
@@ -7,18 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bpac.answer import Token
+from bpac.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request the server saw.
+    """A request that the server received.
 
     Parameters
     ----------
-    number: which it was, from 1.
-    body: its JSON.
-    headers: its headers, by their names in lower case.
-    at: when it came, on the monotonic clock.
+    number: its number in the order of arrival, starting with 1.
+    body: its JSON body.
+    headers: its headers by name, in lower case.
+    at: its time of arrival, as a value of ``time.monotonic()``.
+
+    >>> Request(1, {"messages": [{"role": "user", "content": "6 · 7?"}]}).question
+    '6 · 7?'
     """
 
     number: int
@@ -28,29 +32,34 @@ class Request:
 
     @property
     def question(self) -> str:
-        """The last message."""
+        """The content of the last message."""
         return str(self.body["messages"][-1]["content"])
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server sends for a request, whole or as a stream, as the request wants it.
+    """The reply to a request: a completion, a stream if the request asks for one, or an error.
 
     Parameters
     ----------
-    text: the answer, a token a word.
-    tokens: the answer's tokens, in the place of ``text``.
-    probability: of each token of ``text``.
-    logprobs: whether the server gives log-probabilities to those who ask.
-    reasoning: thoughts, apart from the answer.
-    tool_calls: calls the model wants made.
-    finish_reason: why it stopped.
-    status: the HTTP status; from 300 on ``text`` is the error's message.
-    headers: further headers.
-    raw: sent in the place of a completion.
-    delay: seconds before anything is sent.
-    pause: seconds before each piece of a stream.
-    cut: break the connection after so many pieces of a stream, or in the middle of a whole answer.
+    text: the answer; each word is one token (default: ``42``).
+    tokens: the tokens of the answer, instead of ``text``.
+    probability: the probability of each token of ``text`` (default: 0.9).
+    logprobs: whether log-probabilities are sent if the request asks for them (default: true).
+    reasoning: the model's reasoning, sent as ``reasoning_content`` (default: none).
+    tool_calls: tool calls in OpenAI's format (default: none).
+    finish_reason: the finish reason (default: ``stop``).
+    status: the HTTP status (default: 200); from 300 on, ``text`` is the message of the error.
+    headers: further HTTP headers (default: none).
+    raw: bytes to send instead of a completion, for example invalid JSON.
+    delay: seconds to wait before anything is sent (default: 0).
+    pause: seconds to wait before each chunk of a stream (default: 0).
+    cut: close the connection after this many chunks of a stream, or in the middle of a complete reply (default: never).
+
+    >>> Reply("The answer is 42", probability=0.5).body(Request(1, {}))["choices"][0]["message"]["content"]
+    'The answer is 42'
+    >>> Reply("no capacity", status=503).body(Request(1, {}))["error"]["message"]
+    'no capacity'
     """
 
     text: str = "42"
@@ -67,10 +76,14 @@ class Reply:
     pause: float = 0.0
     cut: int | None = None
 
-    def spoken(self) -> tuple[Token, ...]:
+    def __post_init__(self) -> None:
+        if not 0.0 < self.probability <= 1.0:
+            raise InputError(f"the probability of a Reply must be in (0, 1], got {self.probability!r}")
+
+    def answer_tokens(self) -> tuple[Token, ...]:
         """The tokens of the answer.
 
-        >>> [token.text for token in Reply("The answer is 42").spoken()]
+        >>> [token.text for token in Reply("The answer is 42").answer_tokens()]
         ['The', ' answer', ' is', ' 42']
         """
         logprob = math.log(self.probability)
@@ -78,35 +91,38 @@ class Reply:
         return self.tokens or tuple(Token(word, logprob, (logprob,), (word,)) for word in words)
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The whole reply."""
+        """The JSON body of a complete reply to a request."""
         if self.status >= 300:
             return {"error": {"message": self.text, "type": "scripted", "code": self.status}}
-        message: dict[str, Any] = {"role": "assistant", "content": "".join(token.text for token in self.spoken())}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": "".join(token.text for token in self.answer_tokens()),
+        }
         message |= {"reasoning_content": self.reasoning} if self.reasoning else {}
         message |= {"tool_calls": list(self.tool_calls)} if self.tool_calls else {}
         choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
-        choice["logprobs"] = self._logprobs(request, self.spoken())
+        choice["logprobs"] = self._logprobs(request, self.answer_tokens())
         return {**self._head(request, "chat.completion"), "choices": [choice], "usage": self._usage()}
 
-    def pieces(self, request: Request) -> Iterator[dict[str, Any]]:
-        """The reply, piece by piece."""
+    def chunks(self, request: Request) -> Iterator[dict[str, Any]]:
+        """The JSON bodies of the chunks of a streamed reply to a request."""
         head = self._head(request, "chat.completion.chunk")
 
-        def piece(delta: dict[str, Any], **more: Any) -> dict[str, Any]:
+        def chunk(delta: dict[str, Any], **more: Any) -> dict[str, Any]:
             return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None, **more}]}
 
-        yield piece({"role": "assistant", "content": ""})
+        yield chunk({"role": "assistant", "content": ""})
         if self.reasoning:
-            yield piece({"reasoning_content": self.reasoning})
-        for token in self.spoken():
-            yield piece({"content": token.text}, logprobs=self._logprobs(request, (token,)))
+            yield chunk({"reasoning_content": self.reasoning})
+        for token in self.answer_tokens():
+            yield chunk({"content": token.text}, logprobs=self._logprobs(request, (token,)))
         for index, call in enumerate(self.tool_calls):
             name, arguments = call["function"]["name"], call["function"]["arguments"]
             opened = {**call, "index": index, "function": {"name": name, "arguments": ""}}
-            yield piece({"tool_calls": [opened]})
+            yield chunk({"tool_calls": [opened]})
             for part in (arguments[: len(arguments) // 2], arguments[len(arguments) // 2 :]):
-                yield piece({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
-        yield piece({}, finish_reason=self.finish_reason)
+                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+        yield chunk({}, finish_reason=self.finish_reason)
         if (request.body.get("stream_options") or {}).get("include_usage"):
             yield {**head, "choices": [], "usage": self._usage()}
 
@@ -114,13 +130,13 @@ class Reply:
         return {"id": f"scripted-{request.number}", "object": kind, "created": 0, "model": request.body.get("model")}
 
     def _usage(self) -> dict[str, int]:
-        generated = len(self.spoken()) + len(self.reasoning.split())
+        generated = len(self.answer_tokens()) + len(self.reasoning.split())
         return {"prompt_tokens": 7, "completion_tokens": generated, "total_tokens": 7 + generated}
 
     def _logprobs(self, request: Request, tokens: tuple[Token, ...]) -> dict[str, Any] | None:
         if not (self.logprobs and request.body.get("logprobs")):
             return None
-        count = int(request.body.get("top_logprobs") or 0)  # to JSON 5.0 is a whole number
+        count = int(request.body.get("top_logprobs") or 0)  # JSON clients may send 5.0
         listed = []
         for token in tokens:
             top = [_entry(*other) for other in zip(token.top_texts, token.top, strict=True)][:count]
@@ -128,21 +144,28 @@ class Reply:
         return {"content": listed}
 
 
-# Longer than anybody's patience.
+# A reply that does not arrive before any reasonable time limit of a client.
 SILENCE = Reply(delay=60.0)
 
+# A function that returns the reply to a request.
 Script = Callable[[Request], Reply]
 
 
 def in_turn(*replies: Reply) -> Script:
-    """One reply after the other; the last one for ever.
+    """A script that gives one reply after the other, and repeats the last one.
+
+    Parameters
+    ----------
+    replies: the replies to the first request, the second request and so on; at least one.
 
     >>> [in_turn(Reply("a"), Reply("b"))(Request(number, {})).text for number in (1, 2, 3)]
     ['a', 'b', 'b']
     """
+    if not replies:
+        raise InputError("in_turn needs at least one Reply")
     return lambda request: replies[min(request.number, len(replies)) - 1]
 
 
 def _entry(text: str, logprob: float) -> dict[str, Any]:
-    # JSON has no infinities; servers write null.
+    # JSON has no infinity; servers write null.
     return {"token": text, "logprob": logprob if math.isfinite(logprob) else None, "bytes": list(text.encode())}

@@ -1,4 +1,4 @@
-"""A scripted server: real HTTP on this machine, in threads of its own, with nothing to install."""
+"""A scripted server: real HTTP on the loopback interface, with the standard library only."""
 
 import json
 import selectors
@@ -11,20 +11,26 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from bpac.errors import InputError
 from bpac.testing.replies import Reply, Request, Script
 
 
 class ScriptedServer:
-    """An OpenAI-compatible server on this machine, in threads of its own, that answers as a script says.
+    """An OpenAI-compatible server for tests, which runs on the loopback interface inside the ``with`` block.
 
-    An error in the script is sent as status 500 and raised again where the ``with`` block ends.
+    It answers ``POST`` requests as the script says and ``GET`` requests with a list of one model. An exception in the
+    script is sent as status 500, and raised again at the end of the ``with`` block so that the test fails.
 
     Parameters
     ----------
-    script: the reply to each request, or the one reply to all of them.
+    script: a function that returns the reply to a request, or one reply for all requests.
 
-    What it saw is in ``requests``; ``accepted`` says on how many connections they came, and ``hang_ups`` how many
-    callers did not wait for their reply.
+    Attributes
+    ----------
+    script: the script; it can be replaced while the server runs.
+    requests: the received requests, in order of arrival.
+    accepted: number of accepted connections.
+    hang_ups: number of clients that closed their connection before they had the reply.
 
     >>> import urllib.request
     >>> with ScriptedServer(Reply("42")) as server:
@@ -39,20 +45,23 @@ class ScriptedServer:
         self.requests: list[Request] = []
         self.accepted = 0
         self.hang_ups = 0
-        self.errors: list[Exception] = []
-        self.closing = threading.Event()
-        self.lock = threading.Lock()
-        self.connections: set[socket.socket] = set()
+        self._errors: list[Exception] = []
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._connections: set[socket.socket] = set()
+        self._http: _ScriptedHttpServer | None = None
 
     @property
     def base_url(self) -> str:
-        """Where it is, ``/v1`` included."""
+        """The base URL for OpenAI clients, including ``/v1``; the port is different each time."""
+        if self._http is None:
+            raise InputError("the server was not started: use  with ScriptedServer(…) as server: …")
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"scripted": self})
         self._http = _ScriptedHttpServer(("127.0.0.1", 0), handler)
-        # Often asked whether to stop: a test ends when its last line does.
+        # With this short polling interval the server stops immediately at the end of a test.
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="scripted-server")
         self._thread.start()
         return self
@@ -60,17 +69,18 @@ class ScriptedServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.closing.set()
+        assert self._http is not None
+        self._closing.set()
         self._http.shutdown()
         self._thread.join()
-        with self.lock:
-            for connection in self.connections:
-                # Threads that wait for a further request on an open connection wake up.
+        with self._lock:
+            for connection in self._connections:
+                # This wakes up threads that wait for another request on an open connection.
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
         self._http.server_close()
-        if self.errors and error is None:
-            raise self.errors[0]
+        if self._errors and error is None:
+            raise self._errors[0]
 
 
 class _ScriptedHttpServer(ThreadingHTTPServer):
@@ -81,46 +91,53 @@ class _ScriptedHttpServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     scripted: ScriptedServer
     protocol_version = "HTTP/1.1"
-    # Headers and body are written one after the other: without this, each reply would wait 40 ms for the other side.
+    # Headers and body are written separately: with Nagle's algorithm each reply would be delayed by about 40 ms.
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
         super().setup()
-        with self.scripted.lock:
+        with self.scripted._lock:
             self.scripted.accepted += 1
-            self.scripted.connections.add(self.connection)
-            if self.scripted.closing.is_set():
+            self.scripted._connections.add(self.connection)
+            if self.scripted._closing.is_set():
                 self.connection.shutdown(socket.SHUT_RDWR)
 
     def finish(self) -> None:
-        with self.scripted.lock:
-            self.scripted.connections.discard(self.connection)
+        with self.scripted._lock:
+            self.scripted._connections.discard(self.connection)
         super().finish()
 
     def handle(self) -> None:
         try:
             super().handle()
         except ConnectionError:
-            self.scripted.hang_ups += not self.scripted.closing.is_set()
+            self.scripted.hang_ups += not self.scripted._closing.is_set()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is the base class's
-        """Say nothing."""
+        """Write no log."""
 
     def do_GET(self) -> None:
-        """Name the models."""
+        """List the models."""
         self._send(200, {}, _json({"object": "list", "data": [{"id": "scripted", "object": "model"}]}))
 
     def do_POST(self) -> None:
         """Reply as the script says."""
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        with self.scripted.lock:
-            request = Request(len(self.scripted.requests) + 1, json.loads(data), headers, time.monotonic())
+        try:
+            body = json.loads(data)
+        except ValueError as error:
+            self._send(400, {}, _json({"error": {"message": f"the request body is not JSON: {error}"}}))
+            return
+        with self.scripted._lock:
+            request = Request(len(self.scripted.requests) + 1, body, headers, time.monotonic())
             self.scripted.requests.append(request)
         try:
             reply = self.scripted.script(request)
-        except Exception as error:  # the script is the tests' code
-            self.scripted.errors.append(error)
+            if not isinstance(reply, Reply):
+                raise TypeError(f"the script must return a Reply, got {reply!r}")
+        except Exception as error:  # the script is code of the test
+            self.scripted._errors.append(error)
             reply = Reply(f"the script failed: {error!r}", status=500)
         self._wait(reply.delay)
         if request.body.get("stream") and reply.status < 300 and reply.raw is None:
@@ -136,14 +153,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, request: Request, reply: Reply) -> None:
         self._start(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked", **reply.headers})
-        for sent, piece in enumerate(reply.pieces(request)):
+        for sent, chunk in enumerate(reply.chunks(request)):
             if sent == reply.cut:
                 self.close_connection = True
                 return
             self._wait(reply.pause)
-            self._chunk(b"data: " + _json(piece) + b"\n\n")
-        self._chunk(b"data: [DONE]\n\n")
-        self._chunk(b"")
+            self._write_chunk(b"data: " + _json(chunk) + b"\n\n")
+        self._write_chunk(b"data: [DONE]\n\n")
+        self._write_chunk(b"")
 
     def _start(self, status: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
@@ -151,19 +168,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def _chunk(self, data: bytes) -> None:
+    def _write_chunk(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
     def _wait(self, seconds: float) -> None:
-        """Wait, but not for a caller who has hung up, nor when the server closes."""
+        """Wait, but stop if the client disconnects or the server is closed."""
         end = time.monotonic() + seconds
-        # Not select.select, which knows only the first thousand connections of a process.
+        # Not select.select, which is limited to file descriptors below 1024.
         with selectors.DefaultSelector() as selector:
             selector.register(self.connection, selectors.EVENT_READ)
             while (left := end - time.monotonic()) > 0.0:
                 ready = selector.select(min(left, 0.02))
-                if self.scripted.closing.is_set() or (ready and not self.connection.recv(1, socket.MSG_PEEK)):
-                    raise ConnectionAbortedError("nobody waits for the rest")
+                if self.scripted._closing.is_set() or (ready and not self.connection.recv(1, socket.MSG_PEEK)):
+                    raise ConnectionAbortedError("the client disconnected, or the server was closed")
 
 
 def _json(value: Any) -> bytes:

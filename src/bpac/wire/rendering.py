@@ -1,19 +1,27 @@
-"""Answers as callers see them: without what only the gateway asked for, whole or in chunks."""
+"""Answers as callers receive them: without what only the gateway asked for, whole or as a stream."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
+import msgspec
+
 from bpac.scores import without_confidence
-from bpac.wire.completions import to_json
+from bpac.wire.json import UNDECODABLE, from_json, to_json
+from bpac.wire.stream import StreamEvent
 
 DONE = b"data: [DONE]\n\n"
-# A few words at a time: chunks of one word cost more than they please.
+# Up to eight words per chunk: a chunk for each word would cost more than it is worth.
 _WORDS = re.compile(r"\s*(?:\S+\s+){0,7}\S*", re.DOTALL)
-# Of a choice, what has its place in chunks. The rest is the server's own, such as vLLM's ``stop_reason``.
+# The fields of a choice that have a place in chunks. All others are the server's own, such as vLLM's ``stop_reason``.
 _PLACED = ("index", "message", "delta", "logprobs", "finish_reason")
+
+_LOGPROBS_FIELD = b'"logprobs":'
+_NULL = msgspec.Raw(b"null")
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
 
 class LogprobsRequest(Protocol):
@@ -28,34 +36,34 @@ class LogprobsRequest(Protocol):
         """How many alternatives per token the caller wants."""
 
 
-def shown(body: Mapping[str, Any], request: LogprobsRequest, confidence_asked: bool = False) -> dict[str, Any]:
-    """A draft, whole or a piece, as its caller sees it.
+def visible(body: Mapping[str, Any], request: LogprobsRequest, confidence_asked: bool = False) -> dict[str, Any]:
+    """A draft's completion or chunk with only what its caller asked for.
 
-    With a line that states a confidence go its tokens; log-probabilities in which they cannot be told from those of the
-    text become null.
+    If the last line, which states a confidence, is cut off, so are its tokens. Log-probabilities become null where the
+    tokens of that line cannot be separated from those of the text.
 
     Parameters
     ----------
     body: the chat completion or chunk as the server sent it.
     request: what the caller asked for.
-    confidence_asked: whether the gateway asked for a last line with a confidence.
+    confidence_asked: whether the gateway asked for a last line with a confidence (default: no).
     """
     choices = []
     for choice in body.get("choices") or ():
         seen = {**choice}
         if seen.get("logprobs") is not None:
-            seen["logprobs"] = _shown_logprobs(seen["logprobs"], request)
+            seen["logprobs"] = _visible_logprobs(seen["logprobs"], request)
         message = seen.get("message")
         if confidence_asked and isinstance(message, dict) and isinstance(message.get("content"), str):
-            said, kept = message["content"], without_confidence(message["content"])
+            content, kept = message["content"], without_confidence(message["content"])
             seen["message"] = {**message, "content": kept}
-            if seen.get("logprobs") is not None and kept != said:
-                seen["logprobs"] = _cut_logprobs(seen["logprobs"], said, kept)
+            if seen.get("logprobs") is not None and kept != content:
+                seen["logprobs"] = _cut_logprobs(seen["logprobs"], content, kept)
         choices.append(seen)
     return {**body, "choices": choices}
 
 
-def _shown_logprobs(logprobs: Any, request: LogprobsRequest) -> Any:
+def _visible_logprobs(logprobs: Any, request: LogprobsRequest) -> Any:
     if not request.logprobs:
         return None
     if not isinstance(logprobs, dict) or not isinstance(logprobs.get("content"), list):
@@ -68,37 +76,87 @@ def _shown_logprobs(logprobs: Any, request: LogprobsRequest) -> Any:
     return {**logprobs, "content": content}
 
 
-def _cut_logprobs(logprobs: Any, said: str, kept: str) -> dict[str, Any] | None:
-    """Those of the tokens that begin within what is kept of a text, or none if it is not certain which do."""
+def _cut_logprobs(logprobs: Any, content: str, kept: str) -> dict[str, Any] | None:
+    """Those of the tokens that start within what is kept of a text; none if it is not certain which do."""
     try:
         tokens = logprobs["content"]
-        parts = [_bytes(token) for token in tokens]
+        parts = [_token_bytes(token) for token in tokens]
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
     text = b"".join(parts)
-    # Thoughts may come before what was said, and marks of the end after it. Half a letter is in no token's bytes.
-    start = text.rfind(said.encode("utf-8", "surrogatepass"))
+    # Reasoning may precede the text, and special tokens may follow it. A lone surrogate is in no token's bytes.
+    start = text.rfind(content.encode("utf-8", "surrogatepass"))
     end = start + len(kept.encode("utf-8", "surrogatepass"))
-    begins = list(accumulate(map(len, parts), initial=0))
-    count = bisect_left(begins, end, hi=len(parts))
-    # The last token may reach beyond the end, as "2\n" does, but not into the words that are cut off.
-    if start < 0 or text[end : begins[count]].strip():
+    starts = list(accumulate(map(len, parts), initial=0))
+    count = bisect_left(starts, end, hi=len(parts))
+    # The last token may reach beyond the end with white space, as "2\n" does, but not into the words that are cut off.
+    if start < 0 or text[end : starts[count]].strip():
         return None
     return {**logprobs, "content": tokens[:count]}
 
 
-def _bytes(token: Any) -> bytes:
-    given = token.get("bytes")
-    return bytes(given) if isinstance(given, list) else token["token"].encode()
+def _token_bytes(token: Any) -> bytes:
+    listed = token.get("bytes")
+    return bytes(listed) if isinstance(listed, list) else token["token"].encode()
+
+
+def without_logprobs(data: bytes, logprobs: bytes = b"") -> bytes:
+    """A chat completion or chunk with null for its log-probabilities; nothing else of it is decoded.
+
+    Parameters
+    ----------
+    data: the completion as the server sent it.
+    logprobs: the log-probabilities as they stand in it, if that is known: then they are cut out there.
+
+    >>> without_logprobs(b'{"id": 1, "choices": [{"index": 0, "logprobs": {"content": []}}]}')
+    b'{"id":1,"choices":[{"index":0,"logprobs":null}]}'
+    """
+    start = data.find(_LOGPROBS_FIELD) + len(_LOGPROBS_FIELD)
+    start += data.startswith(b" ", start)
+    end = start + len(logprobs)
+    # Within strings the quotes of the field's name would be escaped.
+    if logprobs and data.startswith(logprobs, start) and _LOGPROBS_FIELD not in data[end:]:
+        return b"%bnull%b" % (data[:start], data[end:])
+    return _null_logprobs(data) if b'"logprobs"' in data else data
+
+
+def _null_logprobs(data: bytes) -> bytes:
+    try:
+        fields = _decode_fields(data)
+        choices = _decode_choices(fields["choices"])
+    except (*UNDECODABLE, KeyError):
+        body = from_json(data)
+        for choice in body.get("choices") or ():
+            if "logprobs" in choice:
+                choice["logprobs"] = None
+        return to_json(body)
+    for choice in choices:
+        if "logprobs" in choice:
+            choice["logprobs"] = _NULL
+    fields["choices"] = msgspec.Raw(msgspec.json.encode(choices))
+    return msgspec.json.encode(fields)
 
 
 def event(body: Mapping[str, Any]) -> bytes:
-    """A server-sent event."""
+    """A server-sent event with that body."""
     return b"data: " + to_json(body) + b"\n\n"
 
 
+def event_stream(events: Sequence[StreamEvent]) -> bytes:
+    r"""Events of a model server as they are passed on.
+
+    >>> event_stream([StreamEvent.read(b'{"choices": []}')] * 2)
+    b'data: {"choices": []}\n\ndata: {"choices": []}\n\n'
+    """
+    joined = b"data: %b\n\n" % b"\n\ndata: ".join([event.data for event in events])
+    if joined.count(b"\n") == 2 * len(events):
+        return joined
+    # The data of an event has several lines, which is rare.
+    return b"".join([b"data: %b\n\n" % event.data.replace(b"\n", b"\ndata: ") for event in events])
+
+
 def chunks(body: Mapping[str, Any], include_usage: bool) -> Iterator[bytes]:
-    """A whole answer as the chunks of a stream, without the mark of its end.
+    """A whole answer as the events of a stream, without the one that ends it.
 
     Parameters
     ----------
@@ -111,16 +169,16 @@ def chunks(body: Mapping[str, Any], include_usage: bool) -> Iterator[bytes]:
         index = choice.get("index", 0)
         message = dict(choice.get("message") or {})
         content, calls = message.pop("content", None), message.pop("tool_calls", None)
-        opening = {"role": "assistant", "content": "" if isinstance(content, str) else content, **message}
-        parts: list[dict[str, Any]] = [{"delta": {"content": words}} for words in _pieces(content)]
+        first = {"role": "assistant", "content": "" if isinstance(content, str) else content, **message}
+        parts: list[dict[str, Any]] = [{"delta": {"content": words}} for words in _word_groups(content)]
         if numbered := _numbered(calls):
             parts.append({"delta": {"tool_calls": numbered}})
         rest = {key: value for key, value in choice.items() if key not in _PLACED}
         parts.append({"delta": {}, **rest, "finish_reason": choice.get("finish_reason") or "stop"})
         if choice.get("logprobs"):
-            # All come with the first words, or calls: which belong to which cannot be told from here.
+            # All come with the first words or tool calls: which token belongs to which chunk is not known here.
             parts[0]["logprobs"] = choice["logprobs"]
-        for part in ({"delta": opening}, *parts):
+        for part in ({"delta": first}, *parts):
             yield event({**head, "choices": [{"index": index, "finish_reason": None, **part}]})
     if include_usage:
         yield event({**head, "choices": [], "usage": body.get("usage")})
@@ -131,5 +189,5 @@ def _numbered(calls: Any) -> list[dict[str, Any]]:
     return [{"index": at, **call} for at, call in enumerate(listed) if isinstance(call, dict)]
 
 
-def _pieces(content: Any) -> list[str]:
+def _word_groups(content: Any) -> list[str]:
     return [words for words in _WORDS.findall(content) if words] if isinstance(content, str) else []

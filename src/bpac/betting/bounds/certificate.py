@@ -123,7 +123,7 @@ class ServedLoss:
 
     Parameters
     ----------
-    terms: the terms of the game; without exploration only trivial bounds exist.
+    terms: the terms of the bets; without exploration only trivial bounds exist.
     alpha: chance of failure of each bound.
     """
 

@@ -18,7 +18,7 @@ class Drift:
 
     Parameters
     ----------
-    terms: the terms of the game.
+    terms: the terms of the bets.
     settings: of the alarm, and of the doubt.
     """
 
@@ -45,6 +45,8 @@ class Drift:
     def fade(self, least_propensity: float) -> None:
         """Take in a round that cost nothing at the threshold in force."""
         self.alarm.fade(least_propensity)
+        if not self.stirred:
+            return
         if self.doubt is not None:
             self.doubt.fade(least_propensity)
         self._listen()

@@ -27,13 +27,13 @@ class Bet(Protocol):
     def most(self, payoff_bound: float) -> float:
         """The largest stake this rule can ask for."""
 
-    def bettors(self, payoffs: Vector, at_least: int) -> int:
+    def points_bet_on(self, payoffs: Vector, at_least: int) -> int:
         """How many of the lowest thresholds are bet on; ``at_least`` were before a round that all won."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveBet:
-    """The paper's bet: ``clip(ΣD / (ΣD² + 1), 0, c / M)``; ``bettors`` is the clip at 0.
+    """The paper's bet: ``clip(ΣD / (ΣD² + 1), 0, c / M)``; ``points_bet_on`` is the clip at 0.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class AdaptiveBet:
         """The largest stake this rule can ask for."""
         return self.max_stake / payoff_bound
 
-    def bettors(self, payoffs: Vector, at_least: int) -> int:
+    def points_bet_on(self, payoffs: Vector, at_least: int) -> int:
         """Those whose payoffs so far are not below 0: the clip at 0 silences all others.
 
         Sums of payoffs never rise with the threshold, so these are the lowest ones.
@@ -83,6 +83,6 @@ class FixedBet:
         """The largest stake this rule can ask for."""
         return self.size
 
-    def bettors(self, payoffs: Vector, at_least: int) -> int:
+    def points_bet_on(self, payoffs: Vector, at_least: int) -> int:
         """All."""
         return len(payoffs)

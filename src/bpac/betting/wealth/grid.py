@@ -24,7 +24,7 @@ class GridWealth:
 
     Parameters
     ----------
-    terms: the terms of the game.
+    terms: the terms of the bets.
     alpha: the promised chance of failure.
     bet: how much is staked.
     rule: how the threshold follows from the wealth.
@@ -57,7 +57,7 @@ class GridWealth:
         self._rate = 0.0
         self._most = 0.0
         self._set_bars()
-        self._set_bettors(count)
+        self._set_points_bet_on(count)
         self.threshold = 0.0
 
     def settle(self, uncertainty: float, propensity: float, least_rate: float, loss: float) -> None:
@@ -88,15 +88,15 @@ class GridWealth:
             ratio *= ratio
             ratio /= epsilon * epsilon
             np.add(self._squares, ratio, out=self._squares)
-            self._set_bettors(self._bet.bettors(self._payoffs, 0))
+            self._set_points_bet_on(self._bet.points_bet_on(self._payoffs, 0))
             self._index = self._rule.after_loss(self._mantissa >= self._bars)
         else:
             np.add(mantissa, stakes, out=mantissa)
             np.add(self._payoffs, epsilon * epsilon, out=self._payoffs)
             np.add(self._squares, epsilon * epsilon, out=self._squares)
-            bettors = self._bet.bettors(self._payoffs, len(stakes))
-            if bettors != len(stakes):
-                self._set_bettors(bettors)
+            points_bet_on = self._bet.points_bet_on(self._payoffs, len(stakes))
+            if points_bet_on != len(stakes):
+                self._set_points_bet_on(points_bet_on)
             self._index = self._rule.after_win(self._index, self._mantissa, self._bars)
         self._settled += 1
         if self._settled % RESCALE_EVERY == 0:
@@ -127,7 +127,7 @@ class GridWealth:
         self._mantissa[:] = state["mantissa"]
         self._exponent[:] = state["exponent"]
         self._set_bars()
-        self._set_bettors(self._bet.bettors(self._payoffs, 0))
+        self._set_points_bet_on(self._bet.points_bet_on(self._payoffs, 0))
         self._index = state["index"]
         self.threshold = self._levels.value(max(self._index, 0))
 
@@ -136,7 +136,7 @@ class GridWealth:
         self._exponent += exponent
         self._set_bars()
 
-    def _set_bettors(self, count: int) -> None:
+    def _set_points_bet_on(self, count: int) -> None:
         """Look at the lowest ``count`` points only: nobody bets on the others."""
         self._betting = (self._payoffs[:count], self._squares[:count], self._mantissa[:count], self._stakes[:count])
 

@@ -11,7 +11,7 @@ def log_growth(terms: Terms, risk: float, rate: float, bet: float) -> float:
 
     Parameters
     ----------
-    terms: the terms of the game.
+    terms: the terms of the bets.
     risk: the threshold's risk (R), of losses that are 0 or 1.
     rate: exploration rate (ρ).
     bet: the stake (λ).

@@ -26,7 +26,7 @@ class PortfolioWealth(Ledger):
 
     Parameters
     ----------
-    terms: the terms of the game.
+    terms: the terms of the bets.
     bar: the log-wealth that certifies a threshold.
     fractions: stakes of the gamblers, as shares of the largest payoff bound (θ).
     levels: where losses are booked.

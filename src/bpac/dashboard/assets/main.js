@@ -1,42 +1,47 @@
-// The page: which view the address asks for, the theme, and whether the gateway answers.
+// The page: which view the address names, the theme, and the state of the connection.
 
-import { Callers } from "./callers.js";
-import { DecisionView } from "./decision.js";
-import { element, setAttribute, setText } from "./dom.js";
-import { Feed } from "./feed.js";
-import { GameView } from "./game.js";
-import { LostJournals } from "./lost_journals.js";
-import { ago, moment } from "./numbers.js";
-import { Overview, placeOf } from "./overview.js";
-import { Gateway, Kept } from "./sources.js";
-import { LEVELS } from "./verdict.js";
+import { element, find, setAttribute, setText } from "./dom.js";
+import { ago, time } from "./numbers.js";
+import { gameName } from "./panels/game_name.js";
+import { LostJournalsNotice } from "./panels/lost_journals.js";
+import { RefusedCallersNotice } from "./panels/refused_callers.js";
+import { LEVEL_NAMES } from "./panels/verdict.js";
+import { Poller } from "./polling.js";
+import { GatewaySource, ReplaySource, SourceError } from "./sources.js";
+import { SingleDecisionView } from "./views/decision.js";
+import { GameView } from "./views/game.js";
+import { OverviewView } from "./views/overview.js";
 
-const byId = (id) => document.getElementById(id);
+/** @import { DashboardDocument, DataSource, Game } from "./types.js" */
+/** @typedef {"overview" | "game" | "decision"} ViewName */
 
-class Page {
+class DashboardPage {
+  /** @param {DataSource} source */
   constructor(source) {
     this.source = source;
+    /** @type {DashboardDocument | null} */
     this.data = null;
+    /** @type {ViewName | null} */
     this.view = null;
     this.level = "";
     // What concerns the whole gateway stands above every view.
-    this.notices = [new LostJournals(), new Callers()];
+    this.notices = [new LostJournalsNotice(), new RefusedCallersNotice()];
     this.views = {
-      overview: new Overview(),
+      overview: new OverviewView(),
       game: new GameView(source, (filters) => this.setAddress({ game: this.address().get("game") ?? "", ...filters })),
-      decision: new DecisionView(source),
+      decision: new SingleDecisionView(source),
     };
-    this.feed = new Feed(
-      () => this.fetch(),
+    this.poller = new Poller(
+      () => this.load(),
       () => this.showState(),
       source.live,
     );
-    // Another view at once, with the numbers there are: the gateway may be slow, or away.
+    // Another view is shown at once, with the data at hand, because the gateway may be slow or unreachable.
     window.addEventListener("hashchange", () => {
-      if (this.data !== null) this.show();
-      this.feed.refresh();
+      if (this.data !== null) this.show(this.data);
+      this.poller.refresh();
     });
-    byId("retry").addEventListener("click", () => this.feed.refresh());
+    find(document, "#retry").addEventListener("click", () => this.poller.refresh());
     setInterval(() => this.showState(), 1000);
   }
 
@@ -44,153 +49,179 @@ class Page {
     return new URLSearchParams(location.hash.slice(1));
   }
 
-  // Filters belong to the address, but not each of them to the way back.
+  /**
+   * Put filters into the address, without an entry in the browser's history for each of them.
+   * @param {Record<string, string>} values
+   */
   setAddress(values) {
     const known = Object.entries(values).filter(([, value]) => value !== "");
     history.replaceState(null, "", `#${new URLSearchParams(known)}`);
   }
 
-  // The game that the address asks for; the only one there is, if it asks for none.
-  wanted() {
+  // The game that the address names, or else the only one there is.
+  wantedGame() {
     const number = this.address().get("game");
     if (number !== null) return Number(number);
-    return this.data !== null && this.data.games.length === 1 ? this.data.games[0].game : null;
+    return this.data?.games.length === 1 ? this.data.games[0].game : null;
   }
 
-  find(number) {
+  /** @param {number | null} number */
+  gameOf(number) {
     return this.data?.games.find((game) => game.game === number);
   }
 
-  // All games where all are shown, and the one that is looked at else: the rest need not travel.
-  async fetch() {
-    const asked = location.hash;
-    const number = this.address().has("decision") ? null : this.wanted();
+  // Loads all games for the overview, and only the game that is shown otherwise.
+  async load() {
+    const address = location.hash;
+    const number = this.address().has("decision") ? null : this.wantedGame();
     const first = this.data === null;
-    if (first || number === null) this.data = await this.source.data(null);
-    // Of many games only the busiest come whole.
-    const whole = first && this.find(number)?.series;
-    if (number !== null && this.source.live && !whole) await this.fetchGame(number);
-    // Whoever went elsewhere meanwhile has seen that view already, and asked for its numbers.
-    if (location.hash !== asked) return;
+    let data = this.data;
+    if (data === null || number === null) data = await this.source.data(null);
+    this.data = data;
+    // Of many games, only the busiest come with their charts.
+    const complete = first && Boolean(this.gameOf(number)?.series);
+    if (number !== null && this.source.live && !complete) data = await this.withGame(data, number);
+    this.data = data;
+    // If a link was followed meanwhile, its view is shown already and its data are loaded next.
+    if (location.hash !== address) return;
     try {
-      this.show();
+      this.show(data);
     } catch (error) {
-      this.data = null; // what cannot be shown is asked for anew
+      this.data = null; // load everything again
       throw error;
     }
   }
 
-  async fetchGame(number) {
+  /**
+   * The document with the newest data of one game.
+   * @param {DashboardDocument} data
+   * @param {number} number
+   * @returns {Promise<DashboardDocument>}
+   */
+  async withGame(data, number) {
     try {
       const { games, lost_journals, callers } = await this.source.data(number);
-      const others = this.data.games.filter((one) => one.game !== number);
-      this.data = { ...this.data, lost_journals, callers, games: [...others, ...games] };
+      const others = data.games.filter((one) => one.game !== number);
+      return { ...data, lost_journals, callers, games: [...others, ...games] };
     } catch (error) {
-      if (!error.missing) throw error;
-      this.data = await this.source.data(null); // it ended, or never was: all there are
+      if (!(error instanceof SourceError && error.missing)) throw error;
+      return this.source.data(null); // there is no such game
     }
   }
 
-  show() {
+  /** @param {DashboardDocument} data */
+  show(data) {
     const decision = this.address().get("decision");
-    // The name of the program stands before it.
-    setText(byId("title"), this.data.title.replace(/^bpac /, ""));
-    for (const notice of this.notices) notice.update(this.data);
-    const game = this.find(this.wanted());
+    // The header shows the name of the program before the title.
+    setText(find(document, "#title"), data.title.replace(/^bpac /, ""));
+    for (const notice of this.notices) notice.update(data);
+    const game = this.gameOf(this.wantedGame());
     if (decision !== null) {
-      this.open("decision");
-      this.views.decision.show(decision);
-      this.name(`Decision – ${this.data.title}`);
+      this.openView("decision");
+      this.views.decision.load(decision);
+      document.title = `Decision – ${data.title}`;
     } else if (game !== undefined) {
-      this.open("game");
-      this.views.game.update(game, this.data, this.address());
+      this.openView("game");
+      this.views.game.update(game, data, this.address());
       this.announce(game);
-      this.name(`${LEVELS[game.verdict.level] ?? ""}: ${placeOf(game)} – bpac`);
+      document.title = `${LEVEL_NAMES[game.verdict.level] ?? ""}: ${gameName(game)} – bpac`;
     } else {
-      this.open("overview");
-      this.views.overview.update(this.data);
-      this.name(this.data.title);
+      this.openView("overview");
+      this.views.overview.update(data);
+      document.title = data.title;
     }
   }
 
-  open(name) {
+  /** @param {ViewName} name */
+  openView(name) {
     if (this.view === name) return;
     const first = this.view === null;
     this.view = name;
     const { node, heading } = this.views[name];
-    byId("main").replaceChildren(...this.notices.map((notice) => notice.node), node);
+    find(document, "#main").replaceChildren(...this.notices.map((notice) => notice.node), node);
     if (first) return;
-    // A new view: from its top, and said to those who listen.
+    // Moving the focus makes screen readers announce the new view.
     window.scrollTo(0, 0);
     heading.focus({ preventScroll: true });
   }
 
-  name(title) {
-    if (document.title !== title) document.title = title;
-  }
-
+  /**
+   * Announce a verdict that has changed to screen readers.
+   * @param {Game} game
+   */
   announce(game) {
     const level = `${game.game} ${game.verdict.level}`;
-    if (this.level !== "" && level !== this.level) setText(byId("announcement"), game.verdict.text);
+    if (this.level !== "" && level !== this.level) setText(find(document, "#announcement"), game.verdict.text);
     this.level = level;
   }
 
   showState() {
-    const { failedSince, error, due } = this.feed;
-    const age = this.feed.age();
-    const lost = failedSince !== null;
-    setAttribute(
-      byId("state"),
-      "data-state",
-      !this.source.live ? "kept" : lost ? "lost" : age === null ? "waiting" : "live",
-    );
-    if (!this.source.live) setText(byId("state-text"), `Replay, ${moment(this.data?.generated)}`);
-    else if (lost) setText(byId("state-text"), age === null ? "Not reached" : `Numbers from ${ago(age)}`);
-    else setText(byId("state-text"), age === null ? "Connecting …" : `Live, ${ago(age)}`);
-    setAttribute(byId("trouble"), "hidden", !lost);
-    if (!lost) return;
-    const last = age === null ? "There are no numbers yet." : "These are the last numbers.";
-    const signedOut = error.signedOut ? " Reload the page to sign in again." : "";
-    setText(byId("trouble-text"), `Since ${moment(failedSince / 1000)} ${error.message}. ${last}${signedOut}`);
-    setText(byId("trouble-next"), `Next try in ${Math.max(0, Math.round((due - Date.now()) / 1000))} s.`);
+    const { failure, nextAttempt } = this.poller;
+    const age = this.poller.age();
+    const [state, text] = this.stateText(age, failure !== null);
+    setAttribute(find(document, "#state"), "data-state", state);
+    setText(find(document, "#state-text"), text);
+    setAttribute(find(document, "#trouble"), "hidden", failure === null);
+    if (failure === null) return;
+    const shown = age === null ? "There are no figures yet." : "The page shows the last figures received.";
+    const signIn = failure.error.signedOut ? " Reload the page to sign in again." : "";
+    const what = failure.error.message;
+    const since = time(failure.since / 1000);
+    setText(find(document, "#trouble-text"), `Since ${since}: ${what}. ${shown}${signIn}`);
+    const seconds = Math.max(0, Math.round((nextAttempt - Date.now()) / 1000));
+    setText(find(document, "#trouble-next"), `Next attempt in ${seconds} s.`);
+  }
+
+  /**
+   * The state of the connection, and the same in words.
+   * @param {number | null} age of the data, in seconds
+   * @param {boolean} failed whether the last attempt failed
+   */
+  stateText(age, failed) {
+    if (!this.source.live) return ["kept", `Replay, ${time(this.data?.generated)}`];
+    if (failed) return ["lost", age === null ? "No connection" : `Last update ${ago(age)}`];
+    return age === null ? ["waiting", "Connecting…"] : ["live", `Live, ${ago(age)}`];
   }
 }
 
-// Three buttons in a row, one of which is pressed.
+// Three buttons, one of which is pressed.
 function startThemes() {
-  const themes = { auto: "Auto", light: "Light", dark: "Dark" };
   const root = document.documentElement;
-  const buttons = Object.entries(themes).map(([theme, name]) =>
+  const buttons = Object.entries({ auto: "Auto", light: "Light", dark: "Dark" }).map(([theme, name]) =>
     element("button", { type: "button", "data-theme-choice": theme }, name),
   );
-  const show = () =>
-    buttons.forEach((button) =>
-      button.setAttribute("aria-pressed", String(button.dataset.themeChoice === root.dataset.theme)),
-    );
+  const showPressed = () => {
+    for (const button of buttons) {
+      setAttribute(button, "aria-pressed", String(button.dataset.themeChoice === root.dataset.theme));
+    }
+  };
   for (const button of buttons) {
     button.addEventListener("click", () => {
-      root.dataset.theme = button.dataset.themeChoice;
-      show();
+      const theme = button.dataset.themeChoice ?? "auto";
+      root.dataset.theme = theme;
+      showPressed();
       try {
-        localStorage.setItem("bpac-theme", root.dataset.theme);
+        localStorage.setItem("bpac-theme", theme);
       } catch {
-        // A page from a disk may have no storage: the choice then lasts as long as the page.
+        // A page opened from a disk may have no storage: the choice then lasts until the page is closed.
       }
     });
   }
-  byId("themes").append(...buttons);
-  show();
+  find(document, "#themes").append(...buttons);
+  showPressed();
 }
 
-// The address after # says which view is shown, so the link to skip to it cannot use it.
-function startSkipping() {
-  document.querySelector(".skip").addEventListener("click", (event) => {
+// The part of the address after # names the view, so the skip link cannot use it.
+function startSkipLink() {
+  find(document, ".skip").addEventListener("click", (event) => {
     event.preventDefault();
-    byId("main").focus();
+    find(document, "#main").focus();
   });
 }
 
-const kept = JSON.parse(byId("document").textContent);
+/** @type {DashboardDocument | null} null in the page of a gateway */
+const embedded = JSON.parse(find(document, "#document").textContent ?? "null");
 startThemes();
-startSkipping();
-new Page(kept === null ? new Gateway(location.pathname) : new Kept(kept)).feed.refresh();
+startSkipLink();
+const source = embedded === null ? new GatewaySource(location.pathname) : new ReplaySource(embedded);
+new DashboardPage(source).poller.refresh();

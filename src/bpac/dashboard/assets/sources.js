@@ -1,7 +1,15 @@
-// Where the numbers come from: a gateway, or the page itself.
+// Where the document comes from: a gateway, or the page itself.
 
-// An answer that is no answer; unreachable if there was none at all.
+/** @import { DashboardDocument, DataSource, Decision, DecisionPage, DecisionQuery } from "./types.js" */
+
+const TIMEOUT_MS = 15000;
+
+// A document or a decision that could not be had, and why.
 export class SourceError extends Error {
+  /**
+   * @param {string} message
+   * @param {{ unreachable?: boolean, signedOut?: boolean, missing?: boolean }} reason
+   */
   constructor(message, { unreachable = false, signedOut = false, missing = false } = {}) {
     super(message);
     this.unreachable = unreachable;
@@ -10,30 +18,44 @@ export class SourceError extends Error {
   }
 }
 
-const PATIENCE = 15000;
-
-export class Gateway {
+/** @implements {DataSource} */
+export class GatewaySource {
+  /** @param {string} address of the dashboard */
   constructor(address) {
     this.live = true;
     this.address = address.replace(/\/$/, "");
   }
 
+  /**
+   * @param {number | null} game null for all
+   * @returns {Promise<DashboardDocument>}
+   */
   async data(game) {
     return this.get(game === null ? "/data" : `/data?game=${game}`);
   }
 
+  /**
+   * @param {DecisionQuery} query
+   * @returns {Promise<DecisionPage>}
+   */
   async decisions(query) {
-    return this.get(`/decisions?${new URLSearchParams(query)}`);
+    const parameters = Object.entries(query).map(([name, value]) => [name, String(value)]);
+    return this.get(`/decisions?${new URLSearchParams(parameters)}`);
   }
 
+  /**
+   * @param {string} id
+   * @returns {Promise<Decision>}
+   */
   async decision(id) {
     return this.get(`/decisions/${encodeURIComponent(id)}`);
   }
 
+  /** @param {string} path */
   async get(path) {
     let response;
     try {
-      response = await fetch(this.address + path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+      response = await fetch(this.address + path, { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
     } catch {
       throw new SourceError("the gateway cannot be reached", { unreachable: true });
     }
@@ -42,42 +64,55 @@ export class Gateway {
     try {
       body = await response.json();
     } catch {
-      throw new SourceError("the gateway's answer broke off", { unreachable: true });
+      throw new SourceError("the gateway's response is incomplete", { unreachable: true });
     }
     if (response.ok) return body;
-    throw new SourceError(body?.error?.message ?? `status ${response.status}`, {
+    throw new SourceError(body?.error?.message ?? `the gateway responded with status ${response.status}`, {
       unreachable: response.status >= 500,
       missing: response.status === 404,
     });
   }
 }
 
-// A replay: all there is stands in the page.
-export class Kept {
-  constructor(data) {
+/** @implements {DataSource} */
+export class ReplaySource {
+  /** @param {DashboardDocument} document of the page */
+  constructor(document) {
     this.live = false;
-    this.kept = data;
+    this.document = document;
   }
 
   async data() {
-    return this.kept;
+    return this.document;
   }
 
+  /**
+   * @param {DecisionQuery} query
+   * @returns {Promise<DecisionPage>}
+   */
   async decisions(query) {
-    const found = (this.kept.decisions ?? []).filter((decision) => fits(decision, query));
+    const found = (this.document.decisions ?? []).filter((decision) => matches(decision, query));
     const decisions = found.slice(0, query.limit);
-    return { decisions, next: found.length > decisions.length ? decisions.at(-1).step : null };
+    return { decisions, next: found.length > decisions.length ? decisions[decisions.length - 1].step : null };
   }
 
+  /**
+   * @param {string} id
+   * @returns {Promise<Decision>}
+   */
   async decision(id) {
-    const found = (this.kept.decisions ?? []).find((decision) => decision.id === id);
-    if (!found) throw new SourceError("this page does not keep it");
+    const found = (this.document.decisions ?? []).find((decision) => decision.id === id);
+    if (!found) throw new SourceError("this page does not contain it");
     return found;
   }
 }
 
-// As a gateway would choose them.
-function fits(decision, query) {
+/**
+ * Whether a decision matches a query, by the rules of the gateway.
+ * @param {Decision} decision
+ * @param {DecisionQuery} query
+ */
+function matches(decision, query) {
   if (decision.game !== query.game || decision.step >= (query.before ?? Infinity)) return false;
   if (query.answered_by && decision.answered_by !== query.answered_by) return false;
   if (query.state && decision.state !== query.state) return false;

@@ -1,4 +1,4 @@
-// Before anything is painted: the theme that was chosen here, if any. A page from a disk may have no storage.
+// Runs before the first paint: the theme chosen in this browser. A page opened from a disk may have no storage.
 try {
   document.documentElement.dataset.theme = localStorage.getItem("bpac-theme") ?? "auto";
 } catch {

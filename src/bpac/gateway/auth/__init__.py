@@ -1,1 +1,1 @@
-"""Who sends a request: API keys, cookies of the dashboard, origins, failed logins."""
+"""Authentication: API keys and their roles, dashboard cookies, allowed origins, failed logins."""

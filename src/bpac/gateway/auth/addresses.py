@@ -1,9 +1,9 @@
-"""Addresses of callers, grouped so that one caller cannot pose as many."""
+"""Addresses of callers, grouped so that one caller cannot appear as many."""
 
 import ipaddress
 from functools import lru_cache
 
-# What connections without an address (Unix sockets) are counted under.
+# Connections without an address (Unix sockets) are counted under this name.
 LOCAL = "local"
 
 

@@ -1,4 +1,4 @@
-"""Authentication: from the headers of a request to who asks."""
+"""Authentication: from the headers of a request to the identity of its caller."""
 
 import asyncio
 import time
@@ -12,11 +12,11 @@ from bpac.gateway.http.bad_request import BadRequest
 
 
 class Authentication:
-    """Tells who asks; wrong keys are counted by address, and slow it down.
+    """Identifies callers by their API key; many wrong keys from one address delay the replies to that address.
 
     Parameters
     ----------
-    keys: of the gateway.
+    keys: the keys of the gateway.
     """
 
     def __init__(self, keys: ApiKeys) -> None:
@@ -24,22 +24,22 @@ class Authentication:
         self._logins = FailedLogins()
 
     async def identity(self, scope: Mapping[str, Any]) -> Identity:
-        """Who sends a request, or ``BadRequest`` if it shows no valid key.
+        """The identity of the caller, or ``BadRequest`` if the request has no valid key.
 
         Parameters
         ----------
-        scope: of the request, as ASGI has it.
+        scope: the ASGI scope of the request.
         """
         if not self.keys.needed:
             return ANYBODY
-        key = shown_key(scope["headers"])
+        key = request_key(scope["headers"])
         found = await self.checked(key, scope) if key else None
         if found is None:
             raise BadRequest("no valid API key: send it as  Authorization: Bearer KEY", 401, code="invalid_api_key")
         return found
 
     async def checked(self, key: bytes, scope: Mapping[str, Any]) -> Identity | None:
-        """Who has a key, said after a pause where many wrong keys came from; none if it is not one of ours."""
+        """The identity of a key; None if it is wrong. Waits first if many wrong keys came from the same address."""
         address, now = network_of(address_of(scope)), time.monotonic()
         digest = self.keys.digest(key)
         found, pause = self.keys.identity(digest), self._logins.pause(address, digest, now)
@@ -53,17 +53,17 @@ class Authentication:
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """The address a request comes from; empty where there is none, as on a Unix socket."""
+    """The address that a request comes from; empty if there is none, as on a Unix socket."""
     client = scope.get("client")
     return client[0] if client else ""
 
 
-def shown_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The key in the headers of a request; empty if there is none.
+def request_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The API key in the headers of a request; empty if there is none.
 
-    >>> shown_key([(b"authorization", b"Bearer abc")])
+    >>> request_key([(b"authorization", b"Bearer abc")])
     b'abc'
     """
-    shown = next((value for name, value in headers if name == b"authorization"), b"")
-    kind, _, key = shown.partition(b" ")
-    return key.strip() if kind.lower() == b"bearer" else b""
+    value = next((value for name, value in headers if name == b"authorization"), b"")
+    scheme, _, key = value.partition(b" ")
+    return key.strip() if scheme.lower() == b"bearer" else b""

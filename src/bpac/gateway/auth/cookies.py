@@ -1,65 +1,55 @@
-"""Passes to the dashboard: a browser shows its key once, and a cookie that is good for nothing else from then on."""
+"""Cookies of the dashboard: a browser sends an operator's key once, and from then on a signed cookie."""
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable
+
+from bpac.errors import MissingExtra
+
+try:
+    from itsdangerous import TimestampSigner
+except ImportError as error:
+    raise MissingExtra("itsdangerous", "gateway") from error
 
 COOKIE = "bpac_dashboard"
-# Seconds that a pass is good for.
+# Seconds for which a cookie is valid.
 LIFETIME = 12 * 3600
 
 
 class DashboardCookies:
-    """Gives passes to operators, and knows them again.
+    """Issues cookies to operators, and checks them.
 
-    A pass says when it ends, sealed with the secret of the store and with the key it was given for: it says nothing of
-    either, survives a restart, and ends with its key.
+    A cookie is the time at which it was issued, with a signature. The signing key is derived from the secret of the
+    store and the operator's API key: a cookie reveals neither, survives a restart of the gateway, and becomes invalid
+    when the API key is removed from the configuration.
 
     Parameters
     ----------
-    keys: of operators.
-    secret: of the store.
+    keys: the API keys of operators.
+    secret: the secret of the store.
 
-    >>> passes = DashboardCookies(["key"], b"secret")
-    >>> shown = passes.give("key", now=0.0)
-    >>> passes.accepts(shown, now=1.0), passes.accepts(shown, now=1e6), passes.give("other", now=0.0)
+    >>> cookies = DashboardCookies(["key"], b"secret")
+    >>> cookies.accepts(cookies.issue("key")), cookies.accepts("forged"), cookies.issue("other")
     (True, False, None)
     """
 
-    def __init__(self, keys: Sequence[str], secret: bytes) -> None:
-        self._digests = [_digest(key) for key in keys]
+    def __init__(self, keys: Iterable[str], secret: bytes) -> None:
         self._secret = secret
+        self._signers = {
+            salt: TimestampSigner(secret, salt, key_derivation="hmac", digest_method=hashlib.sha256)
+            for salt in map(self._salt, keys)
+        }
 
-    def give(self, key: str, now: float) -> str | None:
-        """A pass for a key; none if it is not one of ours.
+    def issue(self, key: str) -> str | None:
+        """A cookie for a key; None if it is not the key of an operator."""
+        signer = self._signers.get(self._salt(key))
+        return None if signer is None else signer.sign("operator").decode()
 
-        Parameters
-        ----------
-        key: what was shown.
-        now: the time in seconds since 1970.
-        """
-        digest = _digest(key)
-        if not sum(hmac.compare_digest(digest, known) for known in self._digests):
-            return None
-        end = int(now) + LIFETIME
-        return f"{end}-{self._seal(end, digest)}"
+    def accepts(self, cookie: str) -> bool:
+        """Whether a cookie was issued for a key that is still valid, and has not expired."""
+        # All signatures are compared: the time that takes says nothing about the key.
+        return sum(signer.validate(cookie, LIFETIME) for signer in self._signers.values()) > 0
 
-    def accepts(self, shown: str, now: float) -> bool:
-        """Whether this is a pass of ours that has not ended.
-
-        Parameters
-        ----------
-        shown: the cookie.
-        now: the time in seconds since 1970.
-        """
-        end, _, seal = shown.partition("-")
-        if not (shown.isascii() and end.isdecimal() and len(end) < 15 and now < int(end)):
-            return False
-        return sum(hmac.compare_digest(self._seal(int(end), digest), seal) for digest in self._digests) > 0
-
-    def _seal(self, end: int, digest: bytes) -> str:
-        return hashlib.blake2b(b"dashboard-%d-" % end + digest, key=self._secret, digest_size=16).hexdigest()
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode()).digest()
+    def _salt(self, key: str) -> bytes:
+        # Keyed: callers cannot choose what is looked up, so the time of a lookup says nothing about a key either.
+        return hmac.digest(self._secret, b"dashboard cookie " + key.encode(), hashlib.sha256)

@@ -1,26 +1,27 @@
-"""Failed logins: addresses that try wrong keys are answered more and more slowly.
+"""Failed logins: replies to an address that keeps sending wrong keys get slower.
 
-1. Each wrong key is counted for its address (an IPv4 address, or an IPv6 /64 network); the count falls with time.
-2. Beyond a few, every answer to that address waits before it says whether the key was right, up to a second. Right
-   and wrong keys wait alike: otherwise giving up on slow answers would tell wrong keys from right ones at full speed.
-3. A right key is never refused. One that was accepted from the same address before does not even wait, so that callers
-   who share an address with an attacker go on as if nothing had happened.
-4. Both tables are bounded. An attacker with many addresses pushes the oldest ones out of the first, and only right
-   keys get into the second.
+1. Each wrong key is counted for its address (an IPv4 address, or an IPv6 /64 network); the count decreases with time.
+2. After a few wrong keys, every reply to that address is delayed, by up to a second, before it says whether the key was
+   right. Right and wrong keys are delayed alike: otherwise an attacker could give up on slow replies and try wrong keys
+   at full speed.
+3. A right key is never rejected. A key that was accepted from the same address before is not delayed either, so callers
+   who share an address with an attacker notice nothing.
+4. Both tables are bounded. An attacker with many addresses only removes the oldest entries of the first table, and only
+   right keys get into the second.
 """
 
 from collections import OrderedDict
 
-# Wrong keys that cost nothing, how fast they are forgotten (per second), and how many are counted at most: with these,
-# an address has its fresh start ten minutes after its last attempt.
+# Wrong keys without a delay; decrease of the count per second; largest count. With these, an address starts afresh ten
+# minutes after its last wrong key.
 FREE, FORGOTTEN, COUNTED = 10.0, 0.1, 60.0
-# Seconds of waiting for each wrong key beyond the free ones, and at most.
+# Seconds of delay for each further wrong key, and at most.
 STEP, LONGEST = 0.05, 1.0
 MOST_ADDRESSES, MOST_ACCEPTED = 4096, 4096
 
 
 class FailedLogins:
-    """How long each address waits to hear whether a key is right.
+    """How long the reply to each address is delayed.
 
     >>> logins = FailedLogins()
     >>> for _ in range(20):
@@ -30,22 +31,22 @@ class FailedLogins:
     """
 
     def __init__(self) -> None:
-        # For each address its count and when that was so, the longest silent first.
+        # For each address its count and the time of that count, least recent failure first.
         self._failures: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        # Addresses and the digests of right keys that came from there, oldest first.
+        # Addresses with the digests of right keys that came from there, oldest first.
         self._accepted: dict[tuple[str, bytes], None] = {}
 
     def __len__(self) -> int:
         return len(self._failures) + len(self._accepted)
 
     def pause(self, address: str, digest: bytes, now: float) -> float:
-        """Seconds to wait before an answer.
+        """Seconds to wait before the reply.
 
         Parameters
         ----------
-        address: where the key comes from.
-        digest: of the key.
-        now: seconds of a clock that only grows.
+        address: the address that the key comes from.
+        digest: the digest of the key.
+        now: the time of a monotonic clock, in seconds.
         """
         if address not in self._failures or (address, digest) in self._accepted:
             return 0.0
@@ -59,12 +60,12 @@ class FailedLogins:
             self._failures.popitem(last=False)
 
     def accepted(self, address: str, digest: bytes) -> None:
-        """Remember that a right key came from there."""
-        shown = (address, digest)
-        if shown not in self._accepted:
+        """Remember that a right key came from an address."""
+        pair = (address, digest)
+        if pair not in self._accepted:
             if len(self._accepted) >= MOST_ACCEPTED:
                 del self._accepted[next(iter(self._accepted))]
-            self._accepted[shown] = None
+            self._accepted[pair] = None
 
     def _level(self, address: str, now: float) -> float:
         level, then = self._failures.get(address, (0.0, now))

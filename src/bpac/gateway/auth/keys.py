@@ -1,86 +1,61 @@
-"""API keys: which there are, what each may do, and whose decisions it sees."""
+"""API keys: which keys there are, what each may be used for, and which decisions its holder may see."""
 
 import hashlib
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from bpac.errors import SettingsError
-from bpac.gateway.config.tables import Section
+from bpac.gateway.config.reading import ConfigTable
+from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.http.bad_request import BadRequest
-from bpac.models.fields import secret
 
-# Names stand in the journal, in metrics and as segments.
+# Names are written to the journal and used as names of segments.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
 class Role(StrEnum):
-    """What a key may do."""
+    """What a key may be used for."""
 
-    CALL = "call"  # ask for completions
-    FEEDBACK = "feedback"  # report losses of decisions made for the same name
+    CALL = "call"  # request completions
+    FEEDBACK = "feedback"  # report losses of decisions that were made for the same name
     OPERATOR = "operator"  # see everything: status, metrics, dashboard, every decision
 
 
-@dataclass(frozen=True, slots=True)
-class KeySettings:
-    """One key.
+class KeySettings(ConfigTable, frozen=True):
+    """A key with a name: a table ``[[gateway.keys]]``.
 
     Parameters
     ----------
-    name: whose it is. ApiKeys of one name are one tenant: they see the same decisions, and share a segment.
+    name: the tenant that the key belongs to. Keys of one name see the same decisions and share a segment.
     key: the key itself.
-    roles: what it may do.
+    roles: what the key may be used for.
     """
 
     name: str
-    key: str = field(repr=False)
+    key: ApiKey
     roles: frozenset[Role]
 
-    @classmethod
-    def read(cls, table: Section) -> "KeySettings":
-        """The key in a table ``[[gateway.keys]]``."""
-        name = table.filled("name")
-        if not _NAME.fullmatch(name):
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
             raise SettingsError(
-                f"{table.at('name')} must be 1 to 64 letters, digits, dots, dashes, underscores or @, got {name!r}"
+                "name must be 1 to 64 letters, digits, dots, dashes, underscores or @, and begin with a letter or "
+                f"digit, got {self.name!r}"
             )
-        place = table.at("key")
-        key = secret(table.filled("key"), place)
-        roles = table.take("roles", list)
-        for role in roles:
-            if role not in tuple(Role):
-                raise SettingsError(f"{table.at('roles')} must be some of {', '.join(Role)}; got {role!r}")
-        if not roles:
-            raise SettingsError(f"{table.at('roles')} is empty: a key without a role opens nothing")
-        table.end()
-        return cls(name, key, frozenset(map(Role, roles)))
-
-
-def read_keys(tables: Iterable[object], path: str) -> tuple[KeySettings, ...]:
-    """The keys in a list of tables, each of them once."""
-    keys: dict[str, KeySettings] = {}
-    for number, table in enumerate(tables):
-        found = KeySettings.read(Section(table, f"{path}[{number}]"))
-        if found.key in keys:
-            raise SettingsError(
-                f"{path}[{number}].key is also that of {keys[found.key].name}: list each key once, with all its roles"
-            )
-        keys[found.key] = found
-    return tuple(keys.values())
+        if not self.roles:
+            raise SettingsError(f"roles is empty, so the key is of no use: list some of {', '.join(Role)}")
 
 
 class Identity(NamedTuple):
-    """Who asks.
+    """Who sends a request.
 
     Parameters
     ----------
-    owner: noted with each decision, so that it can be shown to whom it was made for: the name of the key, or a keyed
+    owner: recorded with each decision, so that only its owner and operators can see it: the name of the key, or a keyed
         hash of a key without a name; empty on an open gateway.
-    segment: the name of the caller's segment, where keys divide the traffic.
+    segment: the name of the caller's segment, for routes with ``segment_by = "api_key"``.
     roles: what the caller may do.
     """
 
@@ -95,41 +70,41 @@ class Identity(NamedTuple):
             raise BadRequest(message, 403, code="missing_role")
 
     def sees(self, owner: object) -> bool:
-        """Whether the caller may see a decision that was made for an owner."""
+        """Whether the caller may see a decision with that owner."""
         return Role.OPERATOR in self.roles or (bool(self.owner) and owner == self.owner)
 
     def require_sight(self, owner: object) -> None:
-        """Raise ``BadRequest`` unless the caller may see a decision that was made for an owner."""
+        """Raise ``BadRequest`` unless the caller may see a decision with that owner."""
         if not self.sees(owner):
             raise BadRequest("this decision was made for another API key", 403, "decision", "not_yours")
 
 
-# Everybody, on a gateway that has no keys.
+# Every caller of a gateway without keys.
 ANYBODY = Identity("", "", frozenset(Role))
 
 
 class ApiKeys:
-    """The keys of a gateway, as digests.
+    """The keys of a gateway, kept as digests.
 
     Parameters
     ----------
-    nameless: keys that may call and nothing else.
-    named: keys with a name and roles; they win where a key is in both.
-    secret: of the store; keys without a name are noted in the journal as a hash that it seals.
+    nameless: keys that may request completions and nothing else.
+    named: keys with a name and roles; if a key is in both lists, the named one counts.
+    secret: the secret of the store; the journal records keys without a name as a hash keyed with it.
 
-    >>> keys = ApiKeys(["one"], [KeySettings("team", "two", frozenset({Role.OPERATOR}))], b"secret")
+    >>> keys = ApiKeys(["one"], [KeySettings("team", ApiKey("two"), frozenset({Role.OPERATOR}))], b"secret")
     >>> keys.identity(keys.digest(b"two")).owner, keys.identity(keys.digest(b"three"))
     ('team', None)
     """
 
     def __init__(self, nameless: Iterable[str], named: Iterable[KeySettings], secret: bytes) -> None:
-        # A key of our own: what is looked up cannot be chosen by those who ask, so its time says nothing about a key.
+        # Callers cannot choose the digests that are looked up, so the time of a lookup reveals nothing about a key.
         self._salt = secrets.token_bytes(32)
         self._known: dict[bytes, Identity] = {}
         for key in nameless:
             data = key.encode()
             owner = "#" + hashlib.blake2b(data, key=secret[:64], digest_size=8).hexdigest()
-            # Not sealed: segments of earlier versions have this name.
+            # Not keyed: segments of earlier versions have this name.
             segment = hashlib.sha256(data).hexdigest()[:12]
             self._known[self.digest(data)] = Identity(owner, segment, frozenset({Role.CALL}))
         for setting in named:
@@ -138,13 +113,13 @@ class ApiKeys:
 
     @property
     def needed(self) -> bool:
-        """Whether there are keys at all; without any a gateway is open."""
+        """Whether callers must send a key; a gateway without keys is open."""
         return bool(self._known)
 
     def digest(self, key: bytes) -> bytes:
-        """What stands for a key in memory, as long as this process lasts."""
+        """The digest by which a key is known in this process."""
         return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
 
     def identity(self, digest: bytes) -> Identity | None:
-        """Who has the key with a digest; none if it is not one of ours."""
+        """The identity of the key with a digest; None if the gateway has no such key."""
         return self._known.get(digest)

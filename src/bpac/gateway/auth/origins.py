@@ -1,9 +1,10 @@
-"""Who may talk to a gateway without keys: programs on this machine, and no web page that is open in its browser.
+"""Protection of a gateway without keys against web pages that are open in a browser on the same machine.
 
-Any page can make a browser send requests to this machine. Two checks keep it from using an open gateway: the name in
-``Host`` must be one of this machine's (a page whose name was pointed here by its own DNS shows that name), and what
-comes with an ``Origin`` must come from the gateway's own pages. Forms cannot send ``application/json``, and scripts of
-other sites must ask before they do; nobody answers them.
+Any web page can make the browser send requests to the local machine. Two checks stop it from using an open gateway.
+The name in ``Host`` must be a name of this machine: a page that points its own DNS name at this machine (DNS rebinding)
+sends that name. A request with an ``Origin`` must come from the gateway's own pages. In addition, a ``POST`` request
+must be ``application/json``: an HTML form cannot send that, and a script of another site must first send a CORS
+preflight request, which the gateway does not answer.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from bpac.gateway.http.bad_request import BadRequest
 Headers = Iterable[tuple[bytes, bytes]]
 
 _LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
+_JSON = b"application/json"
 
 
 class Origins:
@@ -33,11 +35,11 @@ class Origins:
         self._names = frozenset((*_LOOPBACK, listened.lower().encode()))
 
     def check(self, method: str, path: str, headers: Headers) -> None:
-        """Raise ``BadRequest`` if a request may come from a web page of somebody else."""
+        """Raise ``BadRequest`` if a request may come from a web page of another site."""
         host, origin, kind = b"", None, b""
         for name, value in headers:
             if name == b"host":
-                # Of two, one might be checked here and the other meant.
+                # With two Host headers, one could be checked here and the other used elsewhere.
                 host = value if not host else b"several"
             elif name == b"origin":
                 origin = value
@@ -48,12 +50,9 @@ class Origins:
             message = f"this gateway has no keys and answers to its own name, not to {shown!r}"
             raise BadRequest(message, 403, code="host_not_allowed")
         if origin is not None and origin.lower() != b"http://" + host.lower():
-            raise BadRequest("pages of other sites may not use this gateway", 403, code="origin_not_allowed")
+            raise BadRequest("web pages of other sites may not use this gateway", 403, code="origin_not_allowed")
         if method == "POST" and path.startswith("/v1/") and kind.partition(b";")[0].strip().lower() != _JSON:
             raise BadRequest("send JSON, with  Content-Type: application/json", 415, code="not_json")
-
-
-_JSON = b"application/json"
 
 
 def _name(host: bytes) -> bytes:

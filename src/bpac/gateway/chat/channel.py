@@ -1,4 +1,4 @@
-"""A channel: from the task that fetches an answer to the caller who may have left."""
+"""A channel: parts of an answer on their way from the task that fetches them to the caller, who may have left."""
 
 import asyncio
 from collections import deque
@@ -6,32 +6,31 @@ from typing import Any
 
 
 class Channel:
-    """The parts of an answer in order.
+    """Parts of an answer, in order.
 
-    It is not bounded: the fetching must not wait for a slow caller, or an audit would last as long as a caller likes.
+    It is unbounded: fetching must not wait for a slow caller, or callers could make the audit of a round last as long
+    as they like.
     """
 
+    __slots__ = ("_parts", "_reader")
+
     def __init__(self) -> None:
-        # Lighter than a queue, which has locks for many readers: here one waits at most.
+        # Lighter than a queue, which has locks for many readers: there is at most one reader here.
         self._parts: deque[Any] = deque()
         self._reader: asyncio.Future[None] | None = None
-        self.begun = False
-        self.ended = False
-        # Why the draft is served in the place of an answer that failed, once that is recorded; empty if it is not.
-        self.draft_instead = ""
 
     def put(self, part: Any) -> None:
         """Add a part."""
-        self.begun = True
-        self._add(part)
+        self._parts.append(part)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     def end(self, error: Exception | None = None) -> None:
-        """Say that no more parts come, and what went wrong if something did."""
-        self.ended = True
-        self._add(error)
+        """End the answer, with an error if it failed."""
+        self.put(error)
 
     async def get(self) -> Any:
-        """The next part, none at the end; or what went wrong is raised."""
+        """The next part; none at the end. An error that ended the answer is raised."""
         while not self._parts:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
@@ -39,8 +38,3 @@ class Channel:
         if isinstance(part, Exception):
             raise part
         return part
-
-    def _add(self, part: Any) -> None:
-        self._parts.append(part)
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)

@@ -1,4 +1,14 @@
-"""The expert at work: for the caller, if one waits, and for the grader, whoever waits."""
+"""The expert of a route: it answers for the caller, and the draft is graded against its answer.
+
+An expert call is a task of its own. From the decision on the round counts, so the call goes on when its caller leaves,
+and however it ends the journal gets an outcome:
+
+1. The decision is durable before the expert is asked: a crash must not forget a round that the expert has seen.
+2. The answer goes to the caller as it comes, unless the decision serves the draft.
+3. If the expert refuses what was asked, the refusal is recorded. If it fails, the round is forfeited: loss 1. In both
+   cases the caller may get the draft instead, but only after the journal says so.
+4. Otherwise the draft is graded, and its loss recorded; a draft or a grade that does not come is a forfeit.
+"""
 
 import asyncio
 import logging
@@ -8,30 +18,32 @@ from typing import Any
 
 from bpac.answer import Answer
 from bpac.errors import AnswerError, ModelError, Unavailable
-from bpac.gateway.chat.channel import Channel
+from bpac.gateway.chat.expert_result import ExpertResult
 from bpac.gateway.chat.grading import Grader, graded
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.upstream import Upstream
-from bpac.gateway.games.live_game import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED, LiveGame
+from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.models.retrying import LATER
 from bpac.routing.decision import Decision
-from bpac.wire.events import Transcript, sent, without_counts
+from bpac.wire.rendering import event_stream
+from bpac.wire.stream import Transcript, without_usage
 
 log = logging.getLogger("bpac.gateway")
 
-# The draft to grade, when it is there; none if it never will be.
-Drafted = Callable[[], Awaitable[Answer | None]]
+# Waits for the draft that is graded; none if it failed or was cancelled.
+WholeAnswer = Callable[[], Awaitable[Answer | None]]
 
-# Why a caller gets the draft in the place of the expert's answer.
+# Why a caller gets the draft instead of the expert's answer (header x-bpac-fallback).
 FAILED, REFUSED = "expert-failed", "expert-refused"
-# Refusals that are about the operator's key, account or rate, not about what was asked.
+# Refusals because of the operator's key, account or rate, not because of what was asked.
 OPERATORS = LATER | {401, 402, 403, 407}
 
 
 def is_refusal(error: ModelError) -> bool:
-    """Whether a server refused a request for what was asked in it (MATH section 13).
+    """Whether a server refused a request because of what was asked (MATH section 13).
 
     >>> is_refusal(ModelError("temperature is not supported", 400)), is_refusal(ModelError("no such key", 401))
     (True, False)
@@ -45,130 +57,134 @@ class ExpertCall:
 
     Parameters
     ----------
-    keeper: of its game.
+    game: the game that the round belongs to.
     decision: what was decided.
     request: what was asked.
-    channel: where the caller waits for the expert's answer, if the caller gets that.
-    draft_instead: whether the caller gets the draft should the expert fail.
+    result: where the caller waits, if the decision serves the expert's answer.
+    draft: waits for the draft that is graded.
+    draft_on_failure: whether the caller gets the draft if the expert fails.
     draft_cancelled: whether the draft is not finished, because its grade would change nothing.
     """
 
-    keeper: LiveGame
+    game: LiveGame
     decision: Decision
     request: ChatRequest
-    channel: Channel
-    draft_instead: bool
+    result: ExpertResult
+    draft: WholeAnswer
+    draft_on_failure: bool
     draft_cancelled: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Auditor:
-    """The expert of a route and its grader.
+class Expert:
+    """The expert of a route, and the grader that compares drafts with its answers.
 
     Parameters
     ----------
-    expert: the model.
-    grader: tells the loss; none if that comes from outside.
-    stages: of its route.
-    deadline: seconds after which a stream that does not end is given up.
+    model: the expert's model.
+    grader: computes losses; none if losses are reported from outside.
+    stages: measures how long each stage takes.
+    deadline: seconds after which a stream that has not ended is given up.
     """
 
-    expert: Upstream
+    model: Upstream
     grader: Grader | None
     stages: Stages
     deadline: float
 
-    async def audit(self, round_: ExpertCall, drafted: Drafted) -> None:
-        """Fetch the expert's answer and grade the draft by it; however this ends, the round is accounted for."""
-        keeper, decision = round_.keeper, round_.decision
-        expert = await self._answered(round_)
-        if expert is None:
+    async def answer_and_grade(self, call: ExpertCall) -> None:
+        """Get the expert's answer and grade the draft; however this ends, the round gets an outcome."""
+        game, decision = call.game, call.decision
+        answer = await self._answered(call)
+        if answer is None:
             return
-        note: dict[str, Any] = {"expert_tokens": expert.completion_tokens}
-        draft = await drafted()
+        note: dict[str, Any] = {"expert_tokens": answer.completion_tokens}
+        draft = await call.draft()
         if draft is None:
-            keeper.resolve(decision, None, note, DRAFT_CANCELLED if round_.draft_cancelled else DRAFT_FAILED)
+            game.outcomes.resolve(decision, None, note, DRAFT_CANCELLED if call.draft_cancelled else DRAFT_FAILED)
             return
         if self.grader is None:
-            keeper.remember(decision, note, {"draft": draft.text, "expert": expert.text})
+            game.outcomes.await_feedback(decision, note, {"draft": draft.text, "expert": answer.text})
             return
         with self.stages("grading"):
-            grade = await graded(self.grader, round_.request.question, draft, expert)
+            grade = await graded(self.grader, call.request.question, draft, answer)
         if grade.tokens:
             note["judge_tokens"] = grade.tokens
-        keeper.resolve(decision, grade.loss, note)
+        game.outcomes.resolve(decision, grade.loss, note)
 
-    async def answer(self, request: ChatRequest, channel: Channel, savings: Savings) -> None:
-        """Fetch the expert's answer for a caller whose draft has no score; nobody grades it."""
+    async def answer_only(self, request: ChatRequest, result: ExpertResult, savings: Savings) -> None:
+        """Get the expert's answer to a request that is not a round: its draft has no score, so nothing is graded."""
         try:
             with self.stages("expert"):
-                expert = await self._fetched(request, channel, stream=request.stream)
-            savings.answered(expert.completion_tokens)
+                answer = await self._fetched(request, result, stream=request.stream)
+            savings.answered(answer.completion_tokens)
         except asyncio.CancelledError:
-            channel.end(Unavailable("the caller has left"))
+            result.fail(Unavailable("the caller has left"))
             raise
-        except Exception as error:  # whatever it is, the caller must not wait for ever
-            channel.end(error)
+        except Exception as error:  # whatever it is, the caller must not wait forever
+            result.fail(error)
         else:
-            channel.end()
+            result.end()
 
-    async def _answered(self, round_: ExpertCall) -> Answer | None:
-        """The expert's answer, which also goes to the caller; none if there is none, and the round is given up."""
+    async def _answered(self, call: ExpertCall) -> Answer | None:
+        """The expert's answer, which is also passed on to the caller; none if it failed, with the outcome recorded."""
         try:
-            return await self._passed_on(round_)
+            return await self._passed_on(call)
         finally:
-            if not round_.channel.ended:  # the store failed, say
-                round_.channel.end(Unavailable("the expert's answer is lost"))
+            if not call.result.ended:  # the store failed while an outcome was recorded
+                call.result.fail(Unavailable("the expert's answer is lost"))
 
-    async def _passed_on(self, round_: ExpertCall) -> Answer | None:
-        keeper, channel = round_.keeper, round_.channel
+    async def _passed_on(self, call: ExpertCall) -> Answer | None:
+        game, result = call.game, call.result
         try:
-            # Not even the expert may know of a round that a crash would forget.
             with self.stages("journal"):
-                await keeper.store.durable()
-            stream = round_.request.stream and not round_.decision.serve_draft
+                await game.store.durable()
+            stream = call.request.stream and not call.decision.serve_draft
             with self.stages("expert"):
-                expert = await self._fetched(round_.request, channel, stream=stream)
+                answer = await self._fetched(call.request, result, stream=stream)
         except ModelError as error:
-            channel.draft_instead = _accounted(round_, error)
-            channel.end(error)
+            reason = _draft_instead(call, error)
+            if reason:
+                result.serve_draft(reason)
+            else:
+                result.fail(error)
         except asyncio.CancelledError:
-            channel.end(Unavailable("the gateway stops"))
+            result.fail(Unavailable("the gateway stops"))
             raise
-        except Exception as error:  # whatever it is, the caller must not wait for ever
-            log.error("audit failed", extra={"decision": keeper.id_of(round_.decision.step)}, exc_info=error)
-            channel.end(error)
-            keeper.forfeit(round_.decision, EXPERT_FAILED)
+        except Exception as error:  # whatever it is, the caller must not wait forever
+            log.error("audit failed", extra={"decision": game.decision_id(call.decision.step)}, exc_info=error)
+            result.fail(error)
+            game.outcomes.forfeit(call.decision, EXPERT_FAILED)
         else:
-            channel.end()
-            return expert
+            result.end()
+            return answer
         return None
 
-    async def _fetched(self, request: ChatRequest, channel: Channel, *, stream: bool) -> Answer:
+    async def _fetched(self, request: ChatRequest, result: ExpertResult, *, stream: bool) -> Answer:
         if not stream:
-            completion = await self.expert.whole(request.expert_body(stream=False))
-            channel.put(completion.raw)
+            completion = await self.model.whole(request.expert_body(stream=False))
+            result.put(completion.raw)
             return completion.answer
         transcript = Transcript()
         try:
-            async for events in self.expert.stream(request.expert_body(stream=True), within=self.deadline):
+            async for events in self.model.stream(request.expert_body(stream=True), within=self.deadline):
                 transcript.add(events)
-                if shown := events if request.include_usage else without_counts(events):
-                    channel.put(sent(shown))
+                if shown := events if request.include_usage else without_usage(events):
+                    result.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
-            raise Unavailable(f"{self.expert} sent what is no answer") from error
+            raise Unavailable(f"{self.model} sent a stream that is not an answer") from error
 
 
-def _accounted(round_: ExpertCall, error: ModelError) -> str:
-    """Account for a round whose expert did not answer; why the caller gets the draft instead, empty if not."""
-    decision, begun = round_.decision, round_.channel.begun
+def _draft_instead(call: ExpertCall, error: ModelError) -> str:
+    """Record that the expert did not answer; the reason if the caller gets the draft instead, empty if not."""
+    decision, begun = call.decision, call.result.begun
     if is_refusal(error) and not begun:
-        # An accepted draft is what the caller would have had, had the coin spared the expert.
+        # An accepted draft is what the caller would have got if the coin had not called the expert.
         instead = decision.uncertainty < decision.threshold and not decision.serve_draft
-        recorded = round_.keeper.refuse(decision, draft_served=instead)
+        recorded = call.game.outcomes.refuse(decision, draft_served=instead)
         return REFUSED if instead and recorded else ""
-    instead = round_.draft_instead and not begun
-    recorded = round_.keeper.forfeit(decision, EXPERT_FAILED, draft_served=instead)
-    # A round that was given up before, by its deadline say, cannot be told of it: then there is no draft.
+    instead = call.draft_on_failure and not begun
+    recorded = call.game.outcomes.forfeit(decision, EXPERT_FAILED, draft_served=instead)
+    # The outcome of a round that was forfeited before, at its deadline for example, cannot be changed: no draft then.
     return FAILED if instead and recorded else ""

@@ -1,4 +1,4 @@
-"""Graders: from a draft and the expert's answer to a loss, or to the news that it cannot be known."""
+"""Graders: the loss of a draft, from the draft and the expert's answer."""
 
 import asyncio
 import logging
@@ -12,29 +12,29 @@ from bpac.answer import Answer, excerpt
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.grading.equality import same_final, same_text
-from bpac.grading.mathematics.mathematics import check_algebra
-from bpac.grading.mathematics.processes import Processes
-from bpac.grading.mathematics.results import same_result
-from bpac.grading.text.reply import LONGEST_ANSWER
+from bpac.grading.mathematics.equivalence import check_algebra
+from bpac.grading.mathematics.exact_equivalence import same_result
+from bpac.grading.mathematics.worker_processes import WorkerProcesses
+from bpac.grading.text.answer_text import LONGEST_ANSWER
 from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
 
 log = logging.getLogger("bpac.gateway")
 
-# Longer texts are compared in a thread, so that other requests go on meanwhile.
+# Characters; longer texts are compared in a thread, so that they do not block other requests.
 SHORT = 4000
-# Formulas that may be worked out at the same time, each in a process of its own.
+# Formulas that may be compared at the same time, each in a process of its own.
 FORMULAS = 2
 
 
 class GradingOutcome(NamedTuple):
-    """What a grader found.
+    """The result of grading a draft.
 
     Parameters
     ----------
-    loss: the loss of the draft; none if it is not known.
-    tokens: how many tokens were generated to find it.
+    loss: the loss of the draft; none if it cannot be found.
+    tokens: tokens that a judge generated to find it (default: 0).
     """
 
     loss: float | None
@@ -45,14 +45,14 @@ class Grader(Protocol):
     """Compares answers."""
 
     async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
-        """The grade of a draft."""
+        """Grade a draft."""
 
     async def close(self) -> None:
-        """Let go of what it holds."""
+        """Close connections and processes."""
 
 
 def grader_of(route: RouteSettings) -> Grader | None:
-    """The grader of a route, given question, draft and expert's answer; none if losses come from outside."""
+    """The grader of a route; none if losses are reported from outside."""
     name = route.loss["name"]
     if name == "external":
         return None
@@ -61,7 +61,7 @@ def grader_of(route: RouteSettings) -> Grader | None:
         client = _client(route.judge)
         return _Judged(client, Judge(client, **options))
     if name == "embedding":
-        # Only here: it needs packages that the other losses do not.
+        # Imported here: it needs packages that the other losses do not.
         from bpac.models.embedding import SentenceModel  # noqa: PLC0415
 
         return _Compared(_Embedded(SentenceModel.load().distance), always_in_thread=True)
@@ -69,28 +69,28 @@ def grader_of(route: RouteSettings) -> Grader | None:
     if kind != "mathematics":
         return _Compared(ToolCallLoss(ordered, AnswerLoss(_EQUAL[kind])), always_in_thread=False)
     check_algebra()
-    processes = Processes("bpac.grading.mathematics.algebra", FORMULAS)
+    processes = WorkerProcesses("bpac.grading.mathematics.algebra", FORMULAS)
     loss = ToolCallLoss(ordered, AnswerLoss(partial(same_result, processes=processes)))
     return _Calculated(loss, processes)
 
 
 async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
-    """The grade; one without a loss if the grader failed in whatever way."""
+    """Grade a draft; without a loss if the answers cannot be compared or if the grader fails."""
     if not expert.text and not expert.tool_calls:
-        return GradingOutcome(None)  # cut off while it thought, say: nothing to compare the draft with
+        return GradingOutcome(None)  # nothing to compare the draft with: it was cut off while thinking, for example
     if not draft.finished or not expert.finished:
-        return GradingOutcome(None)  # nobody knows how it would have gone on
+        return GradingOutcome(None)  # an answer that was cut off could have ended in any way
     if max(_size(draft), _size(expert)) > LONGEST_ANSWER:
         return GradingOutcome(None)
     try:
         return await grader(question, draft, expert)
-    except Exception as error:  # a grader may be anything; what it cannot tell counts as 1
+    except Exception as error:  # a grader may raise anything; an unknown loss counts as 1
         log.warning("grader failed", extra={"error": type(error).__name__})
         return GradingOutcome(None)
 
 
 def _size(answer: Answer) -> int:
-    """How much there is to compare, in characters."""
+    """The size of what is compared, in characters."""
     return len(answer.text) + (len(excerpt(answer.tool_calls, LONGEST_ANSWER + 1)) if answer.tool_calls else 0)
 
 
@@ -121,10 +121,10 @@ class _Compared:
 
 @dataclass(frozen=True, slots=True)
 class _Calculated:
-    """Compares formulas in processes, each of which has a thread that waits for it: the threads of others stay free."""
+    """Compares formulas in processes; each has a thread of its own that waits for it, so shared threads stay free."""
 
     loss: Loss
-    processes: Processes
+    processes: WorkerProcesses
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(FORMULAS, "bpac-formulas"))
 
     async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
@@ -164,7 +164,7 @@ def _client(model: ModelSettings) -> ModelClient:
 
 @dataclass(slots=True)
 class _Counting:
-    """A model that counts what it generates."""
+    """A model client that counts the tokens it generates."""
 
     client: ModelClient
     tokens: int = 0

@@ -1,10 +1,10 @@
-"""What callers get: headers, and a whole answer or the events of a stream."""
+"""The response to a chat request: headers, and a whole answer or a stream of events."""
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from bpac.errors import BpacError
-from bpac.gateway.chat.channel import Channel
+from bpac.gateway.chat.expert_result import ExpertAnswer
 from bpac.gateway.http.errors import error_event
 from bpac.wire.rendering import DONE
 
@@ -12,19 +12,19 @@ Header = tuple[bytes, bytes]
 
 
 def nothing() -> None:
-    """What is abandoned when nothing goes on."""
+    """Do nothing."""
 
 
 @dataclass(slots=True)
 class ChatResponse:
-    """What the caller gets.
+    """The response to a chat request.
 
     Parameters
     ----------
     headers: what was decided.
-    body: a whole answer …
-    events: … or the events of a stream.
-    abandon: called when the caller has left or has all of it: whatever goes on for the caller alone ends.
+    body: a whole answer; empty for a stream.
+    events: the events of a stream; none for a whole answer.
+    abandon: called when the response is sent or the caller has left, to end work that is done for the caller alone.
     """
 
     headers: list[Header]
@@ -33,13 +33,19 @@ class ChatResponse:
     abandon: Callable[[], object] = nothing
 
 
-async def events_of(first: bytes, channel: Channel) -> AsyncGenerator[bytes, None]:
-    """An answer as it comes; an error after its beginning is sent as an event, the status being out already."""
-    part: bytes | None = first
+def expert_response(answer: ExpertAnswer, headers: list[Header], *, stream: bool) -> ChatResponse:
+    """The expert's answer, passed on as it comes."""
+    return ChatResponse(headers, events=_events(answer)) if stream else ChatResponse(headers, answer.first)
+
+
+async def _events(answer: ExpertAnswer) -> AsyncGenerator[bytes, None]:
+    """The events of an answer; an error after the first event becomes an event, because the status has been sent."""
+    part: bytes | None = answer.first
     try:
         while part is not None:
-            yield part
-            part = await channel.get()
+            if part:
+                yield part
+            part = await answer.rest.get()
         yield DONE
     except BpacError as error:
         yield error_event(error)

@@ -1,4 +1,4 @@
-"""Drafts that are scored by their beginning, and flow on from there."""
+"""Streamed drafts: scored by their first tokens while the rest is still being generated."""
 
 import asyncio
 import logging
@@ -8,60 +8,102 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.errors import AnswerError, BpacError, ModelError, Unavailable
 from bpac.gateway.chat.channel import Channel
+from bpac.gateway.chat.draft import Draft, uncertainty
 from bpac.gateway.chat.request import ChatRequest
+from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
-from bpac.wire.completions import without_logprobs
-from bpac.wire.events import Event, Transcript, sent
-from bpac.wire.rendering import DONE, event, shown
+from bpac.gateway.telemetry.stages import Stages
+from bpac.wire.rendering import DONE, event, event_stream, visible, without_logprobs
+from bpac.wire.stream import StreamEvent, Transcript
 
 log = logging.getLogger("bpac.gateway")
 
 Spawn = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
 
 
-class StreamedDraft:
-    """A draft that is being written, in a task that outlives its caller if it must.
+class StreamedDraft(Draft):
+    """A draft that is being generated, in a task that outlives its caller if the grader needs it.
 
     Parameters
     ----------
-    upstream: the draft's model.
+    model: the draft's model.
     request: what the caller asked for.
-    settings: of the route.
+    settings: the settings of the route.
+    count: the number of tokens that are scored.
     spawn: starts the task.
-    savings: told how many tokens it came to, which is known only after the decision is journalled.
+    savings: counts the tokens of the draft, which are known only after the decision is in the journal.
     """
 
+    complete = False
+
     def __init__(
-        self, upstream: Upstream, request: ChatRequest, settings: RouteSettings, spawn: Spawn, savings: Savings
+        self,
+        model: Upstream,
+        request: ChatRequest,
+        settings: RouteSettings,
+        count: int,
+        *,
+        spawn: Spawn,
+        savings: Savings,
     ) -> None:
-        self._savings = savings
-        self._deadline = settings.deadline
-        self._upstream = upstream
+        self._model = model
         self._request = request
+        self._score = settings.score
+        self._count = count
+        self._deadline = settings.deadline
+        self._savings = savings
         self._channel = Channel()
-        self._seen: list[Event] = []
+        self._seen: list[StreamEvent] = []
         self._ended = False
+        self._needed_by_grader = False
         self._task = spawn(self._fetch(request.draft_body(settings.score.needs, stream=True)))
 
-    async def answer(self, count: int) -> Answer:
-        """The draft up to so many tokens, or all of it if it is shorter; a ``ModelError`` if it fails before."""
-        beginning = Transcript()
-        while len(beginning.tokens or ()) < count and (events := await self._next()) is not None:
-            self._seen += events
-            beginning.add(events)
-        return beginning.answer()
+    async def scored(self, stages: Stages) -> float:
+        """The uncertainty of its first tokens, or of all of it if it is shorter."""
+        first = Transcript()
+        with stages("draft"):
+            while len(first.tokens or ()) < self._count and (events := await self._next()) is not None:
+                self._seen += events
+                first.add(events)
+            answer = first.answer()
+        return uncertainty(self._score, answer, [])
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """Nothing: how many tokens it has is not known yet."""
+        return {}
 
     async def whole(self) -> Answer | None:
         """The whole draft; none if it failed or was cancelled."""
-        # Not awaited itself: its cancellation must not look like that of the one who waits.
+        # Not awaited directly: if it is cancelled, the task that waits for it must not look cancelled, too.
         await asyncio.wait({self._task})
         return None if self._task.cancelled() else self._task.result()
 
-    async def events(self) -> AsyncGenerator[bytes, None]:
-        """The draft as its caller sees it: what there is at once, the rest as it comes."""
+    def response(self, headers: list[Header]) -> ChatResponse:
+        """What there is of the draft at once, and the rest as it comes."""
+        return ChatResponse(headers, events=self._events(), abandon=self.release)
+
+    def discard(self) -> None:
+        """Stop generating it."""
+        self.cancel()
+
+    def keep_for_grader(self) -> None:
+        """Finish it even if its caller leaves."""
+        self._needed_by_grader = True
+
+    def release(self) -> None:
+        """Its caller does not need it any more: cancel it unless the grader needs it."""
+        if not self._needed_by_grader:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Stop generating it."""
+        self._task.cancel()
+
+    async def _events(self) -> AsyncGenerator[bytes, None]:
         try:
             if part := self._shown(self._seen):
                 yield part
@@ -72,45 +114,41 @@ class StreamedDraft:
         except BpacError as error:
             yield error_event(error)
 
-    def cancel(self) -> None:
-        """Stop writing it."""
-        self._task.cancel()
-
-    async def _next(self) -> list[Event] | None:
-        # A short draft ends while its beginning is looked for: the end comes once, and is asked for twice.
-        events: list[Event] | None = None if self._ended else await self._channel.get()
+    async def _next(self) -> list[StreamEvent] | None:
+        # A short draft ends while its first tokens are awaited: its end is put once and looked for twice.
+        events: list[StreamEvent] | None = None if self._ended else await self._channel.get()
         self._ended = events is None
         return events
 
-    def _shown(self, events: list[Event]) -> bytes:
+    def _shown(self, events: list[StreamEvent]) -> bytes:
         counts = self._request.include_usage
-        return b"".join(self._sent(part) for part in events if counts or not part.only_counts)
+        return b"".join(self._sent(part) for part in events if counts or not part.only_usage)
 
-    def _sent(self, part: Event) -> bytes:
+    def _sent(self, part: StreamEvent) -> bytes:
         if self._request.logprobs:
-            return event(shown(part.body(), self._request))
-        return sent([part._replace(data=without_logprobs(part.data))])
+            return event(visible(part.body(), self._request))
+        return event_stream([part._replace(data=without_logprobs(part.data))])
 
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()
         answer: Answer | None = None
         try:
-            async for events in self._upstream.stream(body, within=self._deadline):
+            async for events in self._model.stream(body, within=self._deadline):
                 transcript.add(events)
                 self._channel.put(events)
             answer = transcript.answer()
             self._channel.end()
         except AnswerError:
-            self._channel.end(Unavailable(f"{self._upstream} sent what is no answer"))
+            self._channel.end(Unavailable(f"{self._model} sent a stream that is not an answer"))
         except ModelError as error:
             self._channel.end(error)
         except asyncio.CancelledError:
-            self._channel.end(Unavailable("the draft was given up"))
+            self._channel.end(Unavailable("the draft was cancelled"))
             raise
-        except Exception as error:  # whatever it is, the caller must not wait for ever
+        except Exception as error:  # whatever it is, the caller must not wait forever
             log.error("draft failed", exc_info=error)
-            self._channel.end(Unavailable(f"{self._upstream} sent what cannot be read"))
+            self._channel.end(Unavailable(f"{self._model} sent a stream that cannot be read"))
         finally:
-            # Also of a draft that was cut off: what there is of it was paid for.
+            # Also of a draft that was cut off: the tokens it has were generated, and so paid for.
             self._savings.drafted(answer.completion_tokens if answer else len(transcript.tokens or ()))
         return answer

@@ -1,74 +1,70 @@
-"""Settings of a model: where it is and how it is asked."""
+"""Settings of a model: the table ``[models.NAME]``."""
 
-import math
 import re
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Self
 
-from bpac.arguments import positive, whole
+from msgspec import Meta, field
+
 from bpac.errors import SettingsError
-from bpac.gateway.config.tables import Section
-from bpac.models.fields import address, secret
+from bpac.gateway.config.reading import ConfigTable, Seconds, as_table, read_table
+from bpac.gateway.config.secrets import BaseUrl, Secret
 
-# What HTTP allows in the name of a header, and those that say where a request begins and ends.
+# The characters that HTTP allows in the name of a header.
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_OURS = {"connection", "content-length", "expect", "transfer-encoding", "upgrade"}
+# Headers that say where a request begins and ends: the HTTP client sets them.
+_RESERVED = {"connection", "content-length", "expect", "transfer-encoding", "upgrade"}
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
+class Headers(dict[str, Secret]):
+    """Headers that are added to every request to a model server."""
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        """The headers in a setting; values may be ``env:NAME``."""
+        if not isinstance(value, Mapping):
+            raise SettingsError(f"expected a table, got {value!r}")
+        headers = cls()
+        for name, text in value.items():
+            if not HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED:
+                raise SettingsError(f"header {name} cannot be added: choose another name")
+            try:
+                headers[name] = Secret.read(text)
+            except SettingsError as error:
+                raise SettingsError(f"header {name}: {error}") from error
+        return headers
+
+
+class ModelSettings(ConfigTable, frozen=True):
     """One model on one server.
 
     Parameters
     ----------
-    name: what the configuration calls it.
+    name: the name of the table.
     base_url, model, api_key, headers, timeout, retries, backoff, body: as for ``ModelClient``.
-    price: what a million generated tokens cost, in any currency; none if nobody said.
+    price: price of a million generated tokens, in any currency; None if it is not known.
     """
 
     name: str
-    base_url: str = field(repr=False)  # may hold a password
+    base_url: BaseUrl
     model: str
-    api_key: str | None = field(default=None, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    timeout: float = 600.0
-    retries: int = 2
-    backoff: float = 0.5
-    body: Mapping[str, Any] = field(default_factory=dict)
-    price: float | None = None
+    api_key: Secret | None = None
+    headers: Headers = field(default_factory=Headers)
+    timeout: Seconds = 600.0
+    retries: Annotated[int, Meta(ge=0)] = 2
+    backoff: Seconds = 0.5
+    body: dict[str, Any] = field(default_factory=dict)
+    price: Annotated[float, Meta(ge=0, le=sys.float_info.max)] | None = None
 
-    @classmethod
-    def read(cls, name: str, table: Section) -> "ModelSettings":
-        """The settings in a table ``[models.NAME]``."""
-        model = cls(
-            name=name,
-            base_url=address(table.take("base_url", str), table.at("base_url")),
-            model=table.filled("model"),
-            api_key=table.secret("api_key"),
-            headers=_headers(table),
-            timeout=positive(table.take("timeout", float, 600.0), table.at("timeout")),
-            retries=whole(table.take("retries", int, 2), table.at("retries"), 0),
-            backoff=positive(table.take("backoff", float, 0.5), table.at("backoff")),
-            body=table.take("body", dict, {}),
-            price=_price(table),
-        )
-        table.end()
-        return model
+    def __post_init__(self) -> None:
+        if not self.model.strip():
+            raise SettingsError("model must not be empty: give the name that the server knows the model by")
 
 
-def _headers(table: Section) -> dict[str, str]:
-    headers = {}
-    for name, text in table.texts("headers").items():
-        place = table.at(f"headers.{name}")
-        if not HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
-            raise SettingsError(f"{place} is no header that can be added: choose another name")
-        headers[name] = secret(text, place)
-    return headers
-
-
-def _price(table: Section) -> float | None:
-    price = table.take("price", float, None)
-    if price is not None and not 0.0 <= price < math.inf:
-        raise SettingsError(f"{table.at('price')} must be a number of at least 0, got {price!r}")
-    return price
+def read_models(values: object, path: str = "models") -> dict[str, ModelSettings]:
+    """All models of a configuration file, by name."""
+    return {
+        name: read_table(table, ModelSettings, f"{path}.{name}", name=name)
+        for name, table in as_table(values, path).items()
+    }

@@ -1,1 +1,1 @@
-"""Live games: routers with their journals, segments, savings."""
+"""Live games: routers with their journals, the games of a route, savings, status."""

@@ -1,36 +1,19 @@
-"""Names of decisions, and the keys of the coins that make each of them its decision's own."""
+"""Ids of decisions (``dec-GAME-STEP-SEAL``), and the keys of the coins, which make each id unique."""
 
 import hashlib
 import hmac
-from dataclasses import dataclass
 
 from bpac.routing.coins import key_digest
-from bpac.stores.store import CoinKey, Game, Store
+from bpac.stores.store import Game, Store
 
 
-@dataclass(frozen=True, slots=True)
-class CoinKeys:
-    """Keeps the keys of a game's coins in its store.
-
-    Parameters
-    ----------
-    store, game: where they belong.
-    """
-
-    store: Store
-    game: Game
-
-    def __setitem__(self, first_step: int, key: bytes) -> None:
-        self.store.keep_key(self.game, CoinKey(first_step, key))
-
-
-def decision_name(store: Store, game: Game, step: int) -> str:
-    """The name of a decision, which nobody can guess and which no other decision ever has."""
+def decision_id(store: Store, game: Game, step: int) -> str:
+    """The id of a decision, which cannot be guessed and which no other decision ever has."""
     return f"dec-{game.number}-{step}-{_seal(store, game, step)}"
 
 
-def read_name(text: str, store: Store) -> tuple[int, int] | None:
-    """Game and step of a decision's name; none if this store never gave that name, or lost that decision."""
+def read_decision_id(text: str, store: Store) -> tuple[int, int] | None:
+    """The number of the game and the step in a decision's id; none if this store never issued it, or lost it."""
     parts = text.split("-")
     if len(parts) != 4 or parts[0] != "dec" or not all(part.isascii() and part.isdecimal() for part in parts[1:3]):
         return None
@@ -42,10 +25,10 @@ def read_name(text: str, store: Store) -> tuple[int, int] | None:
 
 
 def _seal(store: Store, game: Game, step: int) -> str:
-    """What nobody can guess.
+    """The part of an id that cannot be guessed.
 
-    With the commitment to the coins of that step: every start of a gateway makes a new one, so that a step which is
-    decided again, because the end of the journal was lost, gets another name.
+    It depends on the commitment to the coins of the step. Each start of a gateway makes a new commitment, so a step
+    that is decided again, because the end of the journal was lost, gets another id.
     """
     key = store.key(game, step)
     block = b"" if key is None else b"-" + key_digest(key.key).encode()

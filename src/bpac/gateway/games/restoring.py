@@ -1,9 +1,9 @@
-"""Starting again: a game's router, savings and history, out of its journal or of a snapshot and the rest of it."""
+"""Restoring a game after a restart: from its journal, or from its latest snapshot and the entries after it."""
 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bpac.dashboard.history import History, Tokens
 from bpac.errors import SnapshotError
@@ -15,19 +15,57 @@ from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import load_snapshot, take_snapshot
 from bpac.routing.route import Route
 from bpac.routing.router import Router, Write
-from bpac.stores.store import Game, Kept, Store
+from bpac.stores.store import Game, Store, StoredEntry
 
 log = logging.getLogger("bpac.gateway")
 
 
-@dataclass(slots=True)
-class Folded:
-    """What a journal comes to.
+class CurrentGame(NamedTuple):
+    """The game that the traffic of a segment belongs to.
 
     Parameters
     ----------
-    router, savings, history: after its last entry.
-    since_snapshot: how many entries were read to get there.
+    game: the game in the store.
+    is_new: whether it was opened just now; its journal is still empty.
+    """
+
+    game: Game
+    is_new: bool
+
+
+def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentGame:
+    """The latest game of a segment if it can go on, or a new one.
+
+    Parameters
+    ----------
+    store: where journals are kept.
+    route, segment: the names of the route and of the segment.
+    terms: what the promise is about; a game with other terms does not go on.
+    """
+    latest = next((game for game in reversed(store.games()) if (game.route, game.segment) == (route, segment)), None)
+    if latest is not None:
+        lost = next((loss for loss in store.losses() if loss.game == latest.number), None)
+        if latest.terms != terms:
+            log.warning("terms changed: a new game begins", extra={"route": route})
+        elif lost is not None:
+            # What was served in the missing rounds is not known, so the old wealth proves nothing.
+            log.error(
+                "the journal lost entries: a new game begins with a threshold of 0",
+                extra={"route": route, "segment": segment, "lost": str(lost)},
+            )
+        elif next(store.entries(latest), None) is not None:
+            return CurrentGame(latest, is_new=False)
+    return CurrentGame(store.open_game(route, segment, terms), is_new=True)
+
+
+@dataclass(slots=True)
+class Folded:
+    """The state that follows from a journal.
+
+    Parameters
+    ----------
+    router, savings, history: after the last entry.
+    since_snapshot: the number of entries after the snapshot that was used, or of all entries.
     """
 
     router: Router
@@ -37,13 +75,13 @@ class Folded:
 
 
 def folded(store: Store, game: Game, journal: Write | None = None, coins: Coins | None = None) -> Folded:
-    """Fold the journal of a game, from its latest snapshot on if that can be used.
+    """The state that follows from the journal of a game, from its latest snapshot on if that can be used.
 
     Parameters
     ----------
     store, game: where the journal is; it must not be empty.
-    journal: called with every entry that the router writes from now on; none if it will not be asked to decide.
-    coins: for the decisions that it will make.
+    journal: called with every entry that the router writes from now on; none if it only reports.
+    coins: for the decisions to come.
     """
     try:
         snapshot = store.snapshot(game)
@@ -71,12 +109,12 @@ def _from_snapshot(
     return Folded(_router(take_snapshot(route) if count else kept, journal, coins), savings, history, count)
 
 
-def _follow(route: Route, savings: Savings, history: History, entries: Iterator[Kept]) -> int:
+def _follow(route: Route, savings: Savings, history: History, entries: Iterator[StoredEntry]) -> int:
     """Apply entries as they were applied when they were written, and count them."""
     count, tokens = 0, tokens_of(savings)
     for entry, note in entries:
         savings.add(entry, note)
-        # What is resolved must be looked up before it is: afterwards the route has forgotten it.
+        # The decision of an outcome is looked up before the outcome is applied: afterwards the route has forgotten it.
         decision = route.find(entry.step) if isinstance(entry, Resolved) else None
         follow(route, [entry])
         if isinstance(entry, Decision):
@@ -89,7 +127,7 @@ def _follow(route: Route, savings: Savings, history: History, entries: Iterator[
 
 
 def tokens_of(savings: Savings) -> Tokens:
-    """Tokens as a history asks for them: spent so far, and what always asking the expert would have spent."""
+    """A function for histories: the tokens spent so far, and those that always asking the expert would have spent."""
 
     def tokens() -> tuple[float, float]:
         asked = savings.expert_tokens

@@ -1,19 +1,19 @@
-"""Recent decisions of a game, found by what an operator asks for."""
+"""Searching the recent decisions of a game."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bpac.dashboard.decisions import Told
+from bpac.dashboard.decisions import DecisionView
 from bpac.gateway.auth.keys import ANYBODY, Identity
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
-from bpac.stores.store import Game, KeptRound, Store
+from bpac.stores.store import Game, Store, StoredRound
 
 MOST_SHOWN = 200
-# Rounds that one search looks at, and how many of them it reads at a time: other readers wait meanwhile.
+# Rounds that one search reads at most, and how many at a time: other readers wait meanwhile.
 MOST_READ, PORTION = 10_000, 500
 CHOICES = {
     "answered_by": ("draft", "expert"),
@@ -23,16 +23,16 @@ CHOICES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which decisions are asked for.
+class DecisionQuery:
+    """Which decisions are searched for.
 
     Parameters
     ----------
-    answered_by, state, loss: one of the choices; empty for any.
-    min_uncertainty, max_uncertainty: both included.
-    before: only steps below this; none for all.
-    limit: how many at most.
-    identity: who asks; others' decisions are shown to operators only.
+    answered_by, state, loss: one of the choices (default: empty, any).
+    min_uncertainty, max_uncertainty: both included (default: 0 and 1).
+    before: only steps below this (default: none, all steps).
+    limit: the largest number of decisions (default: 50).
+    identity: who asks; decisions made for others are shown to operators only.
     """
 
     answered_by: str = ""
@@ -45,42 +45,42 @@ class Wanted:
     identity: Identity = ANYBODY
 
     @classmethod
-    def read(cls, query: Mapping[str, str], identity: Identity = ANYBODY) -> "Wanted":
-        """What a query asks for, or ``BadRequest`` with the field that is wrong."""
+    def read(cls, parameters: Mapping[str, str], identity: Identity = ANYBODY) -> "DecisionQuery":
+        """The query in the parameters of a URL, or ``BadRequest`` with the parameter that is wrong."""
         for name, choices in CHOICES.items():
-            if query.get(name) and query[name] not in choices:
+            if parameters.get(name) and parameters[name] not in choices:
                 raise BadRequest(f"{name} must be one of {', '.join(choices)}", 422, name, "invalid_value")
         return cls(
-            **{name: query.get(name, "") for name in CHOICES},
-            min_uncertainty=_score(query, "min_uncertainty", 0.0),
-            max_uncertainty=_score(query, "max_uncertainty", 1.0),
-            before=whole_of(query, "before", 1) if query.get("before") else None,
-            limit=whole_of(query, "limit", 1, MOST_SHOWN) if query.get("limit") else 50,
+            **{name: parameters.get(name, "") for name in CHOICES},
+            min_uncertainty=_score(parameters, "min_uncertainty", 0.0),
+            max_uncertainty=_score(parameters, "max_uncertainty", 1.0),
+            before=whole_number(parameters, "before", 1) if parameters.get("before") else None,
+            limit=whole_number(parameters, "limit", 1, MOST_SHOWN) if parameters.get("limit") else 50,
             identity=identity,
         )
 
-    def fits(self, told: Told) -> bool:
-        """Whether a round is asked for."""
-        loss = told.outcome.loss if told.outcome else None
+    def matches(self, view: DecisionView) -> bool:
+        """Whether a decision is searched for."""
+        loss = view.outcome.loss if view.outcome else None
         return (
-            self.identity.sees(told.note.get("caller"))
-            and self.answered_by in ("", told.answered_by)
-            and self.state in ("", told.state)
-            and self.min_uncertainty <= told.decision.uncertainty <= self.max_uncertainty
+            self.identity.sees(view.note.get("caller"))
+            and self.answered_by in ("", view.answered_by)
+            and self.state in ("", view.state)
+            and self.min_uncertainty <= view.decision.uncertainty <= self.max_uncertainty
             and (not self.loss or (loss is not None and (loss > 0.0) == (self.loss == "some")))
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A look into a journal, which goes on in another thread while its game goes on in this one.
+    """A search in a journal, which runs in another thread while its game goes on.
 
     Parameters
     ----------
     store, game: where the journal is.
-    owed: steps that wait for their outcome, as they were before the store was asked to make everything durable. So a
-        round that is not among them, and has no outcome in the store, has none.
-    step: the last decision then.
+    owed: steps that waited for their outcome before the store was asked to make everything durable. So a round that is
+        not among them, and has no outcome in the store, has none.
+    step: the last decision at that time.
     """
 
     store: Store
@@ -89,70 +89,70 @@ class Search:
     step: int
 
     @classmethod
-    def begin(cls, keeper: LiveGame) -> "Search":
-        """Look at the game; before anything is read, what was appended so far must be durable."""
-        owed = frozenset(decision.step for decision in keeper.router.owed)
-        return cls(keeper.store, keeper.game, owed, keeper.router.step)
+    def begin(cls, game: LiveGame) -> "Search":
+        """A search in a live game; what was appended so far must be durable before it reads."""
+        owed = frozenset(decision.step for decision in game.router.owed)
+        return cls(game.store, game.journal.game, owed, game.router.step)
 
-    def find(self, wanted: Wanted) -> tuple[list[Told], int | None]:
-        """Rounds that fit, newest first, and the step below which to go on; none if there is nothing more."""
-        found: list[Told] = []
+    def find(self, query: DecisionQuery) -> tuple[list[DecisionView], int | None]:
+        """The decisions that match, newest first, and the step below which to continue; none if there are no more."""
+        found: list[DecisionView] = []
         step = 0
-        before = min(wanted.before or self.step + 1, self.step + 1)
-        for count, told in enumerate(self._open(before) if wanted.state == "open" else self._all(before), start=1):
-            step = told.decision.step
-            if wanted.fits(told):
-                found.append(told)
-            if len(found) == wanted.limit or count == MOST_READ:
+        before = min(query.before or self.step + 1, self.step + 1)
+        for count, view in enumerate(self._open(before) if query.state == "open" else self._all(before), start=1):
+            step = view.decision.step
+            if query.matches(view):
+                found.append(view)
+            if len(found) == query.limit or count == MOST_READ:
                 return found, step if step > 1 else None
         return found, None
 
-    def one(self, step: int) -> Told | None:
-        """The round of that step."""
-        told = next(self._rounds(step + 1, 1), None) if 1 <= step <= self.step else None
-        return told if told is not None and told.decision.step == step else None
+    def one(self, step: int) -> DecisionView | None:
+        """The decision of that step."""
+        view = next(self._rounds(step + 1, 1), None) if 1 <= step <= self.step else None
+        return view if view is not None and view.decision.step == step else None
 
-    def _open(self, before: int) -> Iterator[Told]:
+    def _open(self, before: int) -> Iterator[DecisionView]:
         for step in sorted(self.owed, reverse=True):
-            if step < before and (told := self.one(step)) is not None:
-                yield told
+            if step < before and (view := self.one(step)) is not None:
+                yield view
 
-    def _all(self, before: int) -> Iterator[Told]:
+    def _all(self, before: int) -> Iterator[DecisionView]:
         while before > 1:
             last = before
-            for told in self._rounds(before, PORTION):
-                before = told.decision.step
-                yield told
+            for view in self._rounds(before, PORTION):
+                before = view.decision.step
+                yield view
             if before == last:
                 return
 
-    def _rounds(self, before: int, limit: int) -> Iterator[Told]:
+    def _rounds(self, before: int, limit: int) -> Iterator[DecisionView]:
         for kept in self.store.rounds(self.game, before, limit):
-            yield _told(kept, self.owed)
+            yield _view(kept, self.owed)
 
 
-def _told(kept: KeptRound, owed: frozenset[int]) -> Told:
+def _view(kept: StoredRound, owed: frozenset[int]) -> DecisionView:
     decision, note = kept.decided
     if not isinstance(decision, Decision):
-        raise TypeError(f"the store gave {decision!r} for a decision")
+        raise TypeError(f"the store returned {decision!r} for a decision")
     outcome, outcome_note = kept.outcome or (None, {})
     resolved = outcome if isinstance(outcome, Resolved) else None
-    return Told(decision, resolved, decision.step in owed, note, outcome_note)
+    return DecisionView(decision, resolved, decision.step in owed, note, outcome_note)
 
 
-def whole_of(query: Mapping[str, str], name: str, least: int, most: int = (1 << 63) - 1) -> int:
-    """A whole number in a query, or ``BadRequest``."""
-    text = query.get(name, "")
+def whole_number(parameters: Mapping[str, str], name: str, least: int, most: int = (1 << 63) - 1) -> int:
+    """A whole number in the parameters of a URL, or ``BadRequest``."""
+    text = parameters.get(name, "")
     if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
         return int(text)
     upto = f" and at most {most}" if most < (1 << 63) - 1 else ""
     raise BadRequest(f"{name} must be a whole number, at least {least}{upto}", 422, name, "out_of_range")
 
 
-def _score(query: Mapping[str, str], name: str, otherwise: float) -> float:
-    text = query.get(name) or ""
+def _score(parameters: Mapping[str, str], name: str, default: float) -> float:
+    text = parameters.get(name) or ""
     try:
-        value = float(text) if text else otherwise
+        value = float(text) if text else default
     except ValueError:
         value = -1.0
     if not 0.0 <= value <= 1.0:
@@ -160,15 +160,15 @@ def _score(query: Mapping[str, str], name: str, otherwise: float) -> float:
     return value
 
 
-def shown(told: Told, keeper: LiveGame, *, texts: bool = False) -> dict[str, Any]:
-    """A round as JSON values.
+def decision_document(view: DecisionView, game: LiveGame, *, texts: bool = False) -> dict[str, Any]:
+    """A decision as JSON values.
 
     Parameters
     ----------
-    told: the round.
-    keeper: of its game.
-    texts: whether to show both answers, where they are kept; a list of rounds would grow too long with them.
+    view: the decision and its outcome.
+    game: the game it belongs to.
+    texts: whether to include both answers, where they are kept (default: false; they would make a list too long).
     """
-    step = told.decision.step
-    document = told.document(keeper.id_of(step), keeper.game.number, keeper.route.name, keeper.segment)
-    return document | {"texts": keeper.answers(step) if texts else None}
+    step = view.decision.step
+    document = view.document(game.decision_id(step), game.number, game.route.name, game.segment)
+    return document | {"texts": game.outcomes.answers(step) if texts else None}

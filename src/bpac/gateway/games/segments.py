@@ -1,4 +1,4 @@
-"""The games of a route: one for each segment of its traffic, found again after a restart."""
+"""The games of a route: one for each segment of its traffic, restored after a restart."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,40 +9,40 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.live_game import LiveGame
 from bpac.routing.router import Router
-from bpac.routing.segments import Segments
+from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.store import Store
 
-# Of requests that do not say which segment they belong to.
+# The segment of requests that do not name one.
 UNNAMED = "(none)"
 LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks.
+    """Who sends a request, as far as its segment depends on it.
 
     Parameters
     ----------
-    segment: the name of the caller's segment, where API keys divide the traffic; empty on an open gateway.
-    headers: of the request, their names in lower case.
+    segment: the segment of the caller's API key; empty on an open gateway.
+    headers: of the request, with their names in lower case.
     """
 
     segment: str = ""
     headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False)
 
     def header(self, name: str) -> str | None:
-        """The value of a header, if it is there."""
+        """The value of a header; none if it is missing."""
         wanted = name.lower().encode("latin-1", "replace")
         return next((value.decode("latin-1") for key, value in self.headers if key == wanted), None)
 
 
 class RouteGames:
-    """The keepers of a route.
+    """The live games of a route, by segment.
 
     Parameters
     ----------
     store: where journals are kept.
-    route: what is promised.
+    route: the settings of the route.
     snapshot_every: entries between two snapshots.
     """
 
@@ -50,7 +50,7 @@ class RouteGames:
         self._store = store
         self._route = route
         self._snapshot_every = snapshot_every
-        self._keepers: dict[int, LiveGame] = {}
+        self._games: dict[str, LiveGame] = {}
         self._segments: Segments | None = None
         if route.segment_by is None:
             self._start("", route.alpha)
@@ -61,26 +61,27 @@ class RouteGames:
                 self._segments.router(game.segment)
 
     def __iter__(self) -> Iterator[LiveGame]:
-        return iter(self._keepers.values())
+        return iter(self._games.values())
 
-    def keeper(self, request: ChatRequest, caller: Caller, label: str) -> LiveGame:
-        """The keeper of the game that a request belongs to.
+    def game(self, request: ChatRequest, caller: Caller, label: str) -> LiveGame:
+        """The game that a request belongs to; a new one for the first request of a segment.
 
         Parameters
         ----------
         request: what is asked.
         caller: who asks.
-        label: what stood after the route's name.
+        label: what follows the route's name and a colon in the request's ``model``.
         """
         if self._segments is None:
-            return next(iter(self._keepers.values()))
-        router = self._segments.router(_segment(self._route.segment_by or "", request, caller, label))
-        return self._keepers[id(router)]
+            return self._games[""]
+        segment = _segment(self._route.segment_by or "", request, caller, label)
+        self._segments.router(segment)
+        return self._games.get(segment) or self._games[OTHERS]
 
     def _start(self, segment: str, alpha: float) -> Router:
-        keeper = LiveGame(self._store, self._route, segment, alpha, self._snapshot_every)
-        self._keepers[id(keeper.router)] = keeper
-        return keeper.router
+        game = LiveGame(self._store, self._route, segment, alpha, self._snapshot_every)
+        self._games[segment] = game
+        return game.router
 
 
 def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:
@@ -99,5 +100,5 @@ def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:
         value = caller.segment
     if not isinstance(value, str) or not value:
         return UNNAMED
-    # A name that is too long to keep is still one segment, not part of another's.
+    # A name that is too long to keep is still a segment of its own.
     return value if len(value) <= LONGEST_NAME else hashlib.sha256(value.encode()).hexdigest()

@@ -1,18 +1,18 @@
-"""Requests that cannot be answered, and why."""
+"""The error of a request that the gateway does not answer, with the status and the code that its caller gets."""
 
 from bpac.errors import BpacError
 
 
 class BadRequest(BpacError):
-    """A request that cannot be answered, and whose fault that is.
+    """A request that is not answered.
 
     Parameters
     ----------
-    message: what was wrong and what to do.
-    status: the HTTP status.
-    param: the field.
+    message: what is wrong and what to do.
+    status: the HTTP status (default: 400).
+    param: the field of the request that is wrong.
     code: a word for programs.
-    retry_after: seconds after which it may work.
+    retry_after: seconds after which the same request may succeed.
     """
 
     def __init__(
@@ -31,15 +31,15 @@ class BadRequest(BpacError):
 
 
 def stopping() -> BadRequest:
-    """Why a request is not answered while the gateway stops."""
+    """The error of requests that arrive while the gateway stops."""
     return BadRequest("the gateway is shutting down", 503, code="shutting_down", retry_after=1)
 
 
 def no_such_route(name: str) -> BadRequest:
-    """Why a route cannot be asked, or told of."""
+    """The error of requests for a route that is not configured."""
     return BadRequest(f"there is no route {name!r}: ask /v1/models", 404, "model", "model_not_found")
 
 
 def no_such_decision() -> BadRequest:
-    """Why nothing can be said of a decision."""
+    """The error of requests about a decision that this gateway did not make."""
     return BadRequest("there is no such decision", 404, "decision", "unknown_decision")

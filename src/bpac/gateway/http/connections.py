@@ -1,27 +1,21 @@
-"""Connections of callers: how many there are, whose they are, and which of them have taken too long."""
+"""Open connections of callers: counted, limited, and checked for timeouts once a second."""
 
 import asyncio
 from collections import Counter
+from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
-import orjson
-
-from bpac.errors import MissingExtra
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.http.errors import error_body
 from bpac.gateway.telemetry.rejections import Rejections
+from bpac.wire.json import to_json
 
-try:
-    from uvicorn.protocols.http.httptools_impl import STATUS_LINE
-except ImportError as error:
-    raise MissingExtra("uvicorn and httptools", "gateway") from error
-
-# Seconds between two looks at all connections.
+# Seconds between two checks of all connections.
 LOOK_EVERY = 1.0
 
 
 class Refusal(NamedTuple):
-    """Why a connection is refused.
+    """The reason why a connection or a request is refused.
 
     Parameters
     ----------
@@ -35,11 +29,12 @@ class Refusal(NamedTuple):
     message: str
 
     def reply(self) -> bytes:
-        """What the caller gets: OpenAI's error body, and the end of the connection."""
+        """The response that the caller gets: OpenAI's error body, after which the connection is closed."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
-        body = orjson.dumps(error_body(self.message, kind, code=self.reason))
+        body = to_json(error_body(self.message, kind, code=self.reason))
+        first_line = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n".encode()
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
-        return STATUS_LINE[self.status] + head + body
+        return first_line + head + body
 
 
 FULL = Refusal(503, "connections", "the gateway has too many open connections: try again later")
@@ -49,27 +44,27 @@ FULL_ADDRESS = Refusal(
 
 
 class Connection(Protocol):
-    """A connection, as far as it is looked after here."""
+    """What is needed of a connection here."""
 
     network: str
     loop: asyncio.AbstractEventLoop
 
-    def look(self, now: float) -> None:
-        """End what has taken too long."""
+    def check_timeouts(self, now: float) -> None:
+        """Close the connection if a timeout has passed."""
 
 
 class Connections:
-    """The open connections of a gateway, counted, and looked at once a second.
+    """The open connections of a gateway, counted, and checked for timeouts once a second.
 
     Parameters
     ----------
-    limits: what callers may do.
-    refusals: counts those who do more.
+    limits: the largest number of connections, in total and per address.
+    rejections: counts connections that are refused.
     """
 
-    def __init__(self, limits: Limits, refusals: Rejections) -> None:
+    def __init__(self, limits: Limits, rejections: Rejections) -> None:
         self.limits = limits
-        self.refusals = refusals
+        self.rejections = rejections
         self._open: set[Connection] = set()
         self._of_network: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
@@ -78,7 +73,7 @@ class Connections:
         return len(self._open)
 
     def opened(self, connection: Connection) -> Refusal | None:
-        """Take in a connection, or say why it must be closed, if it is one too many."""
+        """Register a connection; the reason to refuse it if there are too many."""
         if len(self._open) >= self.limits.max_connections:
             return FULL
         if self._of_network[connection.network] >= self.limits.max_connections_per_address:
@@ -86,11 +81,11 @@ class Connections:
         self._open.add(connection)
         self._of_network[connection.network] += 1
         if self._timer is None:
-            self._look_later(connection.loop)
+            self._check_later(connection.loop)
         return None
 
     def closed(self, connection: Connection) -> None:
-        """Forget a connection; one that was not taken in was never counted."""
+        """Unregister a connection; one that was refused is not registered."""
         if connection not in self._open:
             return
         self._open.discard(connection)
@@ -98,12 +93,12 @@ class Connections:
         if not self._of_network[connection.network]:
             del self._of_network[connection.network]
 
-    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = loop.call_later(LOOK_EVERY, self._look, loop)
+    def _check_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = loop.call_later(LOOK_EVERY, self._check, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer, now = None, loop.time()
         for connection in list(self._open):
-            connection.look(now)
+            connection.check_timeouts(now)
         if self._open:
-            self._look_later(loop)
+            self._check_later(loop)

@@ -1,64 +1,55 @@
-"""The dashboard's addresses: the page, its data, and the way in for browsers."""
+"""The endpoints of the dashboard: the page, its data, and signing in and out."""
 
 import asyncio
 import time
 from typing import Any
 from urllib.parse import parse_qs
 
-import orjson
-
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.lost_journals import lost_journals
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
-from bpac.errors import MissingExtra
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
-from bpac.gateway.games.search import Search, Wanted, shown, whole_of
+from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision
-from bpac.gateway.http.body import short_body
+from bpac.gateway.http.body import SHORT_BODY, read_body
+from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
-from bpac.gateway.telemetry.rejected_callers import refused_callers
+from bpac.wire.json import to_json
 
-try:
-    from starlette.requests import Request
-    from starlette.responses import HTMLResponse, RedirectResponse, Response
-    from starlette.routing import Route
-except ImportError as error:
-    raise MissingExtra("starlette", "gateway") from error
-
-# Games told in full, and in all: more are counted, and can be asked for by their number.
+# Games shown in full, and in all: further games are counted, and can be requested by their number.
 MOST_FULL, MOST_GAMES = 24, 200
 HOME = "/dashboard"
-# Whoever shows a pass.
+# The identity of a browser that is signed in.
 SIGNED_IN = Identity("", "", frozenset({Role.OPERATOR}))
 # What is said to those who try to sign in.
-WRONG_KEY = "This key is none of the gateway's."
-NO_OPERATOR = "This key may not look at the gateway: it lacks the role operator."
+WRONG_KEY = "This is not a valid API key of this gateway."
+NO_OPERATOR = "This API key lacks the role operator, which the dashboard requires."
 # Nothing of it is for caches, other sites or frames.
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
 
 class Dashboard:
-    """What is behind the addresses under ``/dashboard``.
+    """The endpoints under ``/dashboard``.
 
     Parameters
     ----------
-    service: whose games are shown.
-    authentication: tells who asks.
+    service: the gateway whose games are shown.
+    authentication: finds out who sends a request.
     """
 
     def __init__(self, service: Service, authentication: Authentication) -> None:
         self._service = service
         self._authentication = authentication
         operators = [key.key for key in service.config.keys if Role.OPERATOR in key.roles]
-        self._passes = DashboardCookies(operators, service.store.secret)
+        self._cookies = DashboardCookies(operators, service.store.secret)
 
     def routes(self) -> list[Route]:
-        """The addresses."""
+        """The routes of the endpoints."""
         return [
             Route(HOME, self._home),
             Route(f"{HOME}/login", self._login, methods=["POST"]),
@@ -69,25 +60,24 @@ class Dashboard:
         ]
 
     async def _identity(self, request: Request) -> Identity:
-        """Who shows a key, or a pass, which makes an operator."""
-        if self._passes.accepts(request.cookies.get(COOKIE, ""), time.time()):
+        """Who sends a request: an operator with a cookie, or the owner of an API key."""
+        if self._cookies.accepts(request.cookies.get(COOKIE, "")):
             return SIGNED_IN
         return await self._authentication.identity(request.scope)
 
-    async def _operator(self, request: Request) -> None:
-        """Let operators in."""
+    async def _require_operator(self, request: Request) -> None:
         (await self._identity(request)).require(Role.OPERATOR)
 
     async def _home(self, request: Request) -> Response:
         try:
-            await self._operator(request)
+            await self._require_operator(request)
         except BadRequest as error:
             return _page(login(), error.status)
         return _page(shell(sign_out=self._authentication.keys.needed))
 
     async def _login(self, request: Request) -> Response:
-        key, keys = await _shown_key(request), self._authentication.keys
-        given = ""
+        key, keys = await _key_in_form(request), self._authentication.keys
+        cookie = ""
         if keys.needed:
             try:
                 found = await self._authentication.checked(key.encode(), request.scope)
@@ -95,14 +85,14 @@ class Dashboard:
                     raise BadRequest("no valid API key", 401, code="invalid_api_key")
                 found.require(Role.OPERATOR)
             except BadRequest as error:
-                self._service.refusals.count_error(error, address_of(request.scope))
+                self._service.rejections.count_error(error, address_of(request.scope))
                 return _page(login(WRONG_KEY if error.status == 401 else NO_OPERATOR), error.status)
-            given = self._passes.give(key, time.time()) or ""
+            cookie = self._cookies.issue(key) or ""
         response = RedirectResponse(HOME, 303, HEADERS)
-        if given:
-            # Behind a proxy that ends the encryption only the proxy knows of it.
+        if cookie:
+            # Behind a proxy that terminates TLS only the proxy knows about it.
             secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
-            response.set_cookie(COOKIE, given, LIFETIME, path=HOME, secure=secure, httponly=True, samesite="strict")
+            response.set_cookie(COOKIE, cookie, LIFETIME, path=HOME, secure=secure, httponly=True, samesite="strict")
         return response
 
     async def _logout(self, _: Request) -> Response:
@@ -111,79 +101,80 @@ class Dashboard:
         return response
 
     async def _data(self, request: Request) -> Response:
-        await self._operator(request)
-        one = request.query_params.get("game") is not None
-        keepers = [self._asked(request)] if one else self._service.keepers()
-        busiest = [id(keeper) for keeper in sorted(keepers, key=lambda keeper: -keeper.router.step)]
+        await self._require_operator(request)
+        games = self._service.live_games()
+        chosen = games if request.query_params.get("game") is None else [self._game(request)]
+        busiest = [game.number for game in sorted(chosen, key=lambda game: -game.router.step)]
         full, listed = set(busiest[:MOST_FULL]), set(busiest[:MOST_GAMES])
-        games = []
-        for keeper in keepers:
-            if id(keeper) in listed:
-                games.append(_game(self._service, keeper, short=id(keeper) not in full))
+        documents = []
+        for game in chosen:
+            if game.number in listed:
+                documents.append(_game_document(self._service, game, short=game.number not in full))
                 await asyncio.sleep(0)  # requests under way come first
-        document = whole_document(games, title="bpac gateway", live=True, generated=round(time.time(), 3))
-        store, played = self._service.store, [keeper.game for keeper in self._service.keepers()]
+        document = whole_document(documents, title="bpac gateway", live=True, generated=round(time.time(), 3))
+        store = self._service.store
         return _json(
             document
             | {
-                "games_left_out": len(keepers) - len(games),
-                "lost_journals": lost_journals(store.losses(), store.games(), played),
-                "callers": refused_callers(self._service),
+                "games_left_out": len(chosen) - len(documents),
+                "lost_journals": lost_journals(store.losses(), store.games(), [game.journal.game for game in games]),
+                "callers": {
+                    "connections": len(self._service.connections),
+                    "refused": self._service.rejections.with_remedies(),
+                },
             }
         )
 
     async def _decisions(self, request: Request) -> Response:
         identity = await self._identity(request)
-        keeper, wanted = self._asked(request), Wanted.read(request.query_params, identity)
-        search = Search.begin(keeper)
+        game, query = self._game(request), DecisionQuery.read(request.query_params, identity)
+        search = Search.begin(game)
         await self._service.store.durable()
-        found, further = await asyncio.to_thread(search.find, wanted)
-        return _json({"decisions": [shown(told, keeper) for told in found], "next": further})
+        found, further = await asyncio.to_thread(search.find, query)
+        return _json({"decisions": [decision_document(view, game) for view in found], "next": further})
 
     async def _decision(self, request: Request) -> Response:
         identity = await self._identity(request)
-        keeper, step = self._service.decided(request.path_params["decision"], identity)
-        search = Search.begin(keeper)
+        game, step = self._service.decisions.find(request.path_params["decision"], identity)
+        search = Search.begin(game)
         await self._service.store.durable()
-        told = await asyncio.to_thread(search.one, step)
-        if told is None:
+        view = await asyncio.to_thread(search.one, step)
+        if view is None:
             raise no_such_decision()
-        return _json(shown(told, keeper, texts=True))
+        return _json(decision_document(view, game, texts=True))
 
-    def _asked(self, request: Request) -> LiveGame:
-        """The game that is asked for."""
-        number = whole_of(request.query_params, "game", 1)
-        keeper = self._service.keeper(number)
-        if keeper is None:
-            raise BadRequest(
-                f"there is no game {number}: /v1/status lists those there are", 404, "game", "unknown_game"
-            )
-        return keeper
+    def _game(self, request: Request) -> LiveGame:
+        """The game that the parameter ``game`` names, or ``BadRequest``."""
+        number = whole_number(request.query_params, "game", 1)
+        game = next((game for game in self._service.live_games() if game.number == number), None)
+        if game is None:
+            raise BadRequest(f"there is no game {number}: /v1/status lists the games", 404, "game", "unknown_game")
+        return game
 
 
-def _game(service: Service, keeper: LiveGame, *, short: bool) -> dict[str, Any]:
-    """What is shown of a game; all numbers come from where /metrics has them."""
-    route = keeper.route
-    score = route.score_settings
+def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str, Any]:
+    """The document of a game, from the same values as ``/metrics``."""
+    route = game.route
     subject = Subject(
         route=route.name,
-        segment=keeper.segment,
-        game=keeper.game.number,
-        score=score if isinstance(score, str) else score["name"],
+        segment=game.segment,
+        game=game.number,
+        score=route.score_name,
         loss=route.loss["name"],
-        savings=keeper.savings.report(Prices.of(route)),
+        savings=game.savings.report(Prices.of(route)),
         latency=latency(service.metrics, route.name),
     )
-    return game_document(subject, keeper.router, keeper.history, short=short)
+    return game_document(subject, game.router, game.history, short=short)
 
 
-async def _shown_key(request: Request) -> str:
-    """The key in a form."""
-    body = await short_body(request, "this form holds a key and nothing else: it is too long")
+async def _key_in_form(request: Request) -> str:
+    """The API key in a login form."""
+    too_large = "a login form has a key and nothing else: this body is too large"
+    body = await read_body(request.scope["headers"], request.receive, SHORT_BODY, too_large)
     try:
         return parse_qs(body.decode(), max_num_fields=10).get("key", [""])[0].strip()
     except ValueError as error:
-        raise BadRequest("this is no form", 400, "key", "invalid_form") from error
+        raise BadRequest("the body is not a form", 400, "key", "invalid_form") from error
 
 
 def _page(text: str, status: int = 200) -> Response:
@@ -191,4 +182,4 @@ def _page(text: str, status: int = 200) -> Response:
 
 
 def _json(value: object) -> Response:
-    return Response(orjson.dumps(value), 200, HEADERS, media_type="application/json")
+    return Response(to_json(value), 200, HEADERS, media_type="application/json")

@@ -1,22 +1,21 @@
-"""Callers who leave: the work for them ends."""
+"""Callers who disconnect: the work on their request is cancelled."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+from bpac.gateway.http.asgi import Receive
 
-# Seconds before anybody looks whether a caller is still there.
+# Seconds after which a request is watched.
 UNWATCHED = 1.0
 
 
 class DisconnectWatch:
-    """Cancels the work when the caller leaves.
+    """Cancels the work on a request when its caller disconnects.
 
     Parameters
     ----------
-    receive: says when that happens.
-    work: for the caller.
+    receive: gives the message that the caller has disconnected.
+    work: the task that is cancelled then; none to cancel nothing.
     """
 
     __slots__ = ("_receive", "_task", "_work", "left")
@@ -28,7 +27,7 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Look from now on."""
+        """Start to watch."""
         self._task = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
@@ -39,7 +38,7 @@ class DisconnectWatch:
             self._work.cancel()
 
     def end(self) -> None:
-        """Look no longer."""
+        """Stop watching."""
         if self._task is not None:
             self._task.cancel()
 
@@ -47,17 +46,17 @@ class DisconnectWatch:
 class DisconnectWatches:
     """The watches of all requests.
 
-    Each begins after a moment: a task, or only a timer, for every request costs more than it could save within that
-    time. So there is one timer for all of them.
+    Each starts after a delay, and one timer serves all of them: most requests are answered before, and a task or a
+    timer for every request costs more than it could save.
     """
 
     def __init__(self) -> None:
-        # When to begin with those that have not begun, oldest first.
+        # The watches that have not started, oldest first, and when each will start.
         self._waiting: dict[DisconnectWatch, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def new(self, receive: Receive, work: "asyncio.Task[Any] | None") -> DisconnectWatch:
-        """A watch that begins in a moment."""
+        """A watch that starts after the delay."""
         watch, loop = DisconnectWatch(receive, work), asyncio.get_running_loop()
         self._waiting[watch] = loop.time() + UNWATCHED
         if self._timer is None:
@@ -65,7 +64,7 @@ class DisconnectWatches:
         return watch
 
     def end(self, watch: DisconnectWatch) -> None:
-        """Look no longer after this one."""
+        """Stop watching this request."""
         self._waiting.pop(watch, None)
         watch.end()
 

@@ -1,49 +1,39 @@
-"""Everything but chat completions: models, feedback, health, measurements."""
+"""All endpoints except chat completions: models, feedback, decisions, status, metrics, health, dashboard."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-import orjson
-
-from bpac.errors import MissingExtra
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.chat.request import parse_object
 from bpac.gateway.http.bad_request import BadRequest, no_such_route
-from bpac.gateway.http.body import short_body
+from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.dashboard import Dashboard
-from bpac.gateway.http.errors import error_body, failure_of
+from bpac.gateway.http.errors import error_body, error_response
 from bpac.gateway.http.openapi import document
+from bpac.gateway.http.web_framework import HTTPException, PlainTextResponse, Request, Response, Route, Starlette
 from bpac.gateway.service import Service
+from bpac.wire.json import to_json
 
-try:
-    from starlette.applications import Starlette
-    from starlette.exceptions import HTTPException
-    from starlette.requests import Request
-    from starlette.responses import PlainTextResponse, Response
-    from starlette.routing import Route
-except ImportError as error:
-    raise MissingExtra("starlette", "gateway") from error
-
-Page = Callable[[Request], Awaitable[Response]]
-GuardedPage = Callable[[Request, Identity], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+GuardedEndpoint = Callable[[Request, Identity], Awaitable[Response]]
 
 
-def pages(service: Service, authentication: Authentication) -> Starlette:
-    """The pages of a gateway; its life begins and ends with theirs.
+def other_endpoints(service: Service, authentication: Authentication) -> Starlette:
+    """The application that serves these endpoints; the service starts and stops with it.
 
     Parameters
     ----------
-    service: what answers.
-    authentication: tells who asks.
+    service: answers requests.
+    authentication: finds out who sends a request.
     """
 
-    def for_keys(page: GuardedPage, role: Role | None = None) -> Page:
+    def authenticated(endpoint: GuardedEndpoint, role: Role | None = None) -> Endpoint:
         async def checked(request: Request) -> Response:
             identity = await authentication.identity(request.scope)
             if role is not None:
                 identity.require(role)
-            return await page(request, identity)
+            return await endpoint(request, identity)
 
         return checked
 
@@ -53,34 +43,34 @@ def pages(service: Service, authentication: Authentication) -> Starlette:
     async def model(request: Request, identity: Identity) -> Response:
         name = request.path_params["model"]
         if not name:
-            return await models(request, identity)  # the list, asked for with a slash at its end
+            return await models(request, identity)  # the list, requested with a trailing slash
         if name not in service.routes():
             raise no_such_route(name)
         return _json(_model(name))
 
     async def feedback(request: Request, identity: Identity) -> Response:
-        data = await short_body(request, "feedback is a decision and a loss: this is too long")
+        too_large = "feedback is a decision and a loss: this body is too large"
+        data = await read_body(request.scope["headers"], request.receive, SHORT_BODY, too_large)
         body = parse_object(data, service.config.limits.max_depth)
         decision, loss = body.get("decision"), body.get("loss")
         if not isinstance(decision, str):
-            raise BadRequest("decision must be what x-bpac-decision said", 422, "decision", "invalid_type")
+            raise BadRequest("decision must be the value of x-bpac-decision", 422, "decision", "invalid_type")
         if isinstance(loss, bool) or not isinstance(loss, int | float) or not 0 <= loss <= 1:
             raise BadRequest("loss must be a number in [0, 1]", 422, "loss", "out_of_range")
-        service.feedback(decision, float(loss), identity)
+        service.decisions.report_loss(decision, float(loss), identity)
         await service.store.durable()
         return _json({"decision": decision, "loss": float(loss)})
 
     async def answers(request: Request, identity: Identity) -> Response:
-        return _json(service.answers(request.path_params["decision"], identity))
+        return _json(service.decisions.answers(request.path_params["decision"], identity))
 
     async def status(_: Request, __: Identity) -> Response:
-        callers = {"connections": len(service.connections), "refused": service.refusals.counts}
-        return _json({"routes": service.status(), "losses": service.losses(), "callers": callers})
+        return _json(service.status().to_json())
 
     async def metrics(_: Request, __: Identity) -> Response:
         return PlainTextResponse(service.measurements(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    async def described(_: Request) -> Response:
+    async def openapi(_: Request) -> Response:
         return _json(document(service.routes(), keys=not service.config.open))
 
     async def healthy(_: Request) -> Response:
@@ -90,12 +80,12 @@ def pages(service: Service, authentication: Authentication) -> Starlette:
         return _json({"status": "ready" if service.ready else "not ready"}, 200 if service.ready else 503)
 
     async def failed(request: Request, error: Exception) -> Response:
-        service.refusals.count_error(error, address_of(request.scope))
-        failure = failure_of(error)
-        return Response(failure.body, failure.status, failure.headers)
+        service.rejections.count_error(error, address_of(request.scope))
+        response = error_response(error)
+        return Response(response.body, response.status, response.headers)
 
     @asynccontextmanager
-    async def life(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await service.start()
         try:
             yield
@@ -104,19 +94,19 @@ def pages(service: Service, authentication: Authentication) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/v1/models", for_keys(models)),
-            Route("/v1/models/{model:path}", for_keys(model)),  # names may have slashes in them
-            Route("/v1/feedback", for_keys(feedback, Role.FEEDBACK), methods=["POST"]),
-            Route("/v1/decisions/{decision}", for_keys(answers)),
-            Route("/v1/status", for_keys(status, Role.OPERATOR)),
-            Route("/metrics", for_keys(metrics, Role.OPERATOR)),
-            Route("/openapi.json", described),
+            Route("/v1/models", authenticated(models)),
+            Route("/v1/models/{model:path}", authenticated(model)),  # names of routes may contain slashes
+            Route("/v1/feedback", authenticated(feedback, Role.FEEDBACK), methods=["POST"]),
+            Route("/v1/decisions/{decision}", authenticated(answers)),
+            Route("/v1/status", authenticated(status, Role.OPERATOR)),
+            Route("/metrics", authenticated(metrics, Role.OPERATOR)),
+            Route("/openapi.json", openapi),
             Route("/healthz", healthy),
             Route("/readyz", ready),
             *Dashboard(service, authentication).routes(),
         ],
-        exception_handlers={HTTPException: _wrong_page, Exception: failed, BadRequest: failed},
-        lifespan=life,
+        exception_handlers={HTTPException: _no_such_endpoint, Exception: failed, BadRequest: failed},
+        lifespan=lifespan,
     )
 
 
@@ -124,12 +114,12 @@ def _model(name: str) -> dict[str, object]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "bpac"}
 
 
-async def _wrong_page(_: Request, error: Exception) -> Response:
+async def _no_such_endpoint(_: Request, error: Exception) -> Response:
     found = error if isinstance(error, HTTPException) else HTTPException(500)
-    message = {404: "there is nothing here", 405: "this address does not take that method"}
+    message = {404: "there is no such endpoint", 405: "this endpoint does not allow the method"}
     body = error_body(message.get(found.status_code, found.detail), "invalid_request_error")
     return _json(body, found.status_code, found.headers)
 
 
 def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(value), status, headers, media_type="application/json")
+    return Response(to_json(value), status, headers, media_type="application/json")

@@ -1,28 +1,39 @@
-"""Failures as callers see them: OpenAI's error body, and a status that says whose fault it is."""
+"""The table of errors: for each kind of error, the status and the OpenAI error body that a caller gets.
+
+=================== ================= ==================================== =====================================
+error               status            ``type`` and ``code`` of the body    cause
+=================== ================= ==================================== =====================================
+``BadRequest``      its own           by status; its own code              the request, or a limit of the gateway
+``UpstreamRefused`` the model's       the model server's own body          a model server refused the request
+``ModelError``      502               upstream_error, upstream_failed      a model server failed
+``StoreError``      503               server_error, store_failed           the journal cannot be written
+any other           500               server_error, internal_error         a mistake in the gateway
+=================== ================= ==================================== =====================================
+"""
 
 import logging
 from typing import Any, NamedTuple
 
-import orjson
-
 from bpac.errors import ModelError, StoreError
-from bpac.gateway.chat.upstream import PassedOn
+from bpac.gateway.chat.upstream import UpstreamRefused
 from bpac.gateway.http.bad_request import BadRequest
+from bpac.wire.json import to_json
 from bpac.wire.rendering import event
 
 log = logging.getLogger("bpac.gateway")
 
-_KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error"}
+# The ``type`` of a BadRequest, by its status (default: invalid_request_error).
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error"}
 
 
 class ErrorResponse(NamedTuple):
-    """A reply that says no.
+    """An error as an HTTP response.
 
     Parameters
     ----------
     status: the HTTP status.
-    body: its body.
-    headers: its headers, with that of the content's type.
+    body: JSON.
+    headers: the headers, including the content type.
     """
 
     status: int
@@ -30,32 +41,25 @@ class ErrorResponse(NamedTuple):
     headers: dict[str, str]
 
 
-def failure_of(error: Exception) -> ErrorResponse:
-    """The reply to a request that ended in an error."""
-    if isinstance(error, PassedOn) and error.status is not None:
-        body = error.body or orjson.dumps(
-            error_body(
-                f"the model's server refused the request (status {error.status})",
-                "invalid_request_error",
-                code="upstream_refused",
-            )
-        )
-        return ErrorResponse(error.status, body, _with_wait({"content-type": "application/json"}, error.retry_after))
-    status, document = described(error)
-    headers = {"content-type": "application/json"}
+def error_response(error: Exception) -> ErrorResponse:
+    """The response to a request that ended in an error."""
+    if isinstance(error, UpstreamRefused) and error.status is not None:
+        body, retry_after = error.body or to_json(_refused_by_model(error.status)), error.retry_after
+        return ErrorResponse(error.status, body, _headers(retry_after))
+    status, document = status_and_body(error)
     wait = error.retry_after if isinstance(error, BadRequest) else None
-    return ErrorResponse(status, orjson.dumps(document), _with_wait(headers, None if wait is None else str(wait)))
+    return ErrorResponse(status, to_json(document), _headers(None if wait is None else str(wait)))
 
 
 def error_event(error: Exception) -> bytes:
-    """The last event of a stream that fails after its beginning."""
-    return event(described(error)[1])
+    """The last event of a stream that fails after its first event."""
+    return event(status_and_body(error)[1])
 
 
-def described(error: Exception) -> tuple[int, dict[str, Any]]:
-    """The status of an error, and its body."""
+def status_and_body(error: Exception) -> tuple[int, dict[str, Any]]:
+    """The HTTP status of an error and its body, as JSON values."""
     if isinstance(error, BadRequest):
-        kind = _KINDS.get(error.status, "invalid_request_error")
+        kind = _TYPES.get(error.status, "invalid_request_error")
         return error.status, error_body(str(error), kind, error.param, error.code)
     if isinstance(error, ModelError):
         # Callers need not know where the models are; operators read it in the log.
@@ -69,9 +73,15 @@ def described(error: Exception) -> tuple[int, dict[str, Any]]:
 
 
 def error_body(message: str, kind: str, param: str | None = None, code: str | None = None) -> dict[str, Any]:
-    """OpenAI's error body."""
+    """OpenAI's error body, as JSON values."""
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def _with_wait(headers: dict[str, str], retry_after: str | None) -> dict[str, str]:
+def _refused_by_model(status: int) -> dict[str, Any]:
+    message = f"the model's server refused the request (status {status})"
+    return error_body(message, "invalid_request_error", code="upstream_refused")
+
+
+def _headers(retry_after: str | None) -> dict[str, str]:
+    headers = {"content-type": "application/json"}
     return headers if retry_after is None else headers | {"retry-after": retry_after}

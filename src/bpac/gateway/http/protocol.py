@@ -1,16 +1,16 @@
-"""HTTP as the gateway speaks it: uvicorn's protocol on httptools, with limits that hold before anybody is known.
+"""HTTP/1.1 on uvicorn and httptools, with limits that apply before a caller is authenticated.
 
-httptools and uvicorn have no limit on the size of a request's head, on the time it takes or on the connections of one
-address. Here is how they are kept:
+httptools and uvicorn limit neither the size of a request's head, nor the time that it takes, nor the number of
+connections per address. This module does:
 
-1. A connection beyond the limit of all, or of its address, gets status 503 and is closed at once, unread.
-2. Bytes are counted since the last thing that was complete: a head, or a part of a body. What is not complete is kept
-   by the parser, so more than ``max_head`` of it is refused, be it a head, a trailer or the size of a chunk.
-3. A head or a body has a time by which it must be there. One timer for all connections looks once a second: a timer
-   for every request would cost more than the rest of this file.
-4. A caller who does not read its answer is cut off after a while.
-5. What is refused gets OpenAI's error body where nothing has been answered yet. Then its connection is read, and what
-   comes is dropped, for a moment: closed at once, it would lose the reply to callers who are still sending.
+1. A connection beyond the limit, in total or of its address, gets status 503 and is closed at once, unread.
+2. Bytes are counted since the last complete unit: a head, or a part of a body. The parser keeps what is incomplete, so
+   more than ``max_head`` bytes of it are refused, whether they are a head, a trailer or the size of a chunk.
+3. A head and a body each have a deadline. One timer checks all connections once a second: a timer for every request
+   would cost more than the rest of this file.
+4. The connection of a caller who does not read the response is closed after ``send_timeout``.
+5. A refused request gets OpenAI's error body unless a response has started. Its connection is then read, and the data
+   dropped, for two seconds: if it were closed at once, callers who are still sending would lose the response.
 """
 
 import asyncio
@@ -27,20 +27,18 @@ try:
 except ImportError as error:
     raise MissingExtra("uvicorn and httptools", "gateway") from error
 
-# Seconds for which a refused caller may go on sending.
+# Seconds for which the connection of a refused request is still read.
 LINGER = 2.0
-# Requests that one connection may send ahead of their answers.
+# Requests that a connection may send before the first of them is answered (HTTP pipelining).
 MOST_AHEAD = 16
 
-INVALID = Refusal(
-    400, "invalid_http", "this is no HTTP/1.1 request: check the address, and that it begins with http://"
-)
+INVALID = Refusal(400, "invalid_http", "not an HTTP/1.1 request: check the address, and that it begins with http://")
 LARGE_HEAD = Refusal(431, "head_too_large", "the head of the request is larger than allowed: send shorter headers")
 MANY_HEADERS = Refusal(431, "too_many_headers", "the request has more headers than allowed: send fewer")
 SLOW_HEAD = Refusal(408, "head_timeout", "the head of the request did not arrive in time")
 SLOW_BODY = Refusal(408, "body_timeout", "the body of the request did not arrive in time")
-SLOW_READER = Refusal(408, "send_timeout", "the answer was not read in time")
-FAR_AHEAD = Refusal(429, "pipeline", "too many requests were sent ahead of their answers: wait for some")
+SLOW_READER = Refusal(408, "send_timeout", "the response was not read in time")
+FAR_AHEAD = Refusal(429, "pipeline", "too many requests were sent before the first was answered: wait for responses")
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -48,8 +46,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     Parameters
     ----------
-    connections: of the gateway.
-    config, server_state, app_state: uvicorn's own.
+    connections: all connections of the gateway.
+    uvicorns: what uvicorn passes to its protocols.
     """
 
     def __init__(self, connections: Connections, **uvicorns: Any) -> None:
@@ -57,44 +55,44 @@ class LimitedProtocol(HttpToolsProtocol):
         self._connections = connections
         self._limits = connections.limits
         self.network = ""
-        # Bytes since the last head, or part of a body, that was complete.
+        # Bytes since the last complete head or part of a body.
         self._pending = 0
         self._in_head = True
-        # When what is being sent must be there, and when the caller stopped reading; none if neither is so.
+        # The deadline of what is being received, and since when the caller has not read; none if neither applies.
         self._due: float | None = None
         self._unread_since: float | None = None
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless there are too many already."""
+        """Accept the connection, or refuse it if there are too many."""
         super().connection_made(transport)
         self.network = network_of(self.client[0] if self.client else "")
         self._due = self.loop.time() + self._limits.head_timeout
         if (refusal := self._connections.opened(self)) is not None:
-            # Not for a moment longer: a flood of them would use up the files that others need.
+            # Closed at once: a flood of refused connections would use up the file descriptors that others need.
             self._refused = True
             self._count(refusal)
             transport.write(refusal.reply())
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Forget the connection."""
         self._connections.closed(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
+        """Parse what has arrived, and check its size."""
         if self._refused:
             return
         self._unset_keepalive_if_required()
         self._pending += len(data)
         if self._due is None and (self.cycle is None or self.cycle.response_complete):
-            # Also before there is a head: line breaks alone would keep an idle connection open for ever.
+            # Also before a head begins: line breaks alone would keep an idle connection open forever.
             self._due = self.loop.time() + self._limits.head_timeout
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # It is answered as if it had not asked for another protocol; what follows would be in that one.
+            # The request is answered as HTTP/1.1; what follows it would be in the other protocol, so it is not read.
             if self.cycle is not None:
                 self.cycle.keep_alive = False
         except httptools.HttpParserError:
@@ -107,14 +105,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(MANY_HEADERS)
 
     def on_message_begin(self) -> None:
-        """Begin with a head."""
+        """A head begins."""
         self._in_head = True
         if self._due is None:
             self._due = self.loop.time() + self._limits.head_timeout
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Check the head and begin to answer."""
+        """Check the head and start to answer."""
         limits = self._limits
         if len(self.headers) > limits.max_headers:
             self._refuse_now(MANY_HEADERS)
@@ -128,19 +126,19 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take in a part of the body."""
+        """A part of the body has arrived."""
         self._pending = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is there; what follows belongs to the head of another."""
+        """The request is complete; what follows belongs to the head of the next one."""
         self._in_head = True
         self._pending = 0
         self._due = None
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """The caller reads more slowly than it is answered."""
+        """The caller reads more slowly than the response is sent."""
         self._unread_since = self.loop.time()
         super().pause_writing()
 
@@ -149,8 +147,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unread_since = None
         super().resume_writing()
 
-    def look(self, now: float) -> None:
-        """End what has taken too long."""
+    def check_timeouts(self, now: float) -> None:
+        """Close the connection, or refuse its request, if a deadline has passed."""
         if self._unread_since is not None and now - self._unread_since > self._limits.send_timeout:
             self._count(SLOW_READER)
             self.transport.abort()
@@ -159,13 +157,13 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._refused:
             self.transport.abort()
         elif self.pipeline:
-            # It is not read on as long as earlier requests are answered: that is our time, not the caller's.
+            # Reading is paused while earlier requests are answered: that time does not count against the caller.
             self._due = now + self._limits.body_timeout
         else:
             self._refuse(SLOW_HEAD if self._in_head else SLOW_BODY)
 
     def _refuse_now(self, refusal: Refusal) -> None:
-        """Refuse from within the parser, which must not go on."""
+        """Refuse from within a callback of the parser, which the error stops."""
         self._refuse(refusal)
         raise httptools.HttpParserError(refusal.reason)
 
@@ -175,12 +173,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         cycle = self.cycle
         if cycle is not None and not (cycle.response_complete and self._in_head):
-            # An earlier request is being answered, or this one was before all of it came, or waits for its rest.
+            # An earlier request is being answered, or this one was answered before it was complete, or is incomplete.
             answered = cycle.response_started or bool(self.pipeline) or self._in_head
             cycle.disconnected = True
             cycle.message_event.set()
             if answered:
-                self.transport.abort()  # a reply now would be taken for a part, or the answer, of another
+                self.transport.abort()  # a reply now would be taken for a part of another response
                 return
         self.transport.write(refusal.reply())
         self._due = self.loop.time() + LINGER
@@ -188,4 +186,4 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.write_eof()
 
     def _count(self, refusal: Refusal) -> None:
-        self._connections.refusals.count(refusal.reason, self.network)
+        self._connections.rejections.count(refusal.reason, self.network)

@@ -1,1 +1,1 @@
-"""What operators see: metrics, traces, logs."""
+"""Telemetry for operators: metrics, traces, logs, and counts of rejected requests."""

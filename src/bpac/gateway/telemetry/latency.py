@@ -1,4 +1,4 @@
-"""How long each stage of a request takes, out of the histograms that Prometheus reads."""
+"""Latency by stage: how long the stages of a request take, from the same histograms that Prometheus reads."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 def latency(metrics: Metrics, route: str) -> list[dict[str, Any]]:
-    """The stages of a route in their order, since the process started, as JSON values.
+    """The stages of a route in their order, with durations in seconds since the process started, as JSON values.
 
     >>> metrics = Metrics()
     >>> for seconds in (0.2, 0.2, 0.2, 0.8):
@@ -30,7 +30,7 @@ def latency(metrics: Metrics, route: str) -> list[dict[str, Any]]:
 
 
 def _quantile(cells: Sequence[float], share: float) -> float:
-    """A quantile as Prometheus estimates it: evenly within its bucket, and at most the last bound."""
+    """A quantile as Prometheus estimates it: interpolated within its bucket, and at most the last bound."""
     rank = share * sum(cells)
     below = 0.0
     for index, cell in enumerate(cells[:-1]):

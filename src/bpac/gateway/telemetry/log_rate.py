@@ -1,18 +1,18 @@
-"""How often the same thing is logged: others must not be able to fill the disk with it."""
+"""A limit on repeated log lines, so that callers and servers cannot fill the disk with them."""
 
 import time
 from collections.abc import Callable
 
-# Seconds between two lines about the same thing.
+# Seconds between two lines about the same kind of event.
 LOG_EVERY = 60.0
 
 
 class LogRate:
-    """Lets the first event of each kind into the log, and then at most one line a minute for each kind.
+    """Logs the first event of each kind, and then at most one line per minute for each kind.
 
     Parameters
     ----------
-    clock: seconds that only grow.
+    clock: a monotonic clock, in seconds.
 
     >>> rate = LogRate(clock=iter([0.0, 1.0, 2.0, 61.0]).__next__)
     >>> [rate.count("slow") for _ in range(4)]
@@ -21,15 +21,15 @@ class LogRate:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # For each kind: when it was logged last, and how often it came since.
+        # For each kind: the time of its last line, and the number of events since then.
         self._logged: dict[str, tuple[float, int]] = {}
 
     def count(self, kind: str) -> int:
-        """How many events a line about this one stands for; 0 if it gets none.
+        """The number of events that a line written now stands for; 0 if no line should be written.
 
         Parameters
         ----------
-        kind: of the event; one of a fixed set.
+        kind: the kind of the event; one of a fixed set.
         """
         now = self._clock()
         last, more = self._logged.get(kind, (now - LOG_EVERY, 0))

@@ -1,144 +1,61 @@
-"""Measurements, in the text format of Prometheus."""
+"""Metrics of a gateway: counters and durations since the process started.
+
+They are plain numbers in dictionaries, because they change with every request; ``exposition`` turns them into
+Prometheus's format when they are read.
+"""
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
+# Upper bounds of the buckets of durations, in seconds.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+
+# Every counter, with its description for operators.
+COUNTERS: Mapping[str, str] = {
+    "bpac_answers_total": "Answers served to callers, by the model that wrote them.",
+    "bpac_http_refused_total": "Requests rejected by a limit or a check before they reached a model, by reason.",
+    "bpac_journal_losses_total": "Journals that lacked acknowledged entries when the store was opened, by game.",
+    "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
+    "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",
+}
 
 Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """Counts and durations since the process started.
+    """Counters and durations since the process started.
 
     >>> metrics = Metrics()
     >>> metrics.count("bpac_answers_total", route="homework", answered_by="draft")
-    >>> list(metrics.lines())[1]
-    'bpac_answers_total{route="homework",answered_by="draft"} 1'
+    >>> metrics.counts
+    {('bpac_answers_total', (('route', 'homework'), ('answered_by', 'draft'))): 1}
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, Labels]] = Counter()
-        self._times: dict[tuple[str, Labels], list[float]] = {}
+        # By name and labels.
+        self.counts: dict[tuple[str, Labels], int] = {}
+        # By route and stage: the number of durations in each bucket, and last the sum of all of them.
+        self.durations: dict[tuple[str, str], list[float]] = {}
 
     def count(self, name: str, **labels: str) -> None:
-        """Count one more."""
-        self._counts[name, tuple(labels.items())] += 1
+        """Add 1 to a counter."""
+        key = (name, tuple(labels.items()))
+        try:
+            self.counts[key] += 1
+        except KeyError:
+            if name not in COUNTERS:
+                raise ValueError(f"{name} has no description: add it to COUNTERS") from None
+            self.counts[key] = 1
 
     def time(self, stage: str, route: str, seconds: float) -> None:
-        """Take in how long a stage of a request took."""
-        key = ("bpac_seconds", (("route", route), ("stage", stage)))
-        cells = self._times.get(key)
+        """Record how long a stage of a request took."""
+        key = (route, stage)
+        cells = self.durations.get(key)
         if cells is None:
-            cells = self._times[key] = [0.0] * (len(BOUNDS) + 2)
+            cells = self.durations[key] = [0.0] * (len(BOUNDS) + 2)
         cells[bisect_left(BOUNDS, seconds)] += 1
         cells[-1] += seconds
 
     def times(self, route: str) -> dict[str, list[float]]:
-        """By stage of a route: how many took at most each bound, and no less than the one before; last, all seconds."""
-        return {labels[1][1]: list(cells) for (_, labels), cells in self._times.items() if labels[0][1] == route}
-
-    def lines(self) -> Iterator[str]:
-        """All of it, line by line."""
-        named = ""
-        for (name, labels), count in sorted(self._counts.items()):
-            if name != named:
-                yield f"# TYPE {name} counter"
-                named = name
-            yield f"{name}{_labels(labels)} {count}"
-        if self._times:
-            yield "# TYPE bpac_seconds histogram"
-        for (name, labels), cells in sorted(self._times.items()):
-            total = 0.0
-            for bound, cell in zip((*map(str, BOUNDS), "+Inf"), cells[:-1], strict=True):
-                total += cell
-                yield f"{name}_bucket{_labels((*labels, ('le', bound)))} {total:g}"
-            yield f"{name}_sum{_labels(labels)} {cells[-1]:.9g}"
-            yield f"{name}_count{_labels(labels)} {total:g}"
-
-
-def route_lines(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """What the summaries of a route's games say, as triples of name, kind and line."""
-    games = list(games)
-    yield from _requests_that_are_no_rounds(route, games)
-    for game in games:
-        labels: Labels = (("route", route), ("segment", game["segment"]))
-        certificate, savings = game["certificate"], game["savings"]
-        values: dict[tuple[str, str], float | None] = {
-            ("bpac_rounds_total", "counter"): game["steps"],
-            ("bpac_expert_calls_total", "counter"): game["expert_calls"],
-            ("bpac_threshold", "gauge"): game["threshold"],
-            ("bpac_open_rounds", "gauge"): game["owed"],
-            ("bpac_epoch", "gauge"): game["epoch"],
-            ("bpac_alarm", "gauge"): game["alarm"],
-            ("bpac_doubt", "gauge"): game["doubt"],
-            ("bpac_forfeit_share", "gauge"): game["forfeit_share"],
-            ("bpac_certificate_average_upper", "gauge"): certificate["average_upper"],
-            ("bpac_certificate_upper", "gauge"): certificate["upper"],
-            ("bpac_certificate_lower", "gauge"): certificate["lower"],
-            ("bpac_draft_tokens_total", "counter"): savings["draft_tokens"],
-            ("bpac_expert_tokens_total", "counter"): savings["expert_tokens"],
-            ("bpac_judge_tokens_total", "counter"): savings["judge_tokens"],
-            ("bpac_tokens_saved", "gauge"): savings["tokens_saved"],
-            ("bpac_tokens_saved_at_least", "gauge"): savings["tokens_saved_at_least"],
-            ("bpac_tokens_saved_at_most", "gauge"): savings["tokens_saved_at_most"],
-            ("bpac_money_saved", "gauge"): savings.get("money_saved"),
-            ("bpac_money_saved_at_least", "gauge"): savings.get("money_saved_at_least"),
-            ("bpac_money_saved_at_most", "gauge"): savings.get("money_saved_at_most"),
-        }
-        for (name, kind), value in values.items():
-            if value is not None:
-                yield name, kind, f"{name}{_labels(labels)} {value:.12g}"
-        for cause, count in sorted(game["forfeits"].items()):
-            name = "bpac_forfeits_total"
-            yield name, "counter", f"{name}{_labels((*labels, ('cause', cause)))} {count}"
-
-
-def _requests_that_are_no_rounds(route: str, games: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """Requests without a score and requests that the expert refused, over all games of a route."""
-    reasons: Counter[str] = Counter()
-    refused = 0
-    for game in games:
-        reasons.update(game["unscored"]["reasons"])
-        refused += game["refused"]
-    for reason, count in sorted(reasons.items()):
-        name = "bpac_unscored_total"
-        yield name, "counter", f"{name}{_labels((('route', route), ('reason', reason)))} {count}"
-    name = "bpac_refused_total"
-    yield name, "counter", f"{name}{_labels((('route', route),))} {refused}"
-
-
-def exposition(
-    metrics: Metrics, summaries: Mapping[str, Iterable[Mapping[str, Any]]], in_flight: int, connections: int = 0
-) -> str:
-    """The page that Prometheus reads.
-
-    Parameters
-    ----------
-    metrics: counts and durations.
-    summaries: of the games of each route.
-    in_flight: requests under way, and audits behind them.
-    connections: open connections of callers.
-    """
-    families: dict[tuple[str, str], list[str]] = {}
-    for route, games in summaries.items():
-        for name, kind, line in route_lines(route, games):
-            families.setdefault((name, kind), []).append(line)
-    lines = []
-    for (name, kind), family in families.items():
-        lines += [f"# TYPE {name} {kind}", *family]
-    lines += metrics.lines()
-    for name, value in (("bpac_connections", connections), ("bpac_in_flight", in_flight)):
-        lines += [f"# TYPE {name} gauge", f"{name} {value}"]
-    return "\n".join(lines) + "\n"
-
-
-def _labels(labels: Labels) -> str:
-    inside = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
-    return f"{{{inside}}}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        """For each stage of a route, the number of durations in each bucket and last the sum of all of them."""
+        return {stage: list(cells) for (name, stage), cells in self.durations.items() if name == route}

@@ -1,7 +1,8 @@
-"""Refusals: requests that were turned away by a limit or a check, counted for metrics and logged at a bounded rate."""
+"""Rejections: requests that a limit or a check turned away, by reason, with what an operator can do about each."""
 
 import logging
 from collections import Counter
+from typing import Any
 
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.telemetry.log_rate import LogRate
@@ -9,32 +10,41 @@ from bpac.gateway.telemetry.metrics import Metrics
 
 log = logging.getLogger("bpac.gateway")
 
-# Codes of errors that are refusals by a limit or a check, not mistakes in an otherwise welcome request.
-GUARDED = frozenset(
-    {
-        "host_not_allowed",
-        "invalid_api_key",
-        "missing_role",
-        "not_json",
-        "not_yours",
-        "origin_not_allowed",
-        "too_deep",
-        "too_large",
-        "too_many_values",
-    }
-)
+# By reason. Most of them are mistakes of callers; an operator can inform the callers, or raise a limit in [gateway].
+REMEDIES = {
+    "body_timeout": "the body of a request arrived too slowly: raise body_timeout if you trust these callers",
+    "connections": "all connections are in use: raise max_connections, or add a gateway",
+    "connections_per_address": "one address has too many connections: raise max_connections_per_address if your "
+    "callers are behind a proxy",
+    "head_timeout": "a connection sent no complete headers in time: harmless, unless you know these callers",
+    "head_too_large": "the headers are too long, for example because of cookies: shorten them, or raise max_head",
+    "host_not_allowed": "a gateway without keys only answers to its own name: use that name, or configure keys",
+    "invalid_api_key": "the API key is wrong or missing: give callers a key of this gateway; many wrong keys may be an "
+    "attempt to guess one",
+    "invalid_http": "this is not HTTP: check whether a caller uses https:// with a gateway that has no encryption",
+    "missing_role": "the API key lacks the role that was needed: add the role to the key, or use another key",
+    "not_json": "the body is not JSON: have callers send Content-Type: application/json",
+    "not_yours": "the decision belongs to another tenant: use the key that made the request, or an operator's key",
+    "origin_not_allowed": "a web page of another site tried to use this gateway: nothing to do, unless it is your page",
+    "pipeline": "a connection sent too many requests without waiting for responses: use more connections",
+    "send_timeout": "a response was not read in time: raise send_timeout if you trust these callers",
+    "too_deep": "the JSON is nested too deeply: raise max_depth if such requests are intended",
+    "too_large": "the body is too large: raise max_body if such requests are intended",
+    "too_many_headers": "there are too many headers: have callers send fewer, or raise max_headers",
+    "too_many_values": "the JSON has too many values: raise max_values if such requests are intended",
+}
 
 
 class Rejections:
-    """Counts refusals by reason, and logs the first of each reason and then at most one line a minute.
+    """Counts rejected requests by reason, and logs the first of each reason and then at most one line per minute.
 
     Parameters
     ----------
-    metrics: where they are counted, as ``bpac_http_refused_total{reason}``.
+    metrics: the counters; these are ``bpac_http_refused_total{reason}``.
 
-    >>> refusals = Rejections(Metrics())
-    >>> refusals.count("head_timeout", "192.0.2.1")
-    >>> refusals.counts
+    >>> rejections = Rejections(Metrics())
+    >>> rejections.count("head_timeout", "192.0.2.1")
+    >>> rejections.counts
     {'head_timeout': 1}
     """
 
@@ -45,23 +55,28 @@ class Rejections:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each reason came since the start."""
+        """The number of rejected requests since the start, by reason."""
         return dict(self._counts)
 
     def count(self, reason: str, address: str) -> None:
-        """Count a refusal.
+        """Count a rejected request.
 
         Parameters
         ----------
-        reason: a word for metrics; one of a fixed set.
-        address: whom it was said to; the log shows that of the latest.
+        reason: one of ``REMEDIES``.
+        address: the address of the caller; a line of the log has that of the latest.
         """
         self._counts[reason] += 1
         self._metrics.count("bpac_http_refused_total", reason=reason)
-        if refused := self._rate.count(reason):
-            log.warning("request refused", extra={"reason": reason, "address": address, "since_last_line": refused})
+        if rejected := self._rate.count(reason):
+            log.warning("request refused", extra={"reason": reason, "address": address, "since_last_line": rejected})
 
     def count_error(self, error: Exception, address: str) -> None:
-        """Count what an error says, if it is a refusal by a limit or a check."""
-        if isinstance(error, BadRequest) and error.code in GUARDED:
+        """Count an error that was sent to a caller, if its code is that of a limit or a check."""
+        if isinstance(error, BadRequest) and error.code in REMEDIES:
             self.count(error.code, address)
+
+    def with_remedies(self) -> list[dict[str, Any]]:
+        """Reasons with their counts and what to do about each, the most frequent first, as JSON values."""
+        counts = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
+        return [{"reason": reason, "count": count, "remedy": REMEDIES[reason]} for reason, count in counts]

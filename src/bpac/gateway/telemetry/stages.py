@@ -1,4 +1,4 @@
-"""Stages of a request: how long each takes, and a span of its trace."""
+"""Stages of a request: each is timed, and is a span of the request's trace."""
 
 import time
 from types import TracebackType
@@ -12,15 +12,15 @@ class Stages:
 
     Parameters
     ----------
-    metrics: where durations go.
-    route: whose they are.
-    traces: where spans go.
+    metrics: where durations are recorded.
+    route: the name of the route.
+    traces: where spans are recorded (default: nowhere).
 
     >>> metrics = Metrics()
     >>> with Stages(metrics, "homework")("draft"):
     ...     pass
-    >>> [line for line in metrics.lines() if "_count" in line]
-    ['bpac_seconds_count{route="homework",stage="draft"} 1']
+    >>> list(metrics.durations)
+    [('homework', 'draft')]
     """
 
     def __init__(self, metrics: Metrics, route: str, traces: Traces | None = None) -> None:
@@ -29,7 +29,7 @@ class Stages:
         self.traces = traces or NoTraces()
 
     def __call__(self, name: str) -> "_Stage":
-        """A stage, from the beginning to the end of a ``with`` block, whichever way that ends."""
+        """A stage that lasts for a ``with`` block; it is recorded also if the block raises."""
         return _Stage(self, name)
 
 

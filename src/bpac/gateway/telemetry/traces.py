@@ -1,7 +1,7 @@
-"""Traces of requests, for OpenTelemetry; nothing at all unless they are asked for.
+"""Traces of requests with OpenTelemetry; it is not even imported unless ``traces`` is set in the configuration.
 
-A request is a span; its draft, its journal, its expert and its grading are spans within it, also those that end after
-the caller has the answer. Spans carry what the headers say of a decision, and never a prompt, an answer or a key.
+Each request is a span. Its draft, journal, expert and grading are spans within it, also those that end after the caller
+has the answer. Spans carry what the response headers say about the decision, and never a prompt, an answer or a key.
 """
 
 import os
@@ -14,26 +14,26 @@ from bpac.errors import BpacError, MissingExtra
 
 
 class Traces(Protocol):
-    """Where spans go."""
+    """Where spans are recorded."""
 
     def request(self, headers: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[object]:
-        """The span of a request; it goes on with its caller's trace, if the headers name one."""
+        """The span of a request; it continues the trace of the caller if the headers name one."""
 
     def stage(self, name: str, route: str) -> AbstractContextManager[object]:
         """A span within the current one."""
 
     def describe(self, **values: str | float) -> None:
-        """Add to the span of the request."""
+        """Add attributes to the span of the request."""
 
     def carried(self) -> Mapping[str, str]:
-        """Headers with which a model's server can go on with the trace."""
+        """Headers with which a model server can continue the trace."""
 
     def close(self) -> None:
-        """Send what has not been sent yet."""
+        """Send the spans that have not been sent yet."""
 
 
 class NoTraces:
-    """Spans go nowhere."""
+    """Records nothing."""
 
     _NOTHING = nullcontext()
     _NO_HEADERS: Mapping[str, str] = {}
@@ -58,7 +58,7 @@ class NoTraces:
 
 
 class OpenTelemetryTraces:
-    """Spans go where the environment variables of OpenTelemetry say (``OTEL_EXPORTER_OTLP_ENDPOINT`` and others)."""
+    """Sends spans to the collector that the environment variable ``OTEL_EXPORTER_OTLP_ENDPOINT`` names."""
 
     def __init__(self) -> None:
         try:
@@ -78,7 +78,7 @@ class OpenTelemetryTraces:
 
     @contextmanager
     def request(self, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
-        """The span of a request; it goes on with its caller's trace, if the headers name one."""
+        """The span of a request; it continues the trace of the caller if the headers name one."""
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         span = self._tracer.start_span(
             "chat completion", self._propagate.extract(carried), kind=self._trace.SpanKind.SERVER
@@ -94,7 +94,7 @@ class OpenTelemetryTraces:
     @contextmanager
     def stage(self, name: str, route: str) -> Iterator[None]:
         """A span within the current one."""
-        # What an error says may quote an answer: its name has to do.
+        # The message of an error may quote an answer, so only its type is recorded.
         with self._tracer.start_as_current_span(
             name, attributes={"bpac.route": route}, record_exception=False, set_status_on_exception=False
         ) as span:
@@ -105,17 +105,17 @@ class OpenTelemetryTraces:
                 raise
 
     def describe(self, **values: str | float) -> None:
-        """Add to the span of the request."""
+        """Add attributes to the span of the request."""
         span: Any = self._context.get_value(self._request)
         if span is not None:
             span.set_attributes({f"bpac.{name}": value for name, value in values.items()})
 
     def carried(self) -> Mapping[str, str]:
-        """Headers with which a model's server can go on with the trace."""
+        """Headers with which a model server can continue the trace."""
         headers: dict[str, str] = {}
         self._propagate.inject(headers)
         return headers
 
     def close(self) -> None:
-        """Send what has not been sent yet."""
+        """Send the spans that have not been sent yet."""
         self._provider.shutdown()

@@ -1,1 +1,1 @@
-"""Grading answers that are options or words."""
+"""Grading of multiple-choice answers, words, lists of words and brackets."""

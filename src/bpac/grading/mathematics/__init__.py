@@ -1,1 +1,1 @@
-"""Comparing mathematical answers."""
+"""Comparison of mathematical answers, with computer algebra in separate processes."""

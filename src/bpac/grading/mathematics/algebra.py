@@ -1,7 +1,7 @@
-r"""Computer algebra on foreign formulas, run in a process of its own: ``python -m bpac.grading.mathematics.algebra``.
+r"""Computer algebra on untrusted formulas, in a separate process: ``python -m bpac.grading.mathematics.algebra``.
 
-A formula can ask for more digits than fit in memory, and nothing stops Python while it works one out, so this module
-is never used in the process that serves. It is the only one that imports math-verify.
+A formula can have more digits than fit in memory, and Python cannot be interrupted while it evaluates one. So this
+module never runs in the process that serves requests. It is the only module that imports math-verify.
 """
 
 import logging
@@ -13,38 +13,38 @@ import math_verify
 from sympy import Expr, N, Rational, expand, simplify
 
 from bpac.grading.mathematics.notation import readings
-from bpac.grading.mathematics.processes import serve_lines
-from bpac.grading.text.reply import Verdict
+from bpac.grading.mathematics.worker_processes import serve_lines
+from bpac.grading.text.answer_text import Verdict
 
 MEMORY = 2**30
 _ONLY_WORDS = re.compile(r"[^\d\\^=<>+/*]*")
 _VARIABLE = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
 _ZEROS = re.compile(r"\.(0*)\d")
-# Digits to which two numbers are worked out to see that they differ.
+# The number of digits to which two numbers are evaluated to find a difference.
 _DIGITS = 60
-# How far a rounded number may be from the one it stands for, as a share of it.
+# The largest relative error of a rounded number.
 _NEAR = Rational(1, 10**4)
 _ROUNDING = Rational(1, 10**30)
 _POINTS = (Rational(7, 3), Rational(-13, 5), Rational(29, 11))
 
 
 def answer(question: list[str]) -> Verdict:
-    """The verdict that is asked for: by which rule, on which two texts."""
+    """The verdict on two texts by a rule; the question is ``[rule, one text, other text]``."""
     rule, one, other = question
     try:
         return {"lenient": lenient, "sentence": in_sentence, "exact": exact}[rule](one, other)
-    except Exception:  # whatever algebra stumbles over, it has shown nothing
+    except Exception:  # the libraries raise many kinds of errors; none of them proves anything about the answers
         return None
 
 
 def lenient(wanted: str, got: str) -> Verdict:
-    """Whether an answer is the reference as math-verify judges it: to six digits, and units do not count."""
-    # "4t" is four times t, not four tonnes: units are units only where the right answer has no letters.
+    """Whether an answer equals the reference by math-verify's rules: to six digits, and units are ignored."""
+    # "4t" is four times t, not four tonnes: letters can be units only if the reference has no variables.
     units = not _VARIABLE.search(wanted)
     rounding = 6 + max((len(zeros) for zeros in _ZEROS.findall(wanted + " " + got)), default=0)
-    right = [_parsed(way, units) for way in readings(wanted)]
-    answers = [_parsed(way, units) for way in readings(got)]
-    verdicts = [_verify(one, other, rounding) for one in right if one for other in answers if other]
+    references = [_parsed(reading, units) for reading in readings(wanted)]
+    answers = [_parsed(reading, units) for reading in readings(got)]
+    verdicts = [_verify(one, other, rounding) for one in references if one for other in answers if other]
     if any(verdicts):
         return True
     if not verdicts and _ONLY_WORDS.fullmatch(wanted) and _ONLY_WORDS.fullmatch(got):
@@ -52,22 +52,22 @@ def lenient(wanted: str, got: str) -> Verdict:
     return False if False in verdicts else None
 
 
-def in_sentence(wanted: str, said: str) -> Verdict:
-    """Whether a sentence gives the reference; the library knows where in it the answer stands."""
-    right = _parsed(wanted, True)
-    found = math_verify.parse(said, parsing_timeout=None)
+def in_sentence(wanted: str, sentence: str) -> Verdict:
+    """Whether the answer that math-verify finds in a sentence equals the reference."""
+    reference = _parsed(wanted, True)
+    found = math_verify.parse(sentence, parsing_timeout=None)
     if not found:
         return False
-    return _verify(right, tuple(found), 6) if right else None
+    return _verify(reference, tuple(found), 6) if reference else None
 
 
 def exact(one: str, other: str) -> Verdict:
-    """Whether two formulas are equal, as numbers or as functions of their variables, without any rounding."""
+    """Whether two formulas are equal, as numbers or as functions of their variables, without rounding."""
     ours, theirs = _formula(one), _formula(other)
     if ours is None or theirs is None:
         return None
     symbols = sorted(ours.free_symbols | theirs.free_symbols, key=str)
-    # Different formulas mostly differ where they are looked at first, which takes a tenth of the time of algebra.
+    # Evaluating both at a few points first takes a tenth of the time and separates most formulas that differ.
     for shift in range(len(_POINTS)):
         point = {symbol: _POINTS[(at + shift) % len(_POINTS)] for at, symbol in enumerate(symbols)}
         here, there = (N(side.subs(point), _DIGITS) for side in (ours, theirs))
@@ -84,38 +84,38 @@ def _formula(text: str) -> Any:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str, units: bool) -> tuple[Any, ...]:
-    """The expression as the library reads it; nothing if it cannot."""
+    """The expressions that math-verify parses from a text; empty if it cannot parse it."""
     usual = math_verify.LatexExtractionConfig().normalization_config
     config = math_verify.LatexExtractionConfig(normalization_config=type(usual)(**{**vars(usual), "units": units}))
     found = math_verify.parse(rf"\boxed{{{text}}}", [config], parsing_timeout=None)
     return () if all(isinstance(one, str) for one in found) else tuple(found)
 
 
-def _far_apart(right: tuple[Any, ...], found: tuple[Any, ...]) -> bool:
-    """Whether all readings are numbers and no two are near: the library takes differences of tiny numbers for 0."""
-    pairs = [(one, other) for one in right for other in found if not isinstance(one, str) | isinstance(other, str)]
+def _far_apart(reference: tuple[Any, ...], found: tuple[Any, ...]) -> bool:
+    """Whether all readings are numbers and no two are close: math-verify treats all tiny numbers as equal."""
+    pairs = [(one, other) for one in reference for other in found if not isinstance(one, str) | isinstance(other, str)]
     if not all(isinstance(side, Expr) and side.is_number for pair in pairs for side in pair):
         return False
     numbers = [(N(one.doit(), _DIGITS), N(other.doit(), _DIGITS)) for one, other in pairs]
     return all(abs(one - other) > abs(one) * _NEAR for one, other in numbers)
 
 
-def _verify(right: tuple[Any, ...], found: tuple[Any, ...], rounding: int) -> Verdict:
+def _verify(reference: tuple[Any, ...], found: tuple[Any, ...], rounding: int) -> Verdict:
     try:
         verdict = math_verify.verify(
-            list(right),
+            list(reference),
             list(found),
             float_rounding=rounding,
             allow_set_relation_comp=True,
             timeout_seconds=None,
             raise_on_error=True,
         )
-        return bool(verdict) and not _far_apart(right, found)
-    except Exception:  # as above
+        return bool(verdict) and not _far_apart(reference, found)
+    except Exception:  # as in answer()
         return None
 
 
 if __name__ == "__main__":
-    # It warns that its own time limit is off; the one of ``Processes`` is on.
+    # math-verify warns that its own time limit is off; ``WorkerProcesses`` limits the time instead.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     serve_lines(answer, MEMORY)

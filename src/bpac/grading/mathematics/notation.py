@@ -1,6 +1,6 @@
-r"""One notation for mathematics: what people type and TeX abbreviates, spelt out for a parser.
+r"""One notation for mathematics: typed formulas and TeX abbreviations, spelled out for a parser.
 
-This decides nothing about equality; it only writes the same expression so that the parser reads it as meant.
+This does not decide whether two formulas are equal. It only rewrites a formula so that the parser understands it.
 """
 
 import re
@@ -22,12 +22,12 @@ _SPELT = [
     (re.compile(r"\\(?:left|right|bigl|bigr|Bigl|Bigr|big|Big)(?![a-z])"), lambda m: ""),
     (re.compile(r"\\(?:text|mbox|textbf|mathrm|textrm)\s+\{"), lambda m: r"\text{"),
     (re.compile(r"\\text(?:bf|rm|it)?\{\(?(\d+)\)?\}"), lambda m: m[1]),
-    # A rounded nothing is nothing: as a decimal it would equal every tiny number.
+    # 0.00 becomes 0, because math-verify would treat the decimal as equal to every tiny number.
     (re.compile(r"(?<![\d.])0*\.0+(?!\d)"), lambda m: "0"),
-    # Degrees are dropped elsewhere (30^\circ is 30), but not where they change the value.
+    # math-verify ignores degrees (30^\circ is 30), so degrees that change the value are written as radians.
     (re.compile(r"(\\(?:sin|cos|tan|cot|sec|csc)\s{0,3}[({]?\s{0,3})(\d+(?:\.\d+)?)\s{0,3}\^\s{0,3}\{?\\circ\s{0,3}\}?"),
      lambda m: rf"{m[1]}(\frac{{{m[2]}\pi}}{{180}})"),
-    # A thousands separator is any of 1,\!234 and 1{,}234 and 1\,234.
+    # Thousands separators: 1,\!234 and 1{,}234 and 1\,234.
     (re.compile(r"(?<=\d)(?:,\s*\\!\s*|\{,\}|\\[,;:]\s*)(?=\d{3}(?!\d))"), lambda m: ""),
     (re.compile(r"\\[!,;:]|\\ |~"), lambda m: " "),
     (re.compile(r"(?<!\s)\s+(?:and|or)\s+(?![^{}]{0,99}\})"), lambda m: ", "),
@@ -43,12 +43,12 @@ _GROUPED = re.compile(r"^-?\d{1,3}(?:,\d{3})+$")
 _BASE = re.compile(r"^(?P<digits>-?[0-9A-Z.]+)_\{?(?P<base>\d{1,3})\}?$")
 
 
-def spelt_out(text: str) -> str:
+def spelled_out(text: str) -> str:
     r"""The expression without dollar signs, abbreviations and typography.
 
-    >>> spelt_out(r"$-\dfrac1{2x}$.")
+    >>> spelled_out(r"$-\dfrac1{2x}$.")
     '-\\frac{1}{2x}'
-    >>> spelt_out("√3/2 and 1,\\!000")
+    >>> spelled_out("√3/2 and 1,\\!000")
     '\\sqrt{3}/2, 1000'
     """
     text = re.sub(r"(?<!\\)\$|\\\(|\\\)|\\\[|\\\]", "", text.translate(_SYMBOLS)).strip()
@@ -71,7 +71,7 @@ def _braced(text: str) -> str:
             if not argument:
                 break
             if argument[1] == "{":
-                # What is in the braces may hold fractions of its own, which come next.
+                # Fractions inside the braces are found by a later step of the outer loop.
                 start = closing.get(argument.start(1), -1) + 1
                 if not start:
                     break
@@ -84,29 +84,29 @@ def _braced(text: str) -> str:
 
 
 def readings(text: str) -> tuple[str, ...]:
-    r"""The ways in which a spelt-out answer can be meant.
+    r"""The possible readings of a spelled-out answer.
 
     >>> readings("70,110")                         # one number, or a list of two
     ('70,110', '70, 110')
     >>> readings("5 apples")
     ('5 apples', '5\\text{ apples}')
     """
-    ways = [text]
+    found = [text]
     if _GROUPED.match(text):
-        ways.append(text.replace(",", ", "))
+        found.append(text.replace(",", ", "))
     if quantity := _QUANTITY.match(text):
-        ways.append(rf"{quantity['value']}\text{{ {quantity['unit']}}}")
+        found.append(rf"{quantity['value']}\text{{ {quantity['unit']}}}")
     if "%" in text:
-        # Whoever is asked for a percentage may leave the sign out.
-        ways.append(text.replace("\\%", "").replace("%", ""))
+        # The answer to a question for a percentage may leave out the sign.
+        found.append(text.replace("\\%", "").replace("%", ""))
     words = re.fullmatch(r"\(?\\(?:text|mbox|textbf|mathrm)\{\s?\(?([^{}()]*)\)?\s?\}\)?", text)
     if words:
-        ways.append(words[1].strip())
-    return tuple(ways)
+        found.append(words[1].strip())
+    return tuple(found)
 
 
 def number_base(text: str) -> tuple[str, str | None]:
-    """A number and the base written under it, if any.
+    """A number and the base in its subscript, if there is one.
 
     >>> number_base("152A_{11}"), number_base("1202")
     (('152A', '11'), ('1202', None))

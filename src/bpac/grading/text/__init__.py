@@ -1,1 +1,1 @@
-"""Finding the answer in a text."""
+"""Finding and normalizing the answer in a model's text."""

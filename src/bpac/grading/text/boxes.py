@@ -1,4 +1,4 @@
-r"""Boxes: what stands in ``\boxed{…}``, found in one pass over the text however it is nested or left open."""
+r"""The contents of ``\boxed{…}``, found in one pass over the text, also if boxes are nested or not closed."""
 
 import re
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ _JOINING = frozenset({"", "and", "or", r"\text{and}", r"\text{or}"})
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where a box stands in a text.
+    """The position of a box in a text.
 
     Parameters
     ----------
-    start, stop: the first place of the box and the first after it.
-    opens, closes: the same of what is in it; ``closes`` is ``None`` if the box is never closed.
+    start, stop: the index of the first character of the box and of the first character after it.
+    opens, closes: the same for the contents of the box; ``closes`` is ``None`` if the box is never closed.
     """
 
     start: int
@@ -28,12 +28,12 @@ class Box:
     closes: int | None
 
     def inside(self, text: str) -> str:
-        """What is in the box."""
+        """The contents of the box."""
         return text[self.opens : self.closes].strip()
 
 
 def found_boxes(text: str) -> list[Box]:
-    r"""The outermost boxes of a text, in order, those that are never closed among them.
+    r"""The outermost boxes of a text, in order, including boxes that are never closed.
 
     >>> [box.inside(r"\boxed{\frac{1}{2}} \boxed 3") for box in found_boxes(r"\boxed{\frac{1}{2}} \boxed 3")]
     ['\\frac{1}{2}', '3']
@@ -43,18 +43,18 @@ def found_boxes(text: str) -> list[Box]:
     closing = closing_braces(text)
     boxes: list[Box] = []
     for mark in _BOX.finditer(text):
-        inner = bool(boxes) and boxes[-1].closes is not None and mark.start() < boxes[-1].stop
+        is_inner = bool(boxes) and boxes[-1].closes is not None and mark.start() < boxes[-1].stop
         box = _box(text, mark, closing)
-        if not inner:
+        if not is_inner:
             boxes.append(box)
         elif box.closes is not None and _fills(text, boxes[-1], box):
-            # A box in a box is the same answer.
+            # A box that contains nothing but another box is the same answer.
             boxes[-1] = Box(boxes[-1].start, boxes[-1].stop, box.opens, box.closes)
     return boxes
 
 
 def boxes(text: str) -> list[str]:
-    r"""What stands in closed boxes, in order; neighbours joined by nothing but "and", "or" or a comma are one answer.
+    r"""The contents of closed boxes, in order; boxes joined only by "and", "or" or a comma are one answer.
 
     >>> boxes(r"\boxed{\frac{1}{2}} … $\boxed{2}$ or $\boxed{3}$")
     ['\\frac{1}{2}', '2, 3']
@@ -63,7 +63,7 @@ def boxes(text: str) -> list[str]:
 
 
 def joined_boxes(text: str) -> list[list[Box]]:
-    """The closed boxes of a text, those that are one answer together."""
+    """The closed boxes of a text, grouped by answer: boxes joined only by "and", "or" or a comma form one group."""
     groups: list[list[Box]] = []
     for box in found_boxes(text):
         if box.closes is None:
@@ -87,14 +87,14 @@ def _box(text: str, mark: re.Match[str], closing: dict[int, int]) -> Box:
 
 def _fills(text: str, outer: Box, inner: Box) -> bool:
     assert outer.closes is not None
-    # Only so much is looked at, because a box may hold thousands of others.
+    # The margin keeps this fast: a box may contain thousands of others.
     if inner.start - outer.opens > _MARGIN or outer.closes - inner.stop > _MARGIN:
         return False
     return not (text[outer.opens : inner.start].strip() or text[inner.stop : outer.closes].strip())
 
 
 def closing_braces(text: str) -> dict[int, int]:
-    """For every opening brace that is closed, the place of its closing brace.
+    """For every opening brace that is closed, the index of its closing brace.
 
     >>> closing_braces("{a{b}c}{")
     {2: 4, 0: 6}

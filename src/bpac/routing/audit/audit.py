@@ -138,7 +138,7 @@ class _Journal:
         if route is None:
             raise JournalError("the journal is empty: nothing can be audited")
         audit.certificate = _certificate(route)
-        audit.threshold = route.game.threshold
+        audit.threshold = route.bettor.threshold
         audit.owed, audit.forfeits = len(route.owed), dict(route.forfeits)
         audit.entries, audit.coins = route.entries, self._coins.counts
         audit.head = None if self._chain.head is None else self._chain.head.hex()
@@ -196,7 +196,7 @@ def _check_claim(audit: Audit, route: Route, head: bytes | None, claim: Mapping[
     computed: dict[str, Any] = {
         "entries": route.entries,
         "step": route.step,
-        "threshold": route.game.threshold,
+        "threshold": route.bettor.threshold,
         "certificate": certificate,
     }
     if head is not None:

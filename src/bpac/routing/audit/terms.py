@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Started
 from bpac.routing.route import Route
+from bpac.routing.rule import decide_again
 
 
 class _Terms(NamedTuple):
@@ -57,17 +58,19 @@ class TermsInForce:
             last = self._terms[-1]
             if not met.run <= decision.seen <= route.entries or (met.run, met.epoch) != (last.run, route.epoch):
                 yield f"entries seen by step {decision.step}", decision.seen, None
-        computed = {
-            "threshold": met.threshold,
-            "propensity": met.rate if decision.uncertainty < met.threshold else 1.0,
-            "least_propensity": route.least_propensity(met.threshold, met.rate),
-        }
-        for name, value in computed.items():
-            recorded = getattr(decision, name)
-            if recorded != value:
-                yield f"{name} of step {decision.step}", recorded, value
+        by_rule = decide_again(
+            decision,
+            threshold=met.threshold,
+            rate=met.rate,
+            shadow=route.shadow,
+            certain_while_closed=route.certain_while_closed,
+        )
+        for name in ("threshold", "propensity", "least_propensity"):
+            recorded, computed = getattr(decision, name), getattr(by_rule, name)
+            if recorded != computed:
+                yield f"{name} of step {decision.step}", recorded, computed
 
     def _now(self, run: int) -> _Terms:
         route = self._route
         route.charge()
-        return _Terms(route.entries, route.game.threshold, route.rate, route.epoch, run)
+        return _Terms(route.entries, route.bettor.threshold, route.current.rate, route.epoch, run)

@@ -1,6 +1,7 @@
-"""Betting games: how the outcomes of rounds move the threshold, one file for each family of policies.
+"""Bettors: how the outcomes of rounds move the threshold within an epoch, one file for each family of policies.
 
-``bpac.betting.wealth.portfolio.PortfolioWealth`` is a game by itself; here are the others.
+``bettor.py`` says what every bettor has. ``bpac.betting.wealth.portfolio.PortfolioWealth``, the bettor of the default
+policy, is pure mathematics and lives there; the others are here. ``split.py`` is several of them that compete.
 """
 
 from bpac.routing.bettors.bettor import Bettor

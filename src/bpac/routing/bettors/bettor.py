@@ -1,4 +1,4 @@
-"""What every betting game has."""
+"""What every bettor has."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ from bpac.betting.ledgers.ledger import Account, Round
 
 
 class Bettor(Account[Round], Protocol):
-    """An account that has a threshold."""
+    """Bets on thresholds within an epoch: an account of rounds, and the threshold that follows from it."""
 
     threshold: float
 

@@ -1,4 +1,4 @@
-"""The game that keeps the loss really served below ε."""
+"""The bettor that keeps the actual average loss below ε."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class BudgetBettor(SumBettor):
     Parameters
     ----------
     losses: the sums; labelled history counts here, because it helps to choose the threshold.
-    terms: the terms of the game.
+    terms: the terms of the bets.
     served: the certificate. The budget grows with live rounds only.
     first: rounds before the first draft may be kept.
     """

@@ -1,4 +1,4 @@
-"""Offline calibration as a game."""
+"""Offline calibration as a bettor."""
 
 from typing import Any
 

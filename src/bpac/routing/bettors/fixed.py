@@ -1,4 +1,4 @@
-"""Games without bets: always, never, the oracle."""
+"""A bettor that never bets: the policies always, never and oracle."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from bpac.betting.ledgers.ledger import Round
 
 
 class FixedThreshold:
-    """A threshold that nothing moves: always, never, the oracle."""
+    """A threshold that nothing moves: the policies always, never and oracle."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold

@@ -1,4 +1,4 @@
-"""The paper's game: settled in decision order."""
+"""The paper's bettor: rounds are settled in decision order."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from bpac.routing.decision import Decision
 
 
 class InOrder:
-    """The paper's game: bets depend on the order of rounds, so each is settled when all before it are."""
+    """The paper's bettor: bets depend on the order of rounds, so each is settled when all before it are."""
 
     def __init__(self, wealth: GridWealth) -> None:
         self.wealth = wealth

@@ -1,4 +1,4 @@
-"""Games whose threshold follows from sums of losses, and what the baselines allow."""
+"""Bettors whose threshold follows from sums of losses, and the sums that the baselines allow."""
 
 import math
 from collections.abc import Callable

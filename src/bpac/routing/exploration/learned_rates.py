@@ -148,9 +148,9 @@ class LearnedRates(Ledger):
         self._rate = schedule.most
 
     @property
-    def steady_after(self) -> int | None:
-        """At the floor nobody need ask again until the next look."""
-        return 0 if self._rate == self._schedule.floor else None
+    def steady_after(self) -> int:
+        """From the start: only a look changes the rate."""
+        return 0
 
     def rate(self, step: int) -> float:
         """Least probability of calling the expert in this step of the epoch."""

@@ -12,8 +12,8 @@ class Rates(Protocol):
     """The exploration rate of each round of an epoch, from what is known before the round."""
 
     @property
-    def steady_after(self) -> int | None:
-        """The step of the epoch after which the rate stays at the floor; none if it may always change."""
+    def steady_after(self) -> int:
+        """The step of the epoch after which the rate no longer depends on the step."""
 
     def rate(self, step: int) -> float:
         """Least probability of calling the expert in this step of the epoch (ρ)."""

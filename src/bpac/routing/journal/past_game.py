@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Labelled, Resolved, Started, Stopped, Withdrawn
 from bpac.routing.journal.rebuild import follow, opened
+from bpac.routing.tickets.arrivals import cut_off_rounds
 
 
 class PastRound(NamedTuple):
@@ -46,6 +47,10 @@ class PastRound(NamedTuple):
         """Whether the expert refused to answer."""
         return self.outcome is not None and self.outcome.refused
 
+    def is_harmless(self) -> bool:
+        """Whether it is won at every threshold: its draft was kept, or its loss is known to be 0."""
+        return self.kept or (not self.refused and self.loss == 0.0)
+
     @property
     def loss(self) -> float:
         """The loss of an audit; what is not known is 1."""
@@ -67,19 +72,14 @@ class _Stretch:
 
     def rounds(self, outcomes: dict[int, Resolved]) -> Iterator[PastRound]:
         """Its rounds in order of arrival."""
-        beyond = False
-        for number in range(1, max(self.done, default=0) + 1):
-            if number not in self.done:
-                if not beyond:
-                    yield PastRound(self.epoch)
-                beyond = True
-            elif (decision := self.done[number]) is not None:
-                round_ = PastRound(self.epoch, decision, outcomes.get(decision.step))
-                harmless = round_.kept or (not round_.refused and round_.loss == 0.0)
-                if not (beyond and harmless):
-                    yield round_
-        if self.cut_off and not beyond:
-            yield PastRound(self.epoch)
+        done = {
+            number: decision and PastRound(self.epoch, decision, outcomes.get(decision.step))
+            for number, decision in self.done.items()
+        }
+        # Where queries were cut off, at least the one after the last that is done was under way.
+        last = max(done, default=0) + self.cut_off
+        for round_ in cut_off_rounds(done, range(1, last + 1), PastRound.is_harmless):
+            yield round_ or PastRound(self.epoch)
 
 
 class Past(NamedTuple):

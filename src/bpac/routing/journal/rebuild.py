@@ -18,6 +18,7 @@ from bpac.routing.journal.entries import (
     Withdrawn,
 )
 from bpac.routing.route import Route
+from bpac.routing.rule import decide_again
 from bpac.routing.settings import Settings
 
 
@@ -73,14 +74,11 @@ def _resolve(route: Route, entry: Resolved, number: int) -> None:
     if decision is None:
         known = "has no open outcome" if 1 <= entry.step <= route.step else "was never decided"
         raise JournalError(f"entry {number} resolves step {entry.step}, which {known}: an entry is missing or repeated")
-    if entry.refused:
-        route.refused(decision, entry.draft_served)
-    elif entry.loss is not None:
-        route.resolved(decision, _checked(entry.loss, "loss", number))
-    elif entry.step in route.given_up:
+    if entry.loss is not None:
+        entry = entry._replace(loss=_checked(entry.loss, "loss", number))
+    elif not entry.refused and entry.step in route.given_up:
         raise JournalError(f"entry {number} gives step {entry.step} up a second time: an entry is repeated")
-    else:
-        route.forfeited(decision, entry.cause, entry.draft_served)
+    route.settle(decision, entry)
 
 
 def _check_open(route: Route, ticket: int, number: int) -> None:
@@ -132,13 +130,20 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
             _checked(value, name, number)
     for score in decision.uncertainties:
         _checked(score, "uncertainty", number)
-    accepted = decision.uncertainty < decision.threshold
+    # The rate is not recorded, and matters for an accepted draft only: there it is the propensity.
+    by_rule = decide_again(
+        decision,
+        threshold=decision.threshold,
+        rate=decision.propensity,
+        shadow=route.shadow,
+        certain_while_closed=route.certain_while_closed,
+    )
     if (
         decision.least_propensity < route.terms.floor
         or decision.propensity < decision.least_propensity
-        or (not accepted and decision.propensity < 1.0)
-        or decision.propensity == (0.0 if decision.call_expert else 1.0)
-        or decision.serve_draft != _serves_draft(route, decision, accepted)
+        or decision.propensity != by_rule.propensity
+        or decision.call_expert != by_rule.call_expert
+        or decision.serve_draft != by_rule.serve_draft
         or not 1 <= decision.epoch <= route.epoch
         or (decision.epoch != route.epoch and not decision.ticket)
         or len(decision.uncertainties) != len(route.score_names)
@@ -150,12 +155,6 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
         _check_open(route, decision.ticket, number)
     elif route.running:
         raise JournalError(f"entry {number} decides step {decision.step} without a ticket: other queries have one")
-
-
-def _serves_draft(route: Route, decision: Decision, accepted: bool) -> bool:
-    if route.shadow:
-        return accepted and decision.propensity < 1.0
-    return not decision.call_expert
 
 
 def _checked(value: object, name: str, number: int) -> float:

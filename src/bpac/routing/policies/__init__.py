@@ -1,4 +1,9 @@
-"""Policies: values that say which betting game a route plays. Strings select ready compositions."""
+"""Policies: values that say how a router bets, one file for each family.
+
+``policy.py`` says what every policy has; ``portfolio.py`` is the default, ``budget.py`` keeps the average loss below ε
+on any stream, ``paper.py`` is the paper's algorithm and ``baselines.py`` what the paper compares it with. ``POLICIES``
+has a ready policy for each name.
+"""
 
 from dataclasses import replace
 
@@ -26,7 +31,7 @@ __all__ = [
     "named_policy",
 ]
 
-# The oracle's threshold depends on the data: whoever has a table computes it and fills it in.
+# The oracle's threshold depends on the data: a replay computes it from its table and fills it in.
 ORACLE = Fixed(explores=0.05)
 
 POLICIES: dict[str, Policy] = {
@@ -45,7 +50,12 @@ POLICIES: dict[str, Policy] = {
 
 
 def named_policy(name: str, memory: str | None = None, assume: str | None = None) -> Policy:
-    """The ready composition of that name.
+    """The ready policy of that name.
+
+    Parameters
+    ----------
+    name: a key of ``POLICIES``.
+    memory, assume: settings of the portfolio policy, where they differ from its defaults.
 
     >>> named_policy("portfolio", memory="latched").memory
     'latched'
@@ -58,5 +68,5 @@ def named_policy(name: str, memory: str | None = None, assume: str | None = None
         raise SettingsError(f'memory and assume belong to policy "portfolio", not to "{name}": leave them out')
     one_of(assume or "iid", "assume", ("iid", "any"))
     one_of(memory or "alarmed", "memory", MEMORIES)
-    # Both were checked a line ago.
+    # Both were checked above.
     return replace(policy, memory=memory, assume=assume or "iid", levels=None)  # type: ignore[arg-type]

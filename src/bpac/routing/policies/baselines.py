@@ -25,7 +25,7 @@ class Naive(PlainPolicy):
         of_kind(self.grid, "grid", (EvenLevels,))
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game."""
+        """The bettor of a new epoch."""
         return SumBettor(SeenLosses(terms, self.grid), naive_allowance(terms))
 
 
@@ -46,7 +46,7 @@ class Hoeffding(PlainPolicy):
         of_kind(self.grid, "grid", (EvenLevels,))
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game at level ``alpha``."""
+        """The bettor of a new epoch, which bets at level ``alpha``."""
         points = self.grid.count if self.union else 1
         return SumBettor(WeightedLosses(terms, self.grid), hoeffding_allowance(terms, alpha, points))
 
@@ -77,7 +77,7 @@ class Offline(PlainPolicy):
         return NoExploration()
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game at level ``alpha``."""
+        """The bettor of a new epoch, which bets at level ``alpha``."""
         return Calibration(terms, alpha, self.size, self.bound)
 
 
@@ -108,5 +108,5 @@ class Fixed(PlainPolicy):
         return Constant(self.explores) if self.explores else NoExploration()
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game."""
+        """The bettor of a new epoch."""
         return FixedThreshold(self.threshold)

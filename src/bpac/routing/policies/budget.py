@@ -35,5 +35,5 @@ class Budget(PlainPolicy):
         return Constant(0.2)
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game at level ``alpha``."""
+        """The bettor of a new epoch, which bets at level ``alpha``."""
         return BudgetBettor(WeightedLosses(terms, RelativeLevels()), terms, served, self.first)

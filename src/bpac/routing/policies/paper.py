@@ -38,5 +38,5 @@ class Paper(PlainPolicy):
         of_kind(self.grid, "grid", (EvenLevels,))
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game at level ``alpha``."""
+        """The bettor of a new epoch, which bets at level ``alpha``."""
         return InOrder(GridWealth(terms, alpha, self.bet, self.rule, self.grid))

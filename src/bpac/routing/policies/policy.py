@@ -11,7 +11,7 @@ from bpac.routing.exploration.schedules import Exploration, TwoStage
 
 
 class Policy(Protocol):
-    """A policy, as a value: it starts the game of each epoch."""
+    """A policy, as a value: it makes the bettor of each epoch."""
 
     # The paper caps its bets by the exploration rate even while every query goes to the expert;
     # the others know that the propensity of every query was 1 then.
@@ -19,7 +19,7 @@ class Policy(Protocol):
     # Whether outcomes are sums: then a loss of 0 changes nothing, and one that comes after the round
     # was given up is still taken.
     commutes: ClassVar[bool]
-    # Whether the game must see rounds in the order in which their queries arrived. What only needs the
+    # Whether the bettor must see rounds in the order in which their queries arrived. What only needs the
     # coin to be random, or learns nothing, need not wait for earlier queries.
     in_order: ClassVar[bool]
     # Whether an open ticket is charged where the rounds held up behind it are worth more.
@@ -31,14 +31,14 @@ class Policy(Protocol):
 
     @property
     def alarm(self) -> AlarmSettings | None:
-        """The drift alarm that watches the game, if any."""
+        """The drift alarm that watches the threshold, if any."""
 
     @property
     def score_names(self) -> tuple[str, ...]:
         """The names of the scores, where there are several."""
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game at level ``alpha``."""
+        """The bettor of a new epoch, which bets at level ``alpha``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Portfolio(PlainPolicy):
         return tuple(self.scores)
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
-        """Start a game at level ``alpha``."""
+        """The bettor of a new epoch, which bets at level ``alpha``."""
         if not self.scores:
             return self._wealth(terms, alpha, None)
         return SplitScores([self._wealth(terms, alpha * share, i) for i, share in enumerate(self.scores.values())])

@@ -3,10 +3,10 @@
 1. Queries are independent in the order in which they arrive, not in the order in which their drafts end: hard
    questions take longer to draft, so what is still being drafted is likelier to lose.
 2. A ticket is *done* when its query is decided or withdrawn. The *prefix* is the longest run of tickets from the first
-   on that are all done. The betting game sees the rounds of the prefix, in order, and no others.
+   on that are all done. The bettor sees the rounds of the prefix, in order, and no others.
 3. A decided round beyond the prefix is *held* until every earlier ticket is done.
-4. A ticket may be *passed over*: the game is charged the worst that its round could cost at any threshold, the prefix
-   moves on, and the charge is taken back when the ticket is done. The game's wealth is then at most what it would be if
+4. A ticket may be *passed over*: the bettor is charged the worst that its round could cost at any threshold, the prefix
+   moves on, and the charge is taken back when the ticket is done. Its wealth is then at most what it would be if
    the outcome were known, so passing over is always valid. It is done when the deadline of a draft passes, and where
    the rounds held up behind a ticket have won more than the charge takes.
 5. When queries under way are cut off, by a crash say, the earliest of them is passed over for good: the cut is then a
@@ -15,15 +15,18 @@
    of the journal finds the same prefix at every point.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from bpac.routing.decision import Decision
+
+RoundT = TypeVar("RoundT")
 
 PENDING, CHARGED, LOSS, FORFEIT, REFUSED = "pending", "charged", "loss", "forfeit", "refused"
 
 
 class Held:
-    """A decided round that its game does not know yet, and what came of it meanwhile.
+    """A decided round that the bettor does not know yet, and what came of it meanwhile.
 
     Parameters
     ----------
@@ -39,8 +42,7 @@ class Held:
         self.outcome = outcome
         self.loss = loss
 
-    @property
-    def harmless(self) -> bool:
+    def is_harmless(self) -> bool:
         """Whether the round is won at every threshold: its draft was kept, or its loss is known to be 0."""
         return not self.decision.call_expert or (self.outcome == LOSS and self.loss == 0.0)
 
@@ -88,3 +90,30 @@ class Arrivals:
             for number, held in state["held"]
         }
         self.passed, self.overdue = set(state["passed"]), set(state["overdue"])
+
+
+def cut_off_rounds(
+    done: Mapping[int, RoundT | None], tickets: range, harmless: Callable[[RoundT], bool]
+) -> Iterator[RoundT | None]:
+    """The rounds that still count after queries were cut off, in order of arrival; none stands for the charge.
+
+    The earliest ticket that is not done is charged. Of the rounds beyond it only those that are not harmless count:
+    what was under way is likelier to lose than what was decided, so the wins beyond it prove nothing.
+
+    Parameters
+    ----------
+    done: rounds by ticket; none for a ticket that was withdrawn.
+    tickets: the tickets to go through.
+    harmless: whether a round is won at every threshold.
+
+    >>> list(cut_off_rounds({1: "win", 3: "win", 4: None, 5: "loss"}, range(1, 6), lambda round_: round_ == "win"))
+    ['win', None, 'loss']
+    """
+    beyond = False
+    for number in tickets:
+        if number not in done:
+            if not beyond:
+                yield None
+            beyond = True
+        elif (round_ := done[number]) is not None and not (beyond and harmless(round_)):
+            yield round_

@@ -1,11 +1,11 @@
-"""A game that sees rounds in the order in which their queries arrived (MATH section 12; see ``routing.arrivals``)."""
+"""Lets a bettor see rounds in the order in which their queries arrived (MATH section 12; rules in ``arrivals.py``)."""
 
 from typing import Any
 
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors.bettor import Bettor
 from bpac.routing.decision import Decision
-from bpac.routing.tickets.arrivals import CHARGED, FORFEIT, LOSS, PENDING, REFUSED, Arrivals, Held
+from bpac.routing.tickets.arrivals import CHARGED, FORFEIT, LOSS, PENDING, REFUSED, Arrivals, Held, cut_off_rounds
 
 # How often the rounds held up behind open tickets are weighed against the charges, in held rounds.
 WEIGH_EVERY = 16
@@ -14,23 +14,23 @@ NO_STEP = -(1 << 40)
 
 
 class ByArrival:
-    """Stands between a route and its game: holds back what the game must not see yet.
+    """Stands between a route and its bettor, and holds back what the bettor must not see yet.
 
     Parameters
     ----------
-    game: the game.
-    terms: the terms of the game.
+    bettor: who bets in this epoch.
+    terms: the terms of the bets.
     scores: how many scores a decision has beside the one in use.
-    commutes: whether the game can take a charge back.
+    commutes: whether the bettor can take a charge back.
     weighs: whether open tickets are passed over where the rounds behind them are worth more.
     most_held: how many rounds may be held; beyond it the oldest open ticket is passed over, so that a draft that never
         ends does not fill the memory.
     """
 
     def __init__(
-        self, game: Bettor, terms: Terms, scores: int, *, commutes: bool, weighs: bool, most_held: int
+        self, bettor: Bettor, terms: Terms, scores: int, *, commutes: bool, weighs: bool, most_held: int
     ) -> None:
-        self._game = game
+        self._bettor = bettor
         self._terms = terms
         self._scores = scores
         self._commutes = commutes
@@ -38,46 +38,46 @@ class ByArrival:
         self._most_held = most_held
         self.arrivals = Arrivals()
         self.passes = 0
-        # Rounds beyond the prefix, by step; and rounds whose charge in the game stands, whatever comes of them.
+        # Rounds beyond the prefix, by step; and rounds whose charge in the bettor stands, whatever comes of them.
         self._held: dict[int, Held] = {}
         self._had: set[int] = set()
-        # The latest round, if the game was charged for it before the route charges it.
+        # The latest round, if the bettor was charged for it before the route charges it.
         self._early = 0
 
     def decided(self, decision: Decision) -> None:
-        """Let the game see the round, or hold it back."""
+        """Let the bettor see the round, or hold it back."""
         if decision.ticket:
             self._done(decision.ticket, Held(decision))
         else:
-            self._game.decided(decision)
+            self._bettor.decided(decision)
 
     def resolve(self, decision: Decision, loss: float) -> None:
         """The loss of a round that was not charged is known."""
         if self._was_early(decision):
-            self._game.refund(decision, loss)
+            self._bettor.refund(decision, loss)
         elif not self._noted(decision, LOSS, loss):
-            self._game.resolve(decision, loss)
+            self._bettor.resolve(decision, loss)
 
     def charge(self, decision: Decision) -> None:
         """The loss of the round is not known in time."""
         if not self._was_early(decision) and not self._noted(decision, CHARGED):
-            self._game.charge(decision)
+            self._bettor.charge(decision)
 
     def refund(self, decision: Decision, loss: float) -> None:
         """The loss of a charged round is known after all."""
         if not self._noted(decision, LOSS, loss):
-            self._game.refund(decision, loss)
+            self._bettor.refund(decision, loss)
 
     def forfeit(self, decision: Decision) -> None:
         """The loss of a charged round is given up."""
         if not self._noted(decision, FORFEIT):
-            self._game.forfeit(decision)
+            self._bettor.forfeit(decision)
 
     def replace(self, decision: Decision, instead: Decision, loss: float, *, charged: bool) -> None:
         """The round counts as another one with that loss."""
         early = self._was_early(decision)
         if not self._noted(decision, REFUSED, loss):
-            self._game.replace(decision, instead, loss, charged=charged or early)
+            self._bettor.replace(decision, instead, loss, charged=charged or early)
 
     def withdrawn(self, number: int) -> None:
         """A ticket comes to no decision."""
@@ -95,15 +95,16 @@ class ByArrival:
         known keep their charge for good: they were decided in time, so they are likelier to win than others, and such
         a win must not count.
         """
-        self._pass_over()
-        held = [held for _, held in sorted(self.arrivals.held.items()) if held is not None]
+        held, first = self.arrivals.held, self.arrivals.reached + 1
         self.start()
-        for each in held:
-            if each.outcome == CHARGED:
-                each.outcome = FORFEIT
-                self._had.add(each.decision.step)
-            if not each.harmless:
-                self._play(each)
+        for round_ in cut_off_rounds(held, range(first, max(held, default=first) + 1), Held.is_harmless):
+            if round_ is None:
+                self._pass_over()
+                continue
+            if round_.outcome == CHARGED:
+                round_.outcome = FORFEIT
+                self._had.add(round_.decision.step)
+            self._play(round_)
 
     def start(self) -> None:
         """Number tickets from 1: none is under way."""
@@ -121,7 +122,7 @@ class ByArrival:
         self._held = {held.decision.step: held for held in self.arrivals.held.values() if held is not None}
 
     def _noted(self, decision: Decision, outcome: str, loss: float = 0.0) -> bool:
-        """Keep the outcome of a round that the game does not know; false if it does."""
+        """Keep the outcome of a round that the bettor does not know; false if it does."""
         held = self._held.get(decision.step)
         if held is None:
             return decision.step in self._had
@@ -142,7 +143,7 @@ class ByArrival:
             if self._commutes:
                 # The round and its own charge first: a threshold must not latch on a moment without either charge.
                 self._play(held)
-                self._game.refund(self._worst(), 0.0)
+                self._bettor.refund(self._worst(), 0.0)
             elif held is not None:
                 self._had.add(held.decision.step)
         elif number == arrivals.reached + 1:
@@ -161,7 +162,7 @@ class ByArrival:
                 self.overdue(arrivals.reached + 1)
 
     def _advance(self) -> None:
-        """Let the game see the rounds whose earlier tickets are all done or overdue."""
+        """Let the bettor see the rounds whose earlier tickets are all done or overdue."""
         arrivals = self.arrivals
         while True:
             number = arrivals.reached + 1
@@ -182,7 +183,7 @@ class ByArrival:
             if number not in arrivals.held:
                 balance -= 1.0
                 missing.append(number)
-            elif (held := arrivals.held[number]) is not None and held.harmless:
+            elif (held := arrivals.held[number]) is not None and held.is_harmless():
                 # What a bet on the round wins, as a share of what it loses at worst.
                 balance += self._terms.epsilon / self._terms.payoff_bound(held.decision.least_propensity)
                 if balance > 0.0:
@@ -191,7 +192,7 @@ class ByArrival:
                     return
 
     def _play(self, held: Held | None, *, more: bool = True) -> None:
-        """Let the game see a round, and what came of it.
+        """Let the bettor see a round, and what came of it.
 
         Parameters
         ----------
@@ -201,30 +202,30 @@ class ByArrival:
         """
         if held is None:
             return
-        decision, game = held.decision, self._game
+        decision, bettor = held.decision, self._bettor
         self._held.pop(decision.step, None)
-        game.decided(decision)
+        bettor.decided(decision)
         if held.outcome == LOSS:
-            game.resolve(decision, held.loss)
+            bettor.resolve(decision, held.loss)
         elif held.outcome == REFUSED:
-            game.replace(decision, decision.at_zero(), held.loss, charged=False)
+            bettor.replace(decision, decision.at_zero(), held.loss, charged=False)
         elif decision.call_expert and (more or held.outcome != PENDING):
-            game.charge(decision)
+            bettor.charge(decision)
             if held.outcome == FORFEIT:
-                game.forfeit(decision)
+                bettor.forfeit(decision)
             elif held.outcome == PENDING:
                 self._early = decision.step
 
     def _pass_over(self) -> None:
-        """Charge the game the worst that the round of an open ticket could cost at any threshold."""
+        """Charge the bettor the worst that the round of an open ticket could cost at any threshold."""
         self.passes += 1
         worst = self._worst()
         if self._commutes:
-            self._game.charge(worst)
+            self._bettor.charge(worst)
         else:
-            self._game.decided(worst)
-            self._game.charge(worst)
-            self._game.forfeit(worst)
+            self._bettor.decided(worst)
+            self._bettor.charge(worst)
+            self._bettor.forfeit(worst)
 
     def _worst(self) -> Decision:
         """A round that is charged at every threshold, at the least propensity there is."""

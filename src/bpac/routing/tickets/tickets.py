@@ -3,9 +3,13 @@
 from collections.abc import Callable
 
 from bpac.errors import UnknownTicket
+from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
 from bpac.routing.route import Route
 from bpac.routing.tickets.ticket import Ticket
+
+# ``Ticket(*values)`` without the cost of naming the fields.
+new_tuple = tuple.__new__
 
 
 class Tickets:
@@ -33,21 +37,15 @@ class Tickets:
 
     def give(self) -> Ticket:
         """A ticket for a query that has just arrived."""
-        route = self._route
-        if not self._started or not route.running:
-            self._start()
-        route.charge()
-        epoch, number = self._given
-        number = number + 1 if epoch == route.epoch else 1
-        ticket = Ticket(number, route.epoch, route.game.threshold, route.rate, route.active_score, route.entries)
-        self._given = (route.epoch, number)
-        self._open[route.epoch, number] = ticket
+        ticket = self._next()
+        self._given = given = ticket[1], ticket[0]
+        self._open[given] = ticket
         return ticket
 
     def terms(self, ticket: Ticket | None) -> Ticket:
         """The terms on which a query with that ticket is decided now; a query without one arrives now."""
         if ticket is None:
-            return self.give()
+            return self._next()
         self.check(ticket)
         route = self._route
         if ticket.epoch != route.epoch:
@@ -55,17 +53,14 @@ class Tickets:
             return ticket._replace(threshold=0.0, rate=1.0)
         if not route.in_order:
             # Only the coin matters there, and what is known by now makes the router more careful.
-            return ticket._replace(threshold=route.game.threshold, rate=route.rate)
+            return ticket._replace(threshold=route.bettor.threshold, rate=route.current.rate)
         return ticket
 
-    def done(self, epoch: int, number: int) -> None:
+    def done(self, decision: Decision) -> None:
         """A query was decided."""
-        del self._open[epoch, number]
-
-    def take_back(self, epoch: int, number: int) -> None:
-        """The latest ticket was not used after all."""
-        self.done(epoch, number)
-        self._given = (epoch, number - 1)
+        used = decision[7], decision[9]
+        if self._open.pop(used, None) is None:
+            self._given = used  # it came without a ticket, and has the next number
 
     def withdraw(self, ticket: Ticket, reason: str) -> None:
         """Let a ticket go without a decision."""
@@ -73,7 +68,7 @@ class Tickets:
         if ticket.epoch == self._route.epoch:
             self._write(Withdrawn(ticket.number, reason))
             self._route.withdrawn(ticket.number)
-        self.done(ticket.epoch, ticket.number)
+        del self._open[ticket.epoch, ticket.number]
 
     def overdue(self, ticket: Ticket) -> None:
         """Let a ticket no longer hold up those behind it."""
@@ -88,6 +83,18 @@ class Tickets:
         """Whatever is under way was ended at once: number afresh, which charges the earliest ticket."""
         if self._open:
             self._start()
+
+    def _next(self) -> Ticket:
+        """The ticket that the next query to arrive would get."""
+        route = self._route
+        if not self._started or not route.running:
+            self._start()
+        route.charge()
+        epoch, number = self._given
+        number = number + 1 if epoch == route.epoch else 1
+        return Ticket(
+            number, route.epoch, route.bettor.threshold, route.current.rate, route.current.active_score, route.entries
+        )
 
     def _start(self) -> None:
         self._write(Started())

@@ -1,10 +1,10 @@
-"""The last acknowledged entry of each game, noted beside a store, so that a journal that lost its end is found out.
+"""The file ``.head`` beside a store: the last acknowledged entry of each game, to detect a journal that lost its end.
 
-A file of short lines, all of the same length: line 0 says which store it belongs to, line N is about game N. Each has a
-number (of the entry), the head of the hash chain there, and a check sum. It is written after each commit, before those
-who wait for the commit are answered, and without waiting for the disk. So it is found out if the end of a journal is
-missing because its log was deleted or an older copy was put back. A power failure can take the last moments of the
-journal and of this file alike, unless commits wait for the disk.
+The file has lines of equal length. Line 0 says which store it belongs to, line N is about game N. Each line has the
+number of an entry, the head of the hash chain after it, and a check sum. A line is written after each commit, before
+those who wait for the commit continue, and without waiting for the disk. So it is detected if the end of a journal is
+missing because the write-ahead log was deleted or an older copy was put back. A power failure can lose the last moments
+of the journal and of this file alike, unless commits wait for the disk.
 """
 
 import logging
@@ -27,7 +27,7 @@ _LINE = re.compile(rb" *(\d+) ([0-9a-f]{64}) ([0-9a-f]{8})\n")
 _LENGTH = 20 + 1 + 64 + 1 + 8 + 1
 
 
-class End(NamedTuple):
+class JournalEnd(NamedTuple):
     """Where a journal ends.
 
     Parameters
@@ -40,65 +40,67 @@ class End(NamedTuple):
     head: bytes
 
 
-class Notes(NamedTuple):
-    """What was noted beside a store.
+class Acknowledged(NamedTuple):
+    """What the file beside a store says.
 
     Parameters
     ----------
     ends: the last acknowledged entry of each game.
-    doubt: why nothing is known of some games or of all; empty if there is no doubt.
-    missing: whether nothing was noted at all, as beside a new store.
+    doubt: why the ends of some or all games are not known; empty if they are.
+    missing: whether there is no file, as beside a new store.
     """
 
-    ends: Mapping[int, End]
+    ends: Mapping[int, JournalEnd]
     doubt: str
     missing: bool = False
 
 
-def read_notes(path: str, identity: bytes) -> Notes:
-    """What was noted beside the store at a path.
+def read_acknowledged(path: str, identity: bytes) -> Acknowledged:
+    """What the file beside the store at a path says.
 
     Parameters
     ----------
     path: of the store.
-    identity: of the store, so that notes about another one are not taken for its own.
+    identity: of the store; a file with another identity belongs to another store.
     """
     name = path + ENDING
     try:
         with open(name, "rb") as file:
             data = file.read()
     except OSError as error:
-        return Notes({}, f"{name} cannot be read ({error.strerror})", isinstance(error, FileNotFoundError))
+        return Acknowledged({}, f"{name} cannot be read ({error.strerror})", isinstance(error, FileNotFoundError))
     lines = [data[at : at + _LENGTH] for at in range(0, len(data), _LENGTH)]
     ends = {game: _read(game, line) for game, line in enumerate(lines) if line.strip(b"\0")}
     first = ends.pop(0, None)
     if first is None or first.number != FORMAT:
-        return Notes({}, f"{name} is damaged or of another version")
+        return Acknowledged({}, f"{name} is damaged or of another version")
     if first.head != identity:
-        return Notes({}, f"{name} is about another store")
+        return Acknowledged({}, f"{name} is about another store")
     damaged = sorted(game for game, end in ends.items() if end is None)
     doubt = f"{name} is damaged where it is about game {', '.join(map(str, damaged))}" if damaged else ""
-    return Notes({game: end for game, end in ends.items() if end is not None}, doubt)
+    return Acknowledged({game: end for game, end in ends.items() if end is not None}, doubt)
 
 
-def losses(notes: Notes, end_of: Callable[[int], int], head_of: Callable[[int, int], object]) -> list[LostEntries]:
-    """The journals that do not hold what was noted.
+def lost_entries(
+    acknowledged: Acknowledged, end_of: Callable[[int], int], head_of: Callable[[int, int], object]
+) -> list[LostEntries]:
+    """The journals that do not contain what was acknowledged.
 
     Parameters
     ----------
-    notes: read before the journals are: what is written in the meantime is then no loss.
-    end_of: how many entries a game has.
-    head_of: the head of the hash chain at an entry of a game; anything else if there is none.
+    acknowledged: read before the journals, so that what is written in the meantime does not look like a loss.
+    end_of: the number of entries of a game.
+    head_of: the head of the hash chain at an entry of a game; anything else if there is no such entry.
     """
     return [
         LostEntries(game, end_of(game), end.number, end.head.hex())
-        for game, end in notes.ends.items()
+        for game, end in acknowledged.ends.items()
         if head_of(game, end.number) != end.head
     ]
 
 
-class Noting:
-    """Keeps the notes beside a store that this process owns.
+class AcknowledgedFile:
+    """Writes the file beside a store that this process owns.
 
     Parameters
     ----------
@@ -107,12 +109,12 @@ class Noting:
     ends: where its journals end now.
     """
 
-    def __init__(self, path: str, identity: bytes, ends: Mapping[int, End]) -> None:
+    def __init__(self, path: str, identity: bytes, ends: Mapping[int, JournalEnd]) -> None:
         self._name = path + ENDING
         self._failed = False
         self._descriptor = open_private(self._name)
         try:
-            lines = {0: End(FORMAT, identity), **{game: end for game, end in ends.items() if end.number}}
+            lines = {0: JournalEnd(FORMAT, identity), **{game: end for game, end in ends.items() if end.number}}
             whole = b"".join(
                 _line(game, lines[game]) if game in lines else bytes(_LENGTH) for game in range(max(lines) + 1)
             )
@@ -123,31 +125,31 @@ class Noting:
                 f"{self._name} cannot be written ({error.strerror}): give the store another place"
             ) from error
 
-    def note(self, game: int, end: End) -> None:
-        """Note the last entry of a game, which is kept for good."""
+    def update(self, game: int, end: JournalEnd) -> None:
+        """Write the last entry of a game, which is durable."""
         if self._failed:
             return
         try:
             os.pwrite(self._descriptor, _line(game, end), game * _LENGTH)
         except OSError as error:
-            # The journal itself is not harmed; what is noted is older than it, which is no loss.
+            # The journal itself is intact. The file is older than the journal then, which does not look like a loss.
             self._failed = True
             log.error("%s cannot be written: a lost end of the journal would go unnoticed", self._name, exc_info=error)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._failed = True
         os.close(self._descriptor)
 
 
-def _line(game: int, end: End) -> bytes:
-    # Which line it is and its number count in the check sum, too.
+def _line(game: int, end: JournalEnd) -> bytes:
+    # The check sum also covers the number of the entry and of the game.
     check_sum = zlib.crc32(end.head, (end.number << 12 ^ game) & 0xFFFFFFFF)
     return b"%20d %b %08x\n" % (end.number, hexlify(end.head), check_sum)
 
 
-def _read(game: int, line: bytes) -> End | None:
+def _read(game: int, line: bytes) -> JournalEnd | None:
     found = _LINE.fullmatch(line)
-    if found is None or _line(game, end := End(int(found[1]), bytes.fromhex(found[2].decode()))) != line:
+    if found is None or _line(game, end := JournalEnd(int(found[1]), bytes.fromhex(found[2].decode()))) != line:
         return None
     return end

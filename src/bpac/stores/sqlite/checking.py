@@ -1,4 +1,4 @@
-"""Reading a SQLite journal along its hash chain: what was changed since it was written is not taken for the truth."""
+"""Reading a SQLite journal along its hash chain, so that changes since it was written are detected."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from bpac.errors import JournalError, StoreError
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry, entry_from_json
 from bpac.stores.sqlite.statements import step_of
-from bpac.stores.store import Game, Kept, Link
+from bpac.stores.store import Game, Link, StoredEntry
 
 Read = Callable[[str, tuple[Any, ...]], list[Any]]
 
@@ -20,21 +20,21 @@ ENTRIES = """
 """
 
 
-def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -> Iterator[tuple[Kept, Link]]:
+def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -> Iterator[tuple[StoredEntry, Link]]:
     """The entries of a journal in order, or ``StoreError`` at the first that is not as it was written.
 
     Parameters
     ----------
-    read: answers a query.
+    read: runs a query.
     game: which journal.
-    after: how many entries to leave out.
-    least: how many there must be.
+    after: how many entries to skip.
+    least: how many entries there must be.
     path: of the store, for errors.
     """
     head: Any = game.head
     if after:
         head = head_at(read, game.number, after)
-    # In portions, so that no long reading holds up the writer or keeps its log from being folded in.
+    # In portions: a long read would keep the write-ahead log from being moved into the file.
     while rows := read(ENTRIES, (game.number, after)):
         for number, step, text, note, kept_head, note_check in rows:
             after += 1
@@ -46,20 +46,20 @@ def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -
             entry = read_entry(text, game, path, after)
             if step != step_of(entry) or not isinstance(note, str) or zlib.crc32(note.encode()) != note_check:
                 raise damaged(path, game, after)
-            yield Kept(entry, json.loads(note)), Link(text, head)
+            yield StoredEntry(entry, json.loads(note)), Link(text, head)
     if after < least:
         raise damaged(path, game, after + 1)
 
 
 def head_at(read: Read, game: int, number: int) -> object:
-    """The head of the hash chain that stands beside an entry; none if there is no such entry."""
+    """The head of the hash chain at an entry; none if there is no such entry."""
     return next(
         (head for (head,) in read("SELECT head FROM entries WHERE game = ? AND number = ?", (game, number))), None
     )
 
 
 def read_entry(text: object, game: Game, path: str, number: int | None = None) -> Entry:
-    """An entry out of its column, or ``StoreError``."""
+    """The entry in a column, or ``StoreError``."""
     try:
         return entry_from_json(text if isinstance(text, str) else "")
     except JournalError as error:
@@ -67,7 +67,7 @@ def read_entry(text: object, game: Game, path: str, number: int | None = None) -
 
 
 def read_json(text: object, game: Game, path: str) -> Any:
-    """A value out of its column, or ``StoreError``."""
+    """The JSON value in a column, or ``StoreError``."""
     try:
         return json.loads(text if isinstance(text, str) else "")
     except (ValueError, RecursionError) as error:
@@ -75,17 +75,17 @@ def read_json(text: object, game: Game, path: str) -> Any:
 
 
 def seal(head: object, text: str) -> bytes:
-    """What ties a snapshot to the entry of the journal after which it was taken."""
+    """A hash that ties a snapshot to the entry of the journal after which it was taken."""
     return hashlib.sha256((head if isinstance(head, bytes) else b"") + text.encode()).digest()
 
 
 def typed(values: Iterable[object], types: tuple[type, ...]) -> bool:
-    """Whether columns are of the kinds that were written."""
+    """Whether the values of columns have the types that were written."""
     return all(isinstance(value, kind) for value, kind in zip(values, types, strict=True))
 
 
-def said(error: Exception) -> str:
-    """What SQLite said, in one line: it quotes what it could not read."""
+def quoted(error: Exception) -> str:
+    """The message of SQLite in one line of printable characters: it may contain data that could not be read."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(error)[:200])
 
 

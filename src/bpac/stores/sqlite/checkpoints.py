@@ -1,4 +1,4 @@
-"""Checkpoints of a SQLite store: what was committed is moved from the write-ahead log into the file."""
+"""Checkpoints of a SQLite store: committed data is moved from the write-ahead log into the file."""
 
 import sqlite3
 import threading
@@ -7,17 +7,18 @@ from bpac.stores.sqlite.writing import Writer
 
 
 class Checkpoints:
-    """Moves what was committed from the write-ahead log into the file, in a thread of its own.
+    """Moves committed data from the write-ahead log into the file, in a thread of its own.
 
-    That waits for the disk, and so must not happen in the turn of a commit, where SQLite would do it. If the disk does
-    not take it, the writer takes nothing more: what the operating system has kept of the log is then uncertain.
+    A checkpoint waits for the disk, so it must not happen in a commit, where SQLite would do it. If it fails, the
+    writer accepts nothing more: it is then uncertain what the operating system has kept of the log.
 
     Parameters
     ----------
-    connection: used by nobody else.
+    connection: used here only.
     writer: fails if a checkpoint does.
-    every: seconds between two times.
-    most_pages: of the log; once it is longer, commits wait for a moment so that it can begin anew.
+    every: seconds between two checkpoints (default: 1).
+    most_pages: pages of the log; when it is longer, commits wait for a moment so that it can start again from its
+        beginning (default: 16384).
     """
 
     def __init__(
@@ -25,7 +26,7 @@ class Checkpoints:
     ) -> None:
         self._connection = connection
         self._writer = writer
-        # While it waits for a reader commits wait for it: not for long, there is always another time.
+        # While a checkpoint waits for a reader, commits wait for the checkpoint: so not for long.
         connection.execute("PRAGMA busy_timeout = 50")
         self._every = every
         self._most_pages = most_pages
@@ -34,10 +35,10 @@ class Checkpoints:
         self._thread.start()
 
     def close(self) -> None:
-        """End it; what is left of the log is moved when the last connection is closed."""
+        """Stop; the rest of the log is moved when the last connection is closed."""
         self._ending.set()
         self._thread.join()
-        # Closing would not tell of an error.
+        # Closing would not report an error.
         self._checkpoint("PASSIVE")
         self._connection.close()
 
@@ -47,12 +48,12 @@ class Checkpoints:
                 self._checkpoint("RESTART")
 
     def _checkpoint(self, how: str) -> int:
-        """Move what can be moved now, and say how many pages the log has."""
+        """Move what can be moved now, and return the number of pages in the log."""
         try:
             _, pages, _ = self._connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
             return int(pages)
         except sqlite3.Error as error:
-            # A log that is in use is moved later; the journal is in it either way.
+            # A log that is in use is moved later; its data is durable either way.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 self._writer.fail(error)
             return 0

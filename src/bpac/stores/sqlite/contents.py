@@ -1,11 +1,11 @@
-"""What is in a SQLite store when it is opened, and what should be there and is not."""
+"""What a SQLite store contains when it is opened, and what is missing from it."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from bpac.errors import StoreError
-from bpac.stores.sqlite.acknowledged import End, Notes, losses, read_notes
+from bpac.stores.sqlite.acknowledged import Acknowledged, JournalEnd, lost_entries, read_acknowledged
 from bpac.stores.sqlite.checking import Read, damaged, head_at, typed
 from bpac.stores.store import Game, LostEntries
 
@@ -13,58 +13,60 @@ LAST = "SELECT number, head FROM entries WHERE game = ? ORDER BY number DESC LIM
 
 
 class Contents(NamedTuple):
-    """What is in a store.
+    """What a store contains.
 
     Parameters
     ----------
-    secret: a random key that stays the same.
+    secret: a random key that stays the same for the life of the store.
     games: oldest first.
     ends: where the journal of each game ends.
-    losses: journals that do not hold what was acknowledged.
-    new_losses: those of them that are not recorded in the store yet.
-    notes: what was noted beside it.
+    losses: journals that do not contain what was acknowledged.
+    new_losses: the losses that are not recorded in the store yet.
+    acknowledged: what the file beside the store says.
     """
 
     secret: bytes
     games: list[Game]
-    ends: Mapping[int, End]
+    ends: Mapping[int, JournalEnd]
     losses: list[LostEntries]
     new_losses: list[LostEntries]
-    notes: Notes
+    acknowledged: Acknowledged
 
     @property
     def identity(self) -> bytes:
-        """By which notes about this store are known."""
+        """What identifies the store in the file beside it."""
         return _identity(self.secret)
 
 
 def contents(read: Read, path: str) -> Contents:
-    """Look at what is in a store, or ``StoreError`` if it is damaged where that matters at once.
+    """What a store contains, or ``StoreError`` if it is damaged where that matters at once.
 
     Parameters
     ----------
-    read: answers a query.
+    read: runs a query.
     path: of the store.
     """
     secret = _secret(read, path)
-    # Before the journals: what is written in the meantime is then no loss.
-    notes = read_notes(path, _identity(secret))
+    # Before the journals are read, so that what is written in the meantime does not look like a loss.
+    acknowledged = read_acknowledged(path, _identity(secret))
     games: list[Game] = []
-    ends: dict[int, End] = {}
+    ends: dict[int, JournalEnd] = {}
     for *row, head in read("SELECT number, route, segment, terms, head FROM games ORDER BY number", ()):
         game = Game(*row)
         if not typed(row, (int, str, str, str)) or game.head != head:
             raise StoreError(f"{path} is damaged: game {game.number} is not as it was written")
-        end = next((End(*row) for row in read(LAST, (game.number,))), End(0, game.head))
+        end = next((JournalEnd(*row) for row in read(LAST, (game.number,))), JournalEnd(0, game.head))
         if not typed(end, (int, bytes)):
             raise damaged(path, game)
         games.append(game)
         ends[game.number] = end
     rows = read("SELECT game, entries, acknowledged, head FROM losses ORDER BY game, acknowledged", ())
     known = [LostEntries(*row) for row in rows if typed(row, (int, int, int, str))]
-    found = losses(notes, lambda game: ends[game].number if game in ends else 0, lambda *at: head_at(read, *at))
+    found = lost_entries(
+        acknowledged, lambda game: ends[game].number if game in ends else 0, lambda *at: head_at(read, *at)
+    )
     new = [loss for loss in found if loss not in known]
-    return Contents(secret, games, ends, known + new, new, notes)
+    return Contents(secret, games, ends, known + new, new, acknowledged)
 
 
 def _secret(read: Read, path: str) -> bytes:

@@ -11,12 +11,12 @@ from bpac.stores.store import Game
 
 log = logging.getLogger("bpac.stores")
 
-# "bpac", so that a file of some other program is not taken for an empty store.
+# "bpac" in ASCII: marks the files of this program, so that a file of another one is not mistaken for an empty store.
 APPLICATION = 0x62706163
 
 
 def add_hash_chains(connection: sqlite3.Connection) -> None:
-    """Give every entry the hash over it and all before it, and make room for keys of coins and lost ends."""
+    """Add to every entry the hash over it and all entries before it; add tables for coin keys and lost entries."""
     for statement in CHAINED.split(";"):
         connection.execute(statement)
     games = [Game(*row) for row in connection.execute("SELECT number, route, segment, terms FROM games")]
@@ -54,7 +54,7 @@ CHAINED = """
         game INTEGER NOT NULL, entries INTEGER NOT NULL, acknowledged INTEGER NOT NULL, head TEXT NOT NULL,
         PRIMARY KEY (game, acknowledged)
     ) WITHOUT ROWID;
-    -- Those there are were tied to no place in a chain.
+    -- The old snapshots are not tied to an entry of the chain.
     DROP TABLE snapshots;
     CREATE TABLE snapshots (
         game INTEGER PRIMARY KEY, snapshot TEXT NOT NULL, entries INTEGER NOT NULL, seal BLOB NOT NULL
@@ -70,7 +70,7 @@ FINISHED = """
     ), '')
 """
 
-# Each brings the tables from one version to the next.
+# Each migration brings the tables from one version to the next.
 Migration = str | Callable[[sqlite3.Connection], None]
 MIGRATIONS: tuple[Migration, ...] = (
     """
@@ -79,12 +79,12 @@ MIGRATIONS: tuple[Migration, ...] = (
     CREATE TABLE games (
         number INTEGER PRIMARY KEY, route TEXT NOT NULL, segment TEXT NOT NULL, terms TEXT NOT NULL
     );
-    -- The key makes it impossible to write an entry twice, or two in one place.
+    -- The primary key makes it impossible to write an entry twice, or two entries in one place.
     CREATE TABLE entries (
         game INTEGER NOT NULL, number INTEGER NOT NULL, step INTEGER, entry TEXT NOT NULL, note TEXT NOT NULL,
         PRIMARY KEY (game, number)
     ) WITHOUT ROWID;
-    -- Only decided entries have their step here: a step is decided once.
+    -- Only decisions have a step in this column: a step is decided once.
     CREATE UNIQUE INDEX decided ON entries (game, step) WHERE step IS NOT NULL;
     CREATE TABLE snapshots (game INTEGER PRIMARY KEY, snapshot TEXT NOT NULL);
     CREATE TABLE claims (
@@ -92,17 +92,17 @@ MIGRATIONS: tuple[Migration, ...] = (
     ) WITHOUT ROWID;
     """,
     """
-    -- To find what came of a round without reading on to the end of the journal.
+    -- To find the outcome of a round without reading to the end of the journal.
     CREATE INDEX resolved ON entries (game, json_extract(entry, '$.step')) WHERE step IS NULL;
     """,
     add_hash_chains,
 )
-# The version from which on entries are chained.
+# The first version with hash chains.
 HASH_CHAINS = 3
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> int:
-    """Bring the tables up to date and say which version they had; nothing has changed if this raises.
+    """Bring the tables up to date and return the version they had; if this raises, nothing has changed.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> int:
 
 
 def check(connection: sqlite3.Connection, path: str) -> int:
-    """The version of the tables, or ``StoreError`` if they are not ours or newer than this program."""
+    """The version of the tables, or ``StoreError`` if they are of another program or of a newer version."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

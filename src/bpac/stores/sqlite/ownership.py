@@ -1,4 +1,4 @@
-"""One journal has one writer: a lock that ends with its process, however that ends."""
+"""A lock on the file of a store, so that a journal has one writer; it ends with the process, however that ends."""
 
 import os
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ class Ownership:
 
     Parameters
     ----------
-    path: the file that is owned; the lock stands beside it and is never removed, because another gateway may be
-        waiting on the very file that a removal would make useless.
+    path: the file that is owned. The lock is a file beside it that is never removed: another gateway may have it open,
+        and would then lock a file that no longer has a name.
     """
 
     path: str
     _descriptor: int = -1
 
     def take(self) -> None:
-        """Become the owner, or ``StoreInUse``."""
+        """Become the owner, or raise ``StoreInUse``."""
         descriptor = open_private(f"{self.path}.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

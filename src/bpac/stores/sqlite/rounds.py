@@ -1,12 +1,12 @@
 """The latest rounds of a SQLite journal, read backwards along its indexes."""
 
 from bpac.stores.sqlite.checking import Read, read_entry, read_json
-from bpac.stores.store import Game, Kept, KeptRound
+from bpac.stores.store import Game, StoredEntry, StoredRound
 
-# The largest whole number that SQLite knows.
+# The largest integer of SQLite.
 MOST = (1 << 63) - 1
 DECIDED = "SELECT step, entry, note FROM entries WHERE game = ? AND step < ? ORDER BY step DESC LIMIT ?"
-# Between two steps; of a round that has several outcomes the latest comes last.
+# Between two steps; if a round has several outcomes, the latest comes last.
 RESOLVED = """
     SELECT json_extract(entry, '$.step'), entry, note FROM entries
     WHERE game = ? AND step IS NULL AND json_extract(entry, '$.step') BETWEEN ? AND ?
@@ -14,15 +14,15 @@ RESOLVED = """
 """
 
 
-def latest_rounds(read: Read, game: Game, before: int | None, limit: int, path: str) -> list[KeptRound]:
+def latest_rounds(read: Read, game: Game, before: int | None, limit: int, path: str) -> list[StoredRound]:
     """The latest rounds, newest first.
 
     Parameters
     ----------
-    read: answers a query.
+    read: runs a query.
     game: which journal.
-    before: only rounds with a step below this.
-    limit: how many at most.
+    before: only rounds with a step below this; none for the latest.
+    limit: the largest number of rounds.
     path: of the store, for errors.
     """
     decided = read(DECIDED, (game.number, MOST if before is None else min(before, MOST), limit))
@@ -30,8 +30,8 @@ def latest_rounds(read: Read, game: Game, before: int | None, limit: int, path: 
         return []
     resolved = read(RESOLVED, (game.number, decided[-1][0], decided[0][0]))
 
-    def kept(entry: str, note: str) -> Kept:
-        return Kept(read_entry(entry, game, path), read_json(note, game, path))
+    def stored(entry: str, note: str) -> StoredEntry:
+        return StoredEntry(read_entry(entry, game, path), read_json(note, game, path))
 
-    outcomes = {step: kept(entry, note) for step, entry, note in resolved}
-    return [KeptRound(kept(entry, note), outcomes.get(step)) for step, entry, note in decided]
+    outcomes = {step: stored(entry, note) for step, entry, note in resolved}
+    return [StoredRound(stored(entry, note), outcomes.get(step)) for step, entry, note in decided]

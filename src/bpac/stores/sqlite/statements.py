@@ -1,4 +1,4 @@
-"""The statements of a SQLite store, and how many entries go into one of them."""
+"""The SQL statements of a SQLite store, and how entries are combined into fewer statements."""
 
 import zlib
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, entry_fields
 from bpac.stores.encoding import encode
 
+# A statement and its values.
 Work = tuple[str, tuple[Any, ...]]
 
 OPEN = "INSERT INTO games VALUES (?, ?, ?, ?, ?)"
@@ -19,14 +20,14 @@ CLAIM = "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)"
 KEY = "INSERT OR REPLACE INTO coin_keys VALUES (?, ?, ?)"
 LOSS = "INSERT OR IGNORE INTO losses VALUES (?, ?, ?, ?)"
 APPEND = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)"
-# Rows to one statement: as many texts as are kept prepared.
+# Rows per statement: for each number of rows a prepared statement is cached.
 MOST_ROWS = 64
 
 
 def statements(work: list[Work]) -> list[Work]:
-    """The work in order, with neighbouring entries put together.
+    """The work in order, with neighbouring entries combined into one statement.
 
-    Between two statements a busy event loop takes the interpreter away from the writer, for milliseconds each time.
+    Between two statements a busy event loop takes the interpreter lock from the writer, for milliseconds each time.
     """
     if len(work) == 1 and work[0][0] is APPEND:
         return work
@@ -48,16 +49,16 @@ def _appending(count: int) -> str:
 
 
 def entry_text(entry: Entry) -> str:
-    """An entry as it is written, to the byte: the hash chain is over this."""
+    """An entry as it is written, to the byte: the hash chain is computed over this text."""
     return encode(entry_fields(entry))
 
 
 def note_and_check(note: Mapping[str, Any]) -> tuple[str, int]:
-    """A note as it is written, and its check sum: it is no part of the hash chain, which is about the game alone."""
-    noted = encode(note)
-    return noted, zlib.crc32(noted.encode())
+    """A note as it is written, and its check sum: notes are not part of the hash chain, which is about the game."""
+    text = encode(note)
+    return text, zlib.crc32(text.encode())
 
 
 def step_of(entry: Entry) -> int | None:
-    """What stands in the column of steps: those of decided entries."""
+    """The value of the column ``step``: the step of a decision, none for other entries."""
     return entry.step if isinstance(entry, Decision) else None

@@ -1,4 +1,4 @@
-"""Writers of a SQLite store: what was put is committed in order, many entries at a time, and who waits is told."""
+"""Writers of a SQLite store: they commit in order, many entries at a time, and wake up those who wait for a commit."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from bpac.errors import StoreError
-from bpac.stores.sqlite.acknowledged import End, Noting
+from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
 from bpac.stores.sqlite.statements import APPEND, Work, statements
 
 log = logging.getLogger("bpac.stores")
@@ -18,35 +18,35 @@ Waiting = list["asyncio.Future[None]"]
 
 
 class Writer(ABC):
-    """Writes to a store. After a failure it takes nothing more: a gap would falsify the journal.
+    """Writes to a store. After a failure it accepts nothing more: a gap would falsify the journal.
 
     Parameters
     ----------
-    connection: used by nobody else.
+    connection: used here only.
     path: of the file, for errors.
-    noting: where the end of each journal is noted once it is committed.
+    acknowledged: gets the end of each journal once it is committed.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str, noting: Noting) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str, acknowledged: AcknowledgedFile) -> None:
         self.failure: StoreError | None = None
         self._connection = connection
         self._path = path
-        self._noting = noting
+        self._acknowledged = acknowledged
 
     @abstractmethod
     def put(self, work: Work) -> None:
-        """Take in what is to be written, without waiting."""
+        """Accept a statement to be written, without waiting."""
 
     @abstractmethod
     async def durable(self) -> None:
-        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
+        """Wait until everything that was put so far is durable, or raise ``StoreError``."""
 
     @abstractmethod
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is pending."""
 
     def fail(self, error: Exception) -> None:
-        """Take nothing more, and say why."""
+        """Accept nothing more, and log why."""
         if self.failure is None:
             failure = StoreError(f"{self._path} failed ({error}): nothing is decided until the gateway is restarted")
             failure.__cause__ = error
@@ -58,40 +58,59 @@ class Writer(ABC):
             return
         try:
             commit(self._connection, work)
-        except Exception as error:  # whatever it is, those who wait must hear of it
+        except Exception as error:  # whatever it is, those who wait must get it
             self.fail(error)
             return
         # The last entry of each game.
         for values in {values[0]: values for statement, values in work if statement is APPEND}.values():
-            self._noting.note(values[0], End(values[1], values[5]))
+            self._acknowledged.update(values[0], JournalEnd(values[1], values[5]))
+
+
+class CallWriter(Writer):
+    """Commits within the call that hands in the work, for programs without an event loop."""
+
+    def put(self, work: Work) -> None:
+        """Commit this work, or raise ``StoreError``."""
+        if self.failure is None:
+            self._commit([work])
+        if self.failure is not None:
+            raise self.failure
+
+    async def durable(self) -> None:
+        """Nothing to wait for; ``StoreError`` if a commit failed."""
+        if self.failure is not None:
+            raise self.failure
+
+    def close(self) -> None:
+        """Nothing is left to write."""
 
 
 class TurnWriter(Writer):
-    """Writes by itself, within the turn of the event loop.
+    """Writes in the thread of the event loop, within one turn of it.
 
-    For commits that do not wait for the disk: they take less time than it takes to tell another thread of them. The
-    first to wait in a turn need not wait; whatever else comes up in it goes into one commit at its end.
+    For commits that do not wait for the disk: they take less time than handing them to another thread. The first
+    ``durable`` of a turn commits at once; everything else in the turn goes into one commit at its end.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str, noting: Noting) -> None:
-        super().__init__(connection, path, noting)
+    def __init__(self, connection: sqlite3.Connection, path: str, acknowledged: AcknowledgedFile) -> None:
+        super().__init__(connection, path, acknowledged)
         self._work: list[Work] = []
         self._waiting: Waiting = []
         self._written = False
 
     def put(self, work: Work) -> None:
-        """Take in what is to be written, without waiting."""
+        """Accept a statement to be written, without waiting."""
         if self.failure is not None:
             raise self.failure
         self._work.append(work)
         if len(self._work) == 1:
             try:
                 asyncio.get_running_loop().call_soon(self._end_turn)
-            except RuntimeError:  # no loop, no turn
+            except RuntimeError:  # no loop is running
                 self._end_turn()
 
     async def durable(self) -> None:
-        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
+        """Wait until everything that was put so far is durable, or raise ``StoreError``."""
         if self.failure is not None:
             raise self.failure
         if self._work:
@@ -103,13 +122,13 @@ class TurnWriter(Writer):
                     raise self.failure
                 return
             if not self._waiting:
-                loop.call_soon(self._end_turn)  # the turn in which it was put may have been another loop's last
+                loop.call_soon(self._end_turn)  # it may have been put in the last turn of another loop
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.append(future)
             await future
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is pending."""
         self._end_turn()
 
     def _end_turn(self) -> None:
@@ -120,18 +139,18 @@ class TurnWriter(Writer):
         work, self._work = self._work, []
         waiting, self._waiting = self._waiting, []
         self._commit(work)
-        _answer(waiting, self.failure)
+        _wake(waiting, self.failure)
 
 
 class ThreadWriter(Writer):
     """Writes in a thread of its own, for commits that wait for the disk.
 
-    Whatever is put while a commit is under way goes into the next one.
+    Everything that is put while a commit is under way goes into the next one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str, noting: Noting) -> None:
-        super().__init__(connection, path, noting)
-        # Work, and between it the futures of those who wait until what came before is kept.
+    def __init__(self, connection: sqlite3.Connection, path: str, acknowledged: AcknowledgedFile) -> None:
+        super().__init__(connection, path, acknowledged)
+        # Statements, and between them the futures of those who wait until what came before is durable.
         self._queue: SimpleQueue[Work | asyncio.Future[None] | None] = SimpleQueue()
         self._put = 0
         self._committed = 0
@@ -139,14 +158,14 @@ class ThreadWriter(Writer):
         self._thread.start()
 
     def put(self, work: Work) -> None:
-        """Take in what is to be written, without waiting."""
+        """Accept a statement to be written, without waiting."""
         if self.failure is not None:
             raise self.failure
         self._put += 1
         self._queue.put(work)
 
     async def durable(self) -> None:
-        """Wait until all that was put so far is kept for good, or raise ``StoreError``."""
+        """Wait until everything that was put so far is durable, or raise ``StoreError``."""
         if self._committed == self._put:
             return
         if self.failure is not None:
@@ -156,7 +175,7 @@ class ThreadWriter(Writer):
         await future
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is pending."""
         self._queue.put(None)
         self._thread.join()
 
@@ -176,14 +195,14 @@ class ThreadWriter(Writer):
                 if self._queue.empty():
                     break
                 found = self._queue.get()
-            # After a failure nothing more is taken, but those who come to wait must hear of it.
+            # After a failure nothing more is written, but those who wait must get the error.
             self._commit(work)
             if self.failure is None:
                 self._committed += len(work)
             if waiting:
-                # All who wait do so on one event loop, and it may be gone.
+                # All futures belong to one event loop, which may be closed.
                 with suppress(RuntimeError):
-                    waiting[0].get_loop().call_soon_threadsafe(_answer, waiting, self.failure)
+                    waiting[0].get_loop().call_soon_threadsafe(_wake, waiting, self.failure)
 
 
 def commit(connection: sqlite3.Connection, work: list[Work]) -> None:
@@ -203,9 +222,9 @@ def commit(connection: sqlite3.Connection, work: list[Work]) -> None:
         raise
 
 
-def _answer(waiting: Waiting, failure: StoreError | None) -> None:
+def _wake(waiting: Waiting, failure: StoreError | None) -> None:
     for future in waiting:
-        if future.done():  # who waited has left
+        if future.done():  # cancelled
             continue
         if failure is None:
             future.set_result(None)

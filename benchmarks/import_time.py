@@ -1,0 +1,28 @@
+"""Prints what ``import bpac`` costs beyond ``import numpy``: ``python -m benchmarks.import_time``."""
+
+import subprocess
+import sys
+
+GOAL = 150  # milliseconds
+TRIES = 10
+
+
+def milliseconds(code: str) -> float:
+    """Processor time of a new process that runs some code; the least of several tries, which others disturb least."""
+    program = f"{code}\nimport time\nprint(time.process_time())"
+    times = [subprocess.run([sys.executable, "-c", program], capture_output=True, check=True) for _ in range(TRIES)]
+    return min(1000.0 * float(done.stdout) for done in times)
+
+
+def main() -> None:
+    """Measure and print."""
+    numpy = milliseconds("import numpy")
+    more = milliseconds("import bpac") - numpy
+    commands = milliseconds("from bpac.cli.main import build_parser; build_parser()") - numpy
+    print("Processor time in a new process, beyond import numpy")
+    print(f"  import bpac        {more:4.0f} ms   (goal: at most {GOAL} ms; import numpy itself takes {numpy:.0f} ms)")
+    print(f"  all command lines  {commands:4.0f} ms   (bpac --help)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""The command ``audit``: check an exported journal."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO
+
+from bpac.cli.output import add_json_option, print_report
+from bpac.errors import InputError, JournalError
+from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
+from bpac.routing.audit.coins import CoinCounts
+
+FINE, FAILED = 0, 1
+MOST_SHOWN = 20
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the command line."""
+    audit = commands.add_parser(
+        "audit", help="check an exported journal: recompute its thresholds, certificate, hashes and random coins"
+    )
+    audit.add_argument("journal", metavar="JOURNAL", type=Path, help="journal file written by bpac export")
+    audit.add_argument(
+        "--head",
+        action="append",
+        default=[],
+        metavar="HEX",
+        type=_head,
+        help="head (hash) that an earlier audit or claim reported; the audit fails if the journal does not contain it; "
+        "can be given several times",
+    )
+    audit.add_argument(
+        "--claims",
+        type=Path,
+        metavar="FILE",
+        help="earlier export of the same game; the audit fails if the journal does not contain the heads in its claims",
+    )
+    audit.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail also if hashes are missing or the journal did not commit to its random coins beforehand",
+    )
+    add_json_option(audit)
+    audit.set_defaults(run=_audit)
+
+
+def _audit(options: argparse.Namespace) -> int:
+    noted = set(options.head)
+    if options.claims is not None:
+        with _read(options.claims) as file:
+            noted |= claimed_heads(file)
+    with _read(options.journal) as file:
+        audit = audit_journal(file, noted)
+    print_report(options, asdict(audit) | {"unproved": audit.unproved}, [f"{options.journal}: {_text(audit)}"])
+    return FAILED if audit.differences or (options.strict and audit.unproved) else FINE
+
+
+@contextmanager
+def _read(path: Path) -> Iterator[IO[str]]:
+    """A file to read; errors in it are reported with its name."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield file
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    except JournalError as error:
+        raise JournalError(f"{path}: {error}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _head(text: str) -> str:
+    """A head on the command line."""
+    if not re.fullmatch("[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError(f"a head has 64 hexadecimal digits, got {text!r}")
+    return text.lower()
+
+
+def _text(audit: Audit) -> str:
+    lines = [
+        f"{audit.rounds} rounds and {audit.claims} claims computed again: "
+        + (f"{len(audit.differences)} differences" if audit.differences else "all as recorded"),
+        *(
+            f"  line {found.line}: {found.what}"
+            + ("" if found.computed is None else f" recorded as {found.recorded}, computed {found.computed}")
+            for found in audit.differences[:MOST_SHOWN]
+        ),
+        f"threshold {audit.threshold:.6g}; loss served between {audit.certificate['lower']:.6g} and "
+        f"{audit.certificate['upper']:.6g} in {audit.certificate['rounds']} rounds, "
+        f"each with {audit.certificate['confidence']:.0%} confidence",
+        f"{audit.owed} rounds without an outcome and {sum(audit.forfeits.values())} given up, all counted as loss 1",
+        _coins_text(audit.coins),
+        *(f"not proved: {lacking}" for lacking in audit.unproved),
+    ]
+    if audit.noted:
+        lines.append(f"heads noted earlier: {audit.noted} found where they must be")
+    if audit.head is not None:
+        lines.append(f"head after {audit.entries} entries, to be noted: {audit.head}")
+    return "\n".join(lines)
+
+
+def _coins_text(coins: CoinCounts) -> str:
+    checked = f"coins: {coins.verified} rounds computed again from keys that were committed to before them"
+    rest = {"wait for the end of their block": coins.open, "have a key that is withheld": coins.withheld}
+    return ", ".join([checked, *(f"{count} {why}" for why, count in rest.items() if count)])

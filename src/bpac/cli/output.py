@@ -1,0 +1,22 @@
+"""Output of commands: results on standard output, warnings on standard error."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def print_report(options: argparse.Namespace, report: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Print the report as one JSON object if ``--json`` was given, else as lines of text."""
+    sys.stdout.write((json.dumps(report) if options.json else "\n".join(lines)) + "\n")
+
+
+def warn(lines: Iterable[str]) -> None:
+    """Print lines to standard error."""
+    sys.stderr.writelines(f"bpac: {line}\n" for line in lines)

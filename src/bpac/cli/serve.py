@@ -1,0 +1,35 @@
+"""The command ``serve``: run the gateway."""
+
+import argparse
+from pathlib import Path
+
+from bpac.errors import MissingExtra
+from bpac.gateway.config.file import load_config
+from bpac.gateway.telemetry.logs import log_as_json
+
+FINE, FAILED = 0, 1
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the command line."""
+    serve = commands.add_parser("serve", help="run the gateway, an OpenAI-compatible server in front of two models")
+    serve.add_argument("config", metavar="CONFIG", type=Path, help="TOML file that configures the gateway")
+    serve.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="lowest level of the messages that are logged (default: info)",
+    )
+    serve.set_defaults(run=_serve)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    # Imported here, so that the help of this command can be read without the extra.
+    try:
+        from bpac.gateway.server import serve  # noqa: PLC0415
+    except (MissingExtra, ModuleNotFoundError) as error:
+        # Whichever package is missed first, this extra has them all.
+        raise MissingExtra(error.name or "a package", "gateway") from error
+    config = load_config(options.config)
+    log_as_json(options.log_level)
+    return FINE if serve(config) else FAILED

@@ -1,0 +1,95 @@
+"""The command ``status``: the state of every game in a gateway's store."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from bpac.cli.output import add_json_option, print_report
+from bpac.gateway.config.file import Config, load_config
+from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.savings import Prices, SavingsReport
+from bpac.gateway.games.status import GameStatus, game_status
+from bpac.stores import open_store
+from bpac.stores.store import Game, Store
+
+FINE = 0
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the command line."""
+    status = commands.add_parser(
+        "status", help="show threshold, expert calls, loss and savings of each route, whether the gateway runs or not"
+    )
+    status.add_argument("config", metavar="CONFIG", type=Path, help="TOML file that configures the gateway")
+    add_json_option(status)
+    status.set_defaults(run=_status)
+
+
+def _status(options: argparse.Namespace) -> int:
+    config = load_config(options.config, secrets=False)
+    with closing(open_store(config.store, read_only=True)) as store:
+        games = [_game_status(store, game, config) for game in _current(store)]
+        losses = store.losses()
+    lines = [f"LOST: {loss}; a new game begins with a threshold of 0" for loss in losses]
+    lines += [line for status in games for line in _text(status)]
+    report = {
+        "games": [{"route": status.route, **status.to_json()} for status in games],
+        "losses": [loss._asdict() for loss in losses],
+    }
+    print_report(options, report, lines or ["no route has had a request yet"])
+    return FINE
+
+
+def _current(store: Store) -> list[Game]:
+    # A gateway that is just starting has opened a game before it writes to its journal.
+    begun = (game for game in store.games() if next(store.entries(game), None) is not None)
+    return list({(game.route, game.segment): game for game in begun}.values())
+
+
+def _game_status(store: Store, game: Game, config: Config) -> GameStatus:
+    kept = folded(store, game)
+    route = config.routes.get(game.route)
+    prices = None if route is None else Prices.of(route)
+    return game_status(game, kept.router, kept.history, kept.savings.report(prices))
+
+
+def _text(status: GameStatus) -> Iterator[str]:
+    """The state of a game in a few lines."""
+    summary, unscored = status.summary, status.unscored
+    name = f"{status.route} {status.segment}".strip()
+    rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
+    certificate = summary.certificate
+    yield (
+        f"{name}: {summary.steps} rounds, {status.state.replace('_', ' ')}, threshold {summary.threshold:.4g}, "
+        f"expert calls {rate}, {summary.owed} waiting for their outcome, "
+        f"average loss per request ≤ {certificate.average_upper:.2%} ({certificate.confidence:.0%} confidence)"
+    )
+    if unscored.requests:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
+        yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
+    if summary.refused:
+        yield f"  refused by the expert: {summary.refused}"
+    if summary.forfeits:
+        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
+        share = summary.forfeit_share
+        yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
+    yield from _savings_text(status.savings)
+
+
+def _savings_text(savings: SavingsReport) -> Iterator[str]:
+    """What was saved, in two lines at most."""
+    sums = {
+        "tokens": (savings.tokens_saved, savings.tokens_saved_at_least, savings.tokens_saved_at_most, 0),
+        "money": (savings.money_saved, savings.money_saved_at_least, savings.money_saved_at_most, 2),
+    }
+    for what, (estimate, least, most, digits) in sums.items():
+        if estimate is None:
+            continue
+        above = "" if most is None else f", at most {most:,.{digits}f}"
+        if most is not None and savings.longest_answer_assumed is not None:
+            above += f" if no answer is longer than {savings.longest_answer_assumed:,.0f} tokens"
+        yield (
+            f"  {what} saved: at least {least:,.{digits}f} with {savings.confidence:.0%} confidence, "
+            f"estimated {estimate:,.{digits}f}{above}"
+        )

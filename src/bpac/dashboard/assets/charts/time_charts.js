@@ -1,0 +1,197 @@
+// Charts over the requests of a game: threshold, expert calls and tokens, average loss.
+
+import { integer, percent, percentRoundedUp, score, time, tokens } from "../numbers.js";
+
+/** @import { Game, Series } from "../types.js" */
+/** @import { ChartSpec, Column, HorizontalAxis, Line, Mark, Value } from "./specs.js" */
+
+export const LOADING = "Loading…";
+const NO_REQUESTS = "No requests yet. The chart starts with the first one.";
+
+/** @type {Record<string, Mark["form"]>} the shape of an event's mark; all others are bells */
+const MARK_FORMS = { opened: "up", closed: "down" };
+
+/** @type {Column} */
+const REQUEST_COLUMN = { name: "request", text: integer };
+
+/**
+ * @param {Series} series
+ * @returns {HorizontalAxis}
+ */
+function requestAxis(series) {
+  const last = series.step.length - 1;
+  return {
+    values: series.step,
+    low: Math.min(1, series.step[0] ?? 0),
+    high: Math.max(2, series.step[last] ?? 1),
+    name: "requests",
+    tick: integer,
+    text: (index) => {
+      const when = time(series.at[index]);
+      return `request ${integer(series.step[index])}${when ? `, ${when}` : ""}`;
+    },
+    resting: `latest: request ${integer(series.step[last])}`,
+  };
+}
+
+/**
+ * @param {Game} game
+ * @returns {ChartSpec}
+ */
+export function thresholdSpec(game) {
+  const { series, threshold } = game;
+  const sentence =
+    threshold > 0
+      ? `Drafts with an uncertainty below ${score(threshold)} are kept.`
+      : "The threshold is 0: the expert answers every request.";
+  if (!series) return { empty: LOADING, sentence };
+  if (!series.step.length) return { empty: NO_REQUESTS, sentence };
+  const starts = series.step.filter((_, index) => index > 0 && series.epoch[index] !== series.epoch[index - 1]);
+  const ends = [...starts, series.step[series.step.length - 1]];
+  const highest = Math.max(...series.threshold);
+  const times = starts.length === 1 ? "once" : `${starts.length} times`;
+  return {
+    sentence: starts.length ? `${sentence} The drift alarm has reset it ${times} (shaded: later epochs).` : sentence,
+    x: requestAxis(series),
+    y: { low: 0, high: highest > 0 ? Math.min(1, 1.15 * highest) : 1, tick: (value) => String(value), text: score },
+    lines: [{ name: "threshold", values: series.threshold, style: "first", stepped: true }],
+    zones: ends
+      .slice(1)
+      .map((end, index) => ({ x: [ends[index], end], style: index % 2 ? "epoch-even" : "epoch-odd" })),
+    marks: game.events
+      .filter((event) => event.step >= series.step[0])
+      .map((event) => ({ x: event.step, form: MARK_FORMS[event.kind] ?? "bell", label: event.text })),
+    table: {
+      columns: [
+        REQUEST_COLUMN,
+        { name: "time", text: time },
+        { name: "threshold", text: score },
+        { name: "epoch", text: integer },
+      ],
+      rows: series.step.map((step, at) => [step, series.at[at], series.threshold[at], series.epoch[at]]),
+    },
+  };
+}
+
+// How many points of the series "recent" spans: enough to be smooth, few enough to show what changed.
+const recentPoints = (/** @type {Series} */ series) => Math.max(1, Math.round(series.step.length / 12));
+
+/**
+ * The share of expert calls among the recent requests before each point; unknown at the first points.
+ * @param {Series} series
+ * @returns {(number | null)[]}
+ */
+export function recentRates(series) {
+  const reach = recentPoints(series);
+  return series.step.map((step, at) => {
+    if (at < reach) return null;
+    return (series.expert_calls[at] - series.expert_calls[at - reach]) / (step - series.step[at - reach]);
+  });
+}
+
+/**
+ * How many requests are recent at the last point; null if too few for a meaningful share.
+ * @param {Series} series
+ */
+export function recentRequests(series) {
+  const last = series.step.length - 1;
+  const requests = series.step[last] - series.step[Math.max(0, last - recentPoints(series))];
+  return requests >= 20 ? requests : null;
+}
+
+/**
+ * Tokens used relative to always asking the expert, at each point; null if tokens are not counted.
+ * @param {Series} series
+ * @returns {(number | null)[] | null}
+ */
+function tokenRatios({ spent_tokens: spent, always_tokens: always }) {
+  if (!always.some((count) => count > 0)) return null;
+  return always.map((count, at) => (count > 0 ? spent[at] / count : null));
+}
+
+/**
+ * @param {Game} game
+ * @returns {ChartSpec}
+ */
+export function ratesSpec(game) {
+  const { series } = game;
+  if (!series) return { empty: LOADING };
+  if (!series.step.length) return { empty: NO_REQUESTS };
+  const rates = series.step.map((step, at) => (step ? series.expert_calls[at] / step : null));
+  const recent = recentRates(series);
+  const ratios = tokenRatios(series);
+  /** @type {Line[]} */
+  const lines = [
+    { name: "expert calls", values: rates, style: "first" },
+    { name: "recent calls", values: recent, style: "third" },
+  ];
+  /** @type {Column[]} */
+  const columns = [REQUEST_COLUMN, { name: "expert calls", text: integer }, { name: "rate", text: percent }];
+  /** @type {Value[][]} */
+  const rows = series.step.map((step, at) => [step, series.expert_calls[at], rates[at]]);
+  const requests = recentRequests(series);
+  const lately = requests ? `, and for ${percent(recent.at(-1))} of the last ${integer(requests)}` : "";
+  let sentence = `The expert was called for ${percent(rates.at(-1))} of all requests${lately}.`;
+  let highest = 0;
+  if (ratios) {
+    const estimated = game.savings?.tokens_saved_at_least === undefined ? "" : " (estimated)";
+    sentence += ` Token usage is ${percent(ratios.at(-1))} of what always asking the expert would use${estimated}.`;
+    highest = Math.max(...ratios.slice(Math.floor(ratios.length / 4)).map((ratio) => ratio ?? 0));
+    lines.push({ name: "tokens", values: ratios, style: "second" });
+    columns.push(
+      { name: "tokens used", text: tokens },
+      { name: "always the expert", text: tokens },
+      { name: "ratio", text: percent },
+    );
+    for (const [at, row] of rows.entries()) row.push(series.spent_tokens[at], series.always_tokens[at], ratios[at]);
+  }
+  return {
+    sentence,
+    x: requestAxis(series),
+    y: { low: 0, high: Math.max(1, Math.min(1.5, 1.05 * highest)), tick: percent, text: percent },
+    lines,
+    rules: highest > 1 ? [{ y: 1, label: "always the expert", style: "quiet" }] : [],
+    table: { columns, rows },
+  };
+}
+
+/**
+ * @param {Game} game
+ * @returns {ChartSpec}
+ */
+export function certificateSpec(game) {
+  const { series, epsilon, certificate } = game;
+  if (!series) return { empty: LOADING };
+  if (!series.step.length) return { empty: NO_REQUESTS };
+  const highest = Math.max(0, ...series.average_upper.slice(Math.floor(series.step.length / 20)));
+  const high = Math.max(1.3 * epsilon, Math.min(3 * epsilon, 1.1 * highest));
+  /** @type {Line[]} */
+  const lines = [{ name: "at most", values: series.average_upper, style: "first" }];
+  /** @type {Column[]} */
+  const columns = [REQUEST_COLUMN, { name: "average loss at most", text: percentRoundedUp }];
+  /** @type {Value[][]} */
+  const rows = series.step.map((step, at) => [step, series.average_upper[at]]);
+  const actual = series.served_loss;
+  if (actual) {
+    lines.push({ name: "actual loss", values: actual, style: "second" });
+    columns.push({ name: "actual loss", text: percent });
+    for (const [at, row] of rows.entries()) row.push(actual[at]);
+  }
+  return {
+    sentence:
+      `The average loss per request so far, compared with always asking the expert, is at most ` +
+      `${percentRoundedUp(certificate.average_upper)} with ${percent(certificate.confidence)} confidence at any time. ` +
+      `The limit is ${percent(epsilon)}.`,
+    x: requestAxis(series),
+    y: {
+      low: 0,
+      high,
+      tick: percent,
+      text: (value, line) => (line.style === "first" ? percentRoundedUp(value) : percent(value)),
+    },
+    lines,
+    zones: [{ y: [epsilon, high], style: "forbidden" }],
+    rules: [{ y: epsilon, label: `limit ε = ${percent(epsilon)}`, style: "limit" }],
+    table: { columns, rows },
+  };
+}

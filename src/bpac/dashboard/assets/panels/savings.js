@@ -1,0 +1,100 @@
+// The tiles with the tokens and the money that a game has saved.
+
+import { element, field, setAttribute, setField, setText } from "../dom.js";
+import { money, percent, tokens } from "../numbers.js";
+import { Tile } from "./tile.js";
+
+/** @import { Game, Savings } from "../types.js" */
+
+export class TokensTile extends Tile {
+  constructor() {
+    super("Tokens saved", "savings.tokens_saved");
+    this.bounds = new SavingsBounds("tokens_saved", tokens);
+    this.exact = element("div", {}, "exact: the table has the tokens of every answer");
+    this.negative = element("div", {}, "so far the drafts have cost more than they saved");
+    this.note.append(this.bounds.node, this.exact, this.negative);
+    this.used = {
+      always_tokens: field("savings.always_tokens"),
+      draft_tokens: field("savings.draft_tokens"),
+      expert_tokens: field("savings.expert_tokens"),
+      judge_tokens: field("savings.judge_tokens"),
+    };
+    this.list = element(
+      "dl",
+      { class: "facts" },
+      fact("always asking the expert", this.used.always_tokens),
+      fact("used by drafts", this.used.draft_tokens),
+      fact("used by the expert", this.used.expert_tokens),
+      fact("used by judges", this.used.judge_tokens),
+    );
+    this.node.append(this.list);
+  }
+
+  /** @param {Game} game */
+  update({ savings }) {
+    setField(this.value, savings?.tokens_saved, tokens(savings?.tokens_saved));
+    setAttribute(this.note, "hidden", !savings);
+    setAttribute(this.list, "hidden", !savings);
+    if (!savings) return;
+    const bounded = savings.tokens_saved_at_least !== undefined;
+    setAttribute(this.bounds.node, "hidden", !bounded);
+    setAttribute(this.exact, "hidden", bounded);
+    setAttribute(this.negative, "hidden", savings.tokens_saved >= 0);
+    this.bounds.update(savings);
+    for (const name of /** @type {const} */ (["always_tokens", "draft_tokens", "expert_tokens", "judge_tokens"])) {
+      setField(this.used[name], savings[name], tokens(savings[name]));
+    }
+  }
+}
+
+// Shown only where prices are configured.
+export class MoneyTile extends Tile {
+  constructor() {
+    super("Money saved", "savings.money_saved");
+    this.bounds = new SavingsBounds("money_saved", money);
+    this.note.append(this.bounds.node, element("div", {}, "in the currency of the configured prices"));
+  }
+
+  /** @param {Game} game */
+  update({ savings }) {
+    setAttribute(this.node, "hidden", savings?.money_saved === undefined);
+    if (!savings) return;
+    setField(this.value, savings.money_saved, money(savings.money_saved));
+    this.bounds.update(savings);
+  }
+}
+
+// The bounds of an estimate; the upper one may be unknown.
+class SavingsBounds {
+  /**
+   * @param {"tokens_saved" | "money_saved"} name
+   * @param {(value: number | null | undefined) => string} text
+   */
+  constructor(name, text) {
+    this.name = name;
+    this.text = text;
+    this.least = field(`savings.${name}_at_least`);
+    this.most = field(`savings.${name}_at_most`);
+    this.upper = element("span", {}, ", at most ", this.most);
+    this.confidence = element("span");
+    this.node = element("div", {}, "estimated; at least ", this.least, this.upper, this.confidence);
+  }
+
+  /** @param {Savings} savings */
+  update(savings) {
+    const least = savings[`${this.name}_at_least`];
+    const most = savings[`${this.name}_at_most`] ?? null;
+    setField(this.least, least, this.text(least));
+    setField(this.most, most, this.text(most));
+    setAttribute(this.upper, "hidden", most === null);
+    setText(this.confidence, ` (${percent(savings.confidence)} confidence${most === null ? "" : " each"})`);
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {HTMLElement} value
+ */
+function fact(name, value) {
+  return element("div", {}, element("dt", {}, name), element("dd", {}, value));
+}

@@ -1,0 +1,248 @@
+// The JSON document that the page reads, as types for all other modules. document.py in this package writes a game, the
+// gateway and `bpac replay --html` the rest; a test compares the names here with those of real documents.
+
+/** @typedef {"safe" | "warming" | "watch" | "broken"} Level */
+/** @typedef {"kept" | "open" | "resolved" | "refused" | "forfeited"} DecisionState */
+
+/**
+ * @typedef {object} VerdictText
+ * @property {Level} level
+ * @property {string} text one line, which starts with the name of the level or of the trouble
+ * @property {string} detail what it rests on, and what to do
+ */
+
+/**
+ * Bounds on the loss served so far.
+ * @typedef {object} Certificate
+ * @property {number} rounds
+ * @property {number} lower
+ * @property {number} upper
+ * @property {number} confidence of each of the bounds
+ * @property {number} average_upper per request
+ */
+
+/**
+ * @typedef {object} Alarm
+ * @property {number} level
+ * @property {number} limit where the threshold is reset
+ * @property {number} careful from where on more drafts are audited
+ */
+
+/**
+ * @typedef {object} Unscored
+ * @property {number} requests
+ * @property {number} share
+ * @property {Record<string, number>} reasons
+ */
+
+/**
+ * Tokens and money. A gateway estimates and so knows bounds; a table knows the tokens of every answer.
+ * @typedef {object} Savings
+ * @property {number} draft_tokens
+ * @property {number} expert_tokens
+ * @property {number} judge_tokens
+ * @property {number} always_tokens
+ * @property {number} tokens_saved
+ * @property {number} [tokens_saved_at_least]
+ * @property {number | null} [tokens_saved_at_most]
+ * @property {number | null} [longest_answer_assumed]
+ * @property {number} [confidence]
+ * @property {number} [money_saved] only where prices are configured
+ * @property {number} [money_saved_at_least]
+ * @property {number | null} [money_saved_at_most]
+ */
+
+/**
+ * Points over the requests of a game, by column.
+ * @typedef {object} Series
+ * @property {number[]} step
+ * @property {number[]} at unix seconds; 0 if unknown
+ * @property {number[]} threshold
+ * @property {number[]} expert_calls
+ * @property {number[]} average_upper
+ * @property {number[]} spent_tokens
+ * @property {number[]} always_tokens
+ * @property {number[]} epoch
+ * @property {number[]} [served_loss] the actual loss, which only a replay knows
+ */
+
+/**
+ * @typedef {object} GameEvent
+ * @property {number} step
+ * @property {number} at
+ * @property {"epoch" | "opened" | "closed"} kind
+ * @property {string} text
+ */
+
+/**
+ * @typedef {object} WealthCurve
+ * @property {number[]} threshold
+ * @property {number[]} log_wealth
+ * @property {number} goal the log-wealth that certifies a threshold
+ */
+
+/**
+ * @typedef {object} Histogram
+ * @property {number[]} edges
+ * @property {number[]} kept
+ * @property {number[]} called
+ */
+
+/**
+ * @typedef {object} WhatIfRow
+ * @property {number} epsilon
+ * @property {number} expert_call_rate
+ * @property {number} low
+ * @property {number} high
+ */
+
+/**
+ * Durations in seconds.
+ * @typedef {object} Stage
+ * @property {string} stage
+ * @property {number} count
+ * @property {number} mean
+ * @property {number} p50
+ * @property {number} p90
+ * @property {number} p99
+ */
+
+/**
+ * @typedef {object} Game
+ * @property {number} game
+ * @property {string} route
+ * @property {string} segment
+ * @property {string} policy
+ * @property {string | null} memory
+ * @property {"serve" | "shadow"} explore
+ * @property {string | null} score
+ * @property {string | null} loss
+ * @property {number} epsilon
+ * @property {number} alpha
+ * @property {number} steps
+ * @property {number} threshold
+ * @property {number} expert_calls
+ * @property {number | null} expert_call_rate
+ * @property {number} owed
+ * @property {Record<string, number>} forfeits
+ * @property {number} epoch
+ * @property {Alarm | null} alarm
+ * @property {number | null} doubt
+ * @property {number} forfeit_share
+ * @property {number} refused
+ * @property {number} withdrawn
+ * @property {Certificate} certificate
+ * @property {"warming_up" | "routing" | "not_routing" | "alarmed"} state
+ * @property {Unscored} unscored
+ * @property {Record<string, string>} remedies by cause or reason
+ * @property {Savings | null} savings
+ * @property {VerdictText} verdict
+ * @property {number | null} clean_rounds_needed
+ * @property {GameEvent[]} events
+ * @property {Stage[]} latency
+ * @property {Series | null} series
+ * @property {WealthCurve | null} wealth
+ * @property {Histogram | null} uncertainty
+ * @property {WhatIfRow[] | null} what_if
+ * @property {number} [served_loss] the actual loss, which only a replay knows
+ */
+
+/**
+ * @typedef {object} LostJournal
+ * @property {number} game
+ * @property {number} entries
+ * @property {number} acknowledged
+ * @property {string} head
+ * @property {string} text
+ * @property {string | null} route
+ * @property {string} segment
+ * @property {string} now
+ */
+
+/**
+ * @typedef {object} LostJournals
+ * @property {number} count
+ * @property {LostJournal[]} journals
+ * @property {string} cost
+ * @property {string} remedy
+ */
+
+/**
+ * @typedef {object} RefusedReason
+ * @property {string} reason
+ * @property {number} count
+ * @property {string} remedy
+ */
+
+/**
+ * @typedef {object} Callers
+ * @property {number} connections
+ * @property {RefusedReason[]} refused
+ */
+
+/**
+ * @typedef {object} Decision
+ * @property {string} id
+ * @property {number} game
+ * @property {string} route
+ * @property {string} segment
+ * @property {number} step
+ * @property {number} at
+ * @property {number} uncertainty
+ * @property {number} threshold
+ * @property {number} propensity
+ * @property {boolean} call_expert
+ * @property {"draft" | "expert"} answered_by
+ * @property {number} epoch
+ * @property {DecisionState} state
+ * @property {number | null} loss
+ * @property {string} cause
+ * @property {string} why
+ * @property {number | null} draft_tokens
+ * @property {number | null} expert_tokens
+ * @property {number | null} judge_tokens
+ * @property {Record<string, string> | null} texts by model
+ */
+
+/**
+ * @typedef {object} DashboardDocument
+ * @property {number} version
+ * @property {boolean} live
+ * @property {number} generated unix seconds
+ * @property {string} title
+ * @property {Game[]} games
+ * @property {number} [games_left_out]
+ * @property {LostJournals | null} [lost_journals]
+ * @property {Callers} [callers]
+ * @property {Decision[]} [decisions] only in a replay's page: the last ones
+ */
+
+/**
+ * One page of decisions, newest first, and the step below which to continue.
+ * @typedef {object} DecisionPage
+ * @property {Decision[]} decisions
+ * @property {number | null} next
+ */
+
+/**
+ * @typedef {object} DecisionQuery
+ * @property {number} game
+ * @property {number} limit
+ * @property {number} [before]
+ * @property {string} [answered_by]
+ * @property {string} [state]
+ * @property {string} [loss]
+ * @property {string} [min_uncertainty]
+ * @property {string} [max_uncertainty]
+ */
+
+/**
+ * Where a page gets its document from.
+ * @typedef {object} DataSource
+ * @property {boolean} live
+ * @property {(game: number | null) => Promise<DashboardDocument>} data
+ * @property {(query: DecisionQuery) => Promise<DecisionPage>} decisions
+ * @property {(id: string) => Promise<Decision>} decision
+ */
+
+export {};

@@ -1,0 +1,88 @@
+// The page of one game: verdict, figures, charts, events and decisions.
+
+import { Chart } from "../charts/chart.js";
+import { uncertaintySpec, wealthSpec } from "../charts/score_charts.js";
+import { certificateSpec, ratesSpec, thresholdSpec } from "../charts/time_charts.js";
+import { whatIfSpec } from "../charts/what_if.js";
+import { element, escapeInvisible, setAttribute, setText } from "../dom.js";
+import { DecisionList } from "../panels/decision_list.js";
+import { EventsPanel } from "../panels/events.js";
+import { FiguresPanel } from "../panels/figures.js";
+import { LatencyPanel } from "../panels/latency.js";
+import { VerdictPanel } from "../panels/verdict.js";
+
+/** @import { ChartSpec } from "../charts/specs.js" */
+/** @import { DashboardDocument, DataSource, Game } from "../types.js" */
+
+export class GameView {
+  /**
+   * @param {DataSource} source
+   * @param {(filters: Record<string, string>) => void} onFilters called with the filters of the decisions when they change
+   */
+  constructor(source, onFilters) {
+    this.state = "";
+    this.back = element("a", { class: "back", href: "#" }, "All routes");
+    this.route = element("span");
+    this.segment = element("bdi", { class: "segment-name" });
+    this.heading = element("h1", { tabindex: "-1" }, this.route, " ", this.segment);
+    this.settings = element("p", { class: "terms" });
+    this.verdict = new VerdictPanel();
+    this.figures = new FiguresPanel();
+    /** @type {[Chart, (game: Game) => ChartSpec][]} */
+    this.charts = [
+      [new Chart("threshold", "Threshold over time"), thresholdSpec],
+      [new Chart("wealth", "Why the threshold is there: betting wealth"), wealthSpec],
+      [new Chart("certificate", "Average loss and its limit"), certificateSpec],
+      [new Chart("rates", "Expert calls and tokens"), ratesSpec],
+      [new Chart("uncertainty", "Uncertainty of the drafts"), uncertaintySpec],
+      [new Chart("what-if", "What if the limit were different", { estimate: true }), whatIfSpec],
+    ];
+    this.latency = new LatencyPanel();
+    this.events = new EventsPanel();
+    this.decisions = new DecisionList(source, onFilters);
+    const grid = element(
+      "section",
+      { class: "charts", "aria-label": "Charts" },
+      element("h2", { class: "hidden-text" }, "Charts"),
+      ...this.charts.map(([chart]) => chart.node),
+      this.latency.node,
+      this.events.node,
+    );
+    const title = element("div", { class: "view-title" }, this.back, this.heading, this.settings);
+    const parts = [title, this.verdict.node, this.figures.node, grid, this.decisions.node];
+    this.node = element("div", { class: "view game-view" }, ...parts);
+  }
+
+  /**
+   * @param {Game} game
+   * @param {DashboardDocument} data
+   * @param {URLSearchParams} filters of the decisions
+   */
+  update(game, data, filters) {
+    setAttribute(this.back, "hidden", data.games.length < 2);
+    setText(this.route, escapeInvisible(game.route));
+    setText(this.segment, escapeInvisible(game.segment));
+    setAttribute(this.segment, "hidden", !game.segment);
+    setText(this.settings, settingsText(game));
+    setAttribute(this.node, "data-game", game.game);
+    this.verdict.update(game);
+    this.figures.update(game);
+    for (const [chart, specOf] of this.charts) chart.update(specOf(game));
+    this.latency.update(game, data.live);
+    this.events.update(game);
+    this.decisions.follow(game.game, filters);
+    const state = JSON.stringify([game.game, game.steps, game.owed, game.forfeits, game.certificate]);
+    if (state !== this.state) this.decisions.gameChanged();
+    this.state = state;
+  }
+}
+
+/** @param {Game} game */
+function settingsText(game) {
+  const parts = [`policy ${game.policy}${game.memory ? ` (memory ${game.memory})` : ""}`];
+  if (game.score) parts.push(`score ${game.score}`);
+  if (game.loss) parts.push(`loss ${game.loss}`);
+  parts.push(`explore ${game.explore}`);
+  parts.push(`ε ${game.epsilon}, α ${game.alpha}`);
+  return parts.join(" · ");
+}

@@ -1,0 +1,70 @@
+"""Decisions by their id: who may see them, both answers of those that wait for feedback, and the feedback itself."""
+
+from collections.abc import Callable, Iterable
+
+from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
+from bpac.gateway.auth.keys import Identity, Role
+from bpac.gateway.games.decision_ids import read_decision_id
+from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.http.bad_request import BadRequest, no_such_decision
+from bpac.routing.decision import Decision
+from bpac.stores.store import Store
+
+
+class Decisions:
+    """The decisions of all live games.
+
+    Parameters
+    ----------
+    store: where journals are kept.
+    games: the live games.
+    """
+
+    def __init__(self, store: Store, games: Callable[[], Iterable[LiveGame]]) -> None:
+        self._store = store
+        self._games = games
+
+    def find(self, decision_id: str, identity: Identity) -> tuple[LiveGame, int]:
+        """The game and the step of a decision, or ``BadRequest`` if there is none or the caller may not see it.
+
+        Parameters
+        ----------
+        decision_id: what ``x-bpac-decision`` said.
+        identity: who asks. Unless it is an operator, the decision must have been made for it.
+        """
+        number, step = read_decision_id(decision_id, self._store) or (0, 0)
+        game = next((game for game in self._games() if game.number == number), None)
+        if game is None:
+            raise no_such_decision()
+        if Role.OPERATOR not in identity.roles:
+            identity.require_sight(self._owner(game, step))
+        return game, step
+
+    def answers(self, decision_id: str, identity: Identity) -> dict[str, str]:
+        """Both answers of a round that waits for feedback, or ``BadRequest``."""
+        game, step = self.find(decision_id, identity)
+        answers = game.outcomes.answers(step)
+        if answers is None:
+            raise BadRequest("the answers of this decision are not kept", 404, "decision", "no_answers")
+        return answers
+
+    def report_loss(self, decision_id: str, loss: float, identity: Identity) -> None:
+        """Record a loss that is reported from outside, or raise ``BadRequest``."""
+        game, step = self.find(decision_id, identity)
+        try:
+            game.outcomes.feedback(step, loss)
+        except InputError as error:
+            raise BadRequest(str(error), 422, "loss", "out_of_range") from error
+        except NotAudited as error:
+            raise BadRequest(str(error), 409, "decision", "not_audited") from error
+        except AlreadyResolved as error:
+            raise BadRequest(str(error), 409, "decision", "already_resolved") from error
+        except ObservationError as error:
+            raise BadRequest(str(error), 404, "decision", "unknown_decision") from error
+
+    def _owner(self, game: LiveGame, step: int) -> object:
+        """For whom a decision was made; none if it is not noted. Its id was served, so the decision is durable."""
+        for (entry, note), _ in self._store.rounds(game.journal.game, step + 1, 1):
+            if isinstance(entry, Decision) and entry.step == step:
+                return note.get("caller")
+        return None

@@ -1,0 +1,95 @@
+"""The journal of a live game: every entry goes to the store with its note before it takes effect.
+
+What follows from the entries is kept beside them: the router, the savings and the history. Snapshots of the three let a
+later start read only the entries after the latest one.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from bpac.dashboard.history import History
+from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.restoring import current_game, folded
+from bpac.gateway.games.savings import Savings
+from bpac.routing.coins import CommittedCoins
+from bpac.routing.journal.entries import Entry, Started, Withdrawn
+from bpac.stores.coin_keys import CoinKeys
+from bpac.stores.store import Claim, Store
+
+
+class GameJournal:
+    """The journal of one game, restored from the store or new.
+
+    Parameters
+    ----------
+    store: where the journal is kept.
+    route: the settings of the route.
+    segment: the segment of the traffic; empty if the route is not divided.
+    alpha: the probability with which the promise may fail in this game.
+    snapshot_every: entries between two snapshots.
+
+    Attributes
+    ----------
+    game: the game in the store.
+    router, savings, history: the state after the last entry.
+    """
+
+    def __init__(self, store: Store, route: RouteSettings, segment: str, alpha: float, snapshot_every: int) -> None:
+        self.store = store
+        self._snapshot_every = snapshot_every
+        self._since_snapshot = 0
+        self.savings = Savings()
+        self.history = History()
+        found = current_game(store, route.name, segment, route.terms(route.new_router(alpha)))
+        self.game = found.game
+        coins = CommittedCoins(CoinKeys(store, self.game))
+        if found.is_new:
+            self.router = route.new_router(alpha, self._write_for_router, coins)
+        else:
+            state = folded(store, self.game, self._write_for_router, coins)
+            self.router, self.savings, self.history = state.router, state.savings, state.history
+            self._since_snapshot = state.since_snapshot
+
+    def write(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Append an entry to the journal.
+
+        Parameters
+        ----------
+        entry: what was decided, or what came of it.
+        note: what is worth knowing about it without being part of the game: its time, counts of tokens.
+        """
+        note = self.savings.with_late_tokens(note)
+        self.store.append(self.game, entry, note)
+        self.savings.add(entry, note)
+        self.history.unscored.follow(entry, note)
+        self._since_snapshot += 1
+
+    def _write_for_router(self, entry: Entry) -> None:
+        """Append an entry that the router writes by itself: about tickets, or a commitment to coins."""
+        note: dict[str, Any] = {}
+        if isinstance(entry, Withdrawn):
+            note = {"at": now()}
+        elif isinstance(entry, Started) and (cut_off := len(self.router.under_way)):
+            note = {"at": now(), "cut_off": cut_off}
+        self.write(entry, note)
+
+    def snapshot_if_due(self) -> None:
+        """Take a snapshot if enough entries were written since the last one; router and history must agree."""
+        if self._since_snapshot >= self._snapshot_every:
+            self.snapshot()
+
+    def snapshot(self) -> None:
+        """Take a snapshot, with what it claims about the game for auditors, unless nothing has changed."""
+        if self._since_snapshot or self.savings.late:
+            self._since_snapshot = 0
+            router = self.router.snapshot()
+            claim = Claim.of(self.router, router["entries"])
+            state = {"router": router, "savings": asdict(self.savings), "history": self.history.state()}
+            self.store.save_snapshot(self.game, state, claim)
+
+
+def now() -> float:
+    """Seconds since 1970, to the millisecond."""
+    return round(time.time(), 3)

@@ -1,0 +1,176 @@
+"""Outcomes of the rounds in which the expert was called: recorded when they come, forfeited when they do not."""
+
+import itertools
+import logging
+import time
+from contextlib import suppress
+from typing import Any
+
+from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
+from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.decision_ids import decision_id
+from bpac.gateway.games.journal import GameJournal, now
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Resolved
+
+log = logging.getLogger("bpac.gateway")
+
+# Causes of a forfeit.
+EXPERT_FAILED = "expert failed"
+DRAFT_FAILED = "draft failed"
+DRAFT_CANCELLED = "draft cancelled"
+GRADER_FAILED = "grader failed"
+DEADLINE = "deadline"
+RESTART = "restart"
+
+# Rounds that wait for feedback whose answers are kept in memory.
+MOST_ANSWERS = 1000
+
+
+class OpenOutcomes:
+    """The open rounds of a game, and the outcomes that close them.
+
+    Each outcome is proposed by the router, written to the journal with a note, and then applied.
+
+    Parameters
+    ----------
+    journal: the journal of the game.
+    route: the settings of the route.
+    """
+
+    def __init__(self, journal: GameJournal, route: RouteSettings) -> None:
+        self._journal = journal
+        self._router = journal.router
+        self._route = route
+        # Open rounds and their deadlines, in the order of their decisions, so the next deadline comes first.
+        self._open: dict[int, tuple[float, Decision]] = {}
+        # What is noted with the outcome of a round that waits for feedback, and both of its answers.
+        self._notes: dict[int, dict[str, Any]] = {}
+        self._answers: dict[int, dict[str, str]] = {}
+
+    @property
+    def external(self) -> bool:
+        """Whether losses are reported from outside (``loss = "external"``)."""
+        return bool(self._route.loss["name"] == "external")
+
+    def wait_for(self, decision: Decision) -> None:
+        """Wait for the outcome of a round until its deadline."""
+        self._open[decision.step] = (time.monotonic() + self._route.deadline, decision)
+        # Beyond ``max_owed`` the router forfeits the oldest rounds by itself, so they can be forgotten here.
+        if len(self._open) > 2 * self._route.max_owed:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            self._notes.pop(oldest, None)
+
+    def resolve(self, decision: Decision, loss: float | None, note: dict[str, Any], cause: str = GRADER_FAILED) -> None:
+        """Record the loss of a draft, or forfeit the round if there is none; a round with an outcome keeps it.
+
+        Parameters
+        ----------
+        decision: what was decided.
+        loss: the loss of the draft; none, or no number in [0, 1], if it is not known.
+        note: counts of tokens, for the journal.
+        cause: why the loss is not known.
+        """
+        self._open.pop(decision.step, None)
+        try:
+            entry = self._proposed(decision, loss, cause)
+        except AlreadyResolved:
+            # Its deadline has passed, or ``max_owed`` later rounds were open; its tokens were generated all the same.
+            step = decision.step
+            log.info("outcome too late", extra={"decision": decision_id(self._journal.store, self._journal.game, step)})
+            self._journal.savings.judged(note.get("judge_tokens", 0))
+            return
+        self._record(decision, entry, note)
+
+    def _proposed(self, decision: Decision, loss: float | None, cause: str) -> Resolved:
+        if loss is not None:
+            with suppress(InputError):  # a grader that returns NaN has not found a loss
+                return self._router.propose_outcome(decision, loss)
+        return self._router.propose_forfeit(decision, cause)
+
+    def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> bool:
+        """Forfeit a round: loss 1; false, and nothing is recorded, if it has an outcome already.
+
+        Parameters
+        ----------
+        decision: what was decided.
+        cause: why its outcome does not come.
+        draft_served: whether the caller gets the draft instead of the expert's answer.
+        """
+        note = self._closed(decision)
+        try:
+            entry = self._router.propose_forfeit(decision, cause, draft_served=draft_served)
+        except AlreadyResolved:
+            return False
+        self._record(decision, entry, note)
+        return True
+
+    def refuse(self, decision: Decision, *, draft_served: bool) -> bool:
+        """Record that the expert refused to answer; false, and nothing is recorded, if the round has an outcome.
+
+        Parameters
+        ----------
+        decision: what was decided.
+        draft_served: whether the caller gets the draft instead of the expert's answer.
+        """
+        note = self._closed(decision)
+        try:
+            entry = self._router.propose_refusal(decision, draft_served=draft_served)
+        except AlreadyResolved:
+            return False
+        self._record(decision, entry, note)
+        return True
+
+    def await_feedback(self, decision: Decision, note: dict[str, Any], answers: dict[str, str]) -> None:
+        """Keep what is needed for feedback on an open round.
+
+        Parameters
+        ----------
+        decision: what was decided.
+        note: is written to the journal with the outcome.
+        answers: the draft and the expert's answer, in memory only and for the latest rounds.
+        """
+        if decision.step in self._open:
+            self._notes[decision.step] = note
+            self._answers[decision.step] = answers
+            if len(self._answers) > MOST_ANSWERS:
+                del self._answers[next(iter(self._answers))]
+
+    def answers(self, step: int) -> dict[str, str] | None:
+        """Both answers of a round that waits for feedback; none if they are not kept."""
+        return self._answers.get(step)
+
+    def feedback(self, step: int, loss: float) -> None:
+        """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        if not self.external:
+            # Otherwise callers could grade the answers to their own requests.
+            raise NotAudited("the drafts of this route are graded by the gateway: losses from outside are not accepted")
+        decision = self._journal.store.decision(self._journal.game, step)
+        if decision is None:
+            raise ObservationError(f"step {step} was never decided")
+        entry = self._router.propose_outcome(decision, loss)
+        self._record(decision, entry, self._notes.get(step, {}))
+        self._closed(decision)
+        self._answers.pop(step, None)
+
+    def sweep(self, time_now: float) -> None:
+        """Forfeit the rounds whose deadline has passed.
+
+        Parameters
+        ----------
+        time_now: the time on the monotonic clock, in seconds.
+        """
+        for _, decision in list(itertools.takewhile(lambda waiting: waiting[0] <= time_now, self._open.values())):
+            self.forfeit(decision, DEADLINE)
+
+    def _closed(self, decision: Decision) -> dict[str, Any]:
+        """Stop waiting for the outcome of a round, and return the note that was kept for it."""
+        self._open.pop(decision.step, None)
+        return self._notes.pop(decision.step, {})
+
+    def _record(self, decision: Decision, entry: Resolved, note: dict[str, Any]) -> None:
+        self._journal.write(entry, {"at": now(), **note, "propensity": decision.propensity})
+        self._router.apply(entry)
+        self._journal.history.resolved(decision, self._router.settings.epsilon if entry.refused else entry.loss)
+        self._journal.snapshot_if_due()

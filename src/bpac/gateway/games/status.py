@@ -1,0 +1,109 @@
+"""Where games stand: the values behind ``/v1/status``, ``/metrics`` and ``bpac status``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from bpac.betting.bounds.certificate import Certificate
+from bpac.dashboard.history import History
+from bpac.dashboard.state import State, state_of
+from bpac.dashboard.unscored import UnscoredReport
+from bpac.gateway.games.savings import SavingsReport
+from bpac.routing.router import Router
+from bpac.routing.summary import Summary
+from bpac.stores.store import Game, LostEntries
+
+
+@dataclass(frozen=True, slots=True)
+class GameStatus:
+    """Where one game stands.
+
+    Parameters
+    ----------
+    route, segment: the route, and the segment of its traffic; empty if the route is not divided.
+    number: the number of the game in its store.
+    summary: the summary of its router.
+    state: whether it routes, in one word.
+    unscored: the requests without a score.
+    savings: what was spent and saved.
+    """
+
+    route: str
+    segment: str
+    number: int
+    summary: Summary
+    state: State
+    unscored: UnscoredReport
+    savings: SavingsReport
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON values, without the name of the route."""
+        return {
+            "segment": self.segment,
+            "game": self.number,
+            **self.summary.to_json(),
+            "state": self.state,
+            "unscored": self.unscored.to_json(),
+            "savings": self.savings.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, route: str, values: Mapping[str, Any]) -> "GameStatus":
+        """The status that ``to_json`` wrote.
+
+        Parameters
+        ----------
+        route: the name of the route.
+        values: what ``/v1/status`` says about one of its games.
+        """
+        certificate = Certificate(**{part.name: values["certificate"][part.name] for part in fields(Certificate)})
+        return cls(
+            route,
+            values["segment"],
+            values["game"],
+            Summary(**{part.name: values[part.name] for part in fields(Summary)} | {"certificate": certificate}),
+            values["state"],
+            UnscoredReport(**values["unscored"]),
+            SavingsReport(**values["savings"]),
+        )
+
+
+def game_status(game: Game, router: Router, history: History, savings: SavingsReport) -> GameStatus:
+    """Where a game stands.
+
+    Parameters
+    ----------
+    game: the game in its store.
+    router, history: its state.
+    savings: what was spent and saved in it.
+    """
+    summary = router.summary()
+    unscored = history.unscored.report(router.step)
+    state = state_of(router, history, summary)
+    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings)
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayStatus:
+    """Where a running gateway stands.
+
+    Parameters
+    ----------
+    routes: the games of each route.
+    losses: journals that lost acknowledged entries.
+    connections: open connections of callers.
+    refused: requests that a limit or a check refused, by reason.
+    """
+
+    routes: Mapping[str, Sequence[GameStatus]]
+    losses: Sequence[LostEntries]
+    connections: int
+    refused: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            "routes": {name: [game.to_json() for game in games] for name, games in self.routes.items()},
+            "losses": [loss._asdict() for loss in self.losses],
+            "callers": {"connections": self.connections, "refused": dict(self.refused)},
+        }

@@ -1,0 +1,136 @@
+"""The JSON schemas of the OpenAPI document."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "number"}
+_MAYBE_NUMBER: Schema = {"type": ["number", "null"]}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def _object(properties: Mapping[str, Schema], *optional: str) -> dict[str, Any]:
+    """An object with these fields, of which the optional ones may be missing; further fields are allowed."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "required": required, "properties": dict(properties)}
+
+
+def _list(items: Schema) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def ref(name: str) -> dict[str, str]:
+    """A reference to a schema by its name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+# Further fields are passed on to the models unchanged.
+CHAT_REQUEST = _object(
+    {
+        "model": {**TEXT, "minLength": 1, "description": "the name of a route"},
+        "messages": {**_list({"type": "object"}), "minItems": 1},
+        "stream": {"type": ["boolean", "null"]},
+        "stream_options": {"type": ["object", "null"], "properties": {"include_usage": {"type": ["boolean", "null"]}}},
+        "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 128},
+        "logprobs": {"type": ["boolean", "null"]},
+        "top_logprobs": {"type": ["integer", "null"], "minimum": 0, "description": "only where logprobs is true"},
+    },
+    "stream", "stream_options", "n", "logprobs", "top_logprobs",
+) | {
+    "if": _object({"top_logprobs": {"type": "integer", "minimum": 1}}),
+    "then": _object({"logprobs": {"const": True}}),
+}  # fmt: skip
+
+_SAVINGS = _object(
+    {
+        "draft_tokens": _COUNT,
+        "expert_tokens": _COUNT,
+        "judge_tokens": _COUNT,
+        "always_tokens": _NUMBER,
+        "tokens_saved": _NUMBER,
+        "tokens_saved_at_least": _NUMBER,
+        "tokens_saved_at_most": _MAYBE_NUMBER,
+        "longest_answer_assumed": _MAYBE_NUMBER,
+        "confidence": SHARE,
+        "money_saved": _NUMBER,
+        "money_saved_at_least": _NUMBER,
+        "money_saved_at_most": _MAYBE_NUMBER,
+    },
+    "money_saved", "money_saved_at_least", "money_saved_at_most",
+)  # fmt: skip
+
+_CERTIFICATE = _object(
+    {
+        "rounds": _COUNT,
+        "lower": _NUMBER,
+        "upper": _MAYBE_NUMBER,
+        "average_upper": _MAYBE_NUMBER,
+        "confidence": SHARE,
+    }
+)
+
+_GAME = _object(
+    {
+        "segment": TEXT,
+        "game": {"type": "integer", "minimum": 1},
+        "policy": TEXT,
+        "epsilon": SHARE,
+        "alpha": SHARE,
+        "steps": _COUNT,
+        "threshold": SHARE,
+        "expert_calls": _COUNT,
+        "expert_call_rate": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+        "owed": _COUNT,
+        "forfeits": {"type": "object", "additionalProperties": _COUNT},
+        "epoch": {"type": "integer", "minimum": 1},
+        "alarm": _MAYBE_NUMBER,
+        "doubt": _MAYBE_NUMBER,
+        "forfeit_share": SHARE,
+        "refused": _COUNT,
+        "withdrawn": _COUNT,
+        "state": {"enum": ["warming_up", "routing", "not_routing", "alarmed"]},
+        "unscored": _object(
+            {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}
+        ),
+        "certificate": _CERTIFICATE,
+        "savings": _SAVINGS,
+    }
+)
+
+SCHEMAS: dict[str, Any] = {
+    "Error": _object(
+        {
+            "error": _object(
+                {
+                    "message": TEXT,
+                    "type": TEXT,
+                    "param": {"type": ["string", "null"]},
+                    # A string in errors of the gateway; refusals of model servers that are passed on may have numbers.
+                    "code": {"type": ["string", "integer", "null"]},
+                }
+            )
+        }
+    ),
+    "ChatCompletion": _object({"choices": {**_list(_object({"message": {"type": "object"}})), "minItems": 1}}),
+    # An event of a stream; the data of the last one is [DONE] unless the stream ends with an error.
+    "Event": _object({"data": {**TEXT, "description": "a chat.completion.chunk, an Error or [DONE]"}}),
+    "Model": _object({"id": TEXT, "object": {"const": "model"}, "created": _COUNT, "owned_by": TEXT}),
+    "Models": _object({"object": {"const": "list"}, "data": _list(ref("Model"))}),
+    "Feedback": _object(
+        {"decision": {**TEXT, "description": "the value of the header x-bpac-decision"}, "loss": SHARE}
+    ),
+    "Answers": _object({"draft": TEXT, "expert": TEXT}),
+    "Status": _object(
+        {
+            "routes": {"type": "object", "additionalProperties": _list(_GAME)},
+            "losses": _list(_object({"game": _COUNT, "entries": _COUNT, "acknowledged": _COUNT, "head": TEXT})),
+            "callers": _object(
+                {"connections": _COUNT, "refused": {"type": "object", "additionalProperties": _COUNT}},
+            ),
+        }
+    ),
+    "Health": _object({"status": TEXT}),
+}

@@ -1,0 +1,166 @@
+"""An epoch: one bet within a game, and everything that a drift alarm forgets.
+
+1. The *bettor* turns the outcomes of rounds into a threshold.
+2. The *rates* say with which probability accepted drafts are audited. Rates that learn follow the rounds as the bettor
+   does.
+3. Where queries take tickets, the order of arrival stands between the rounds and the bettor.
+4. The *drift alarm* watches the threshold in force. It may raise the rate; if it rings, the epoch is over.
+"""
+
+from typing import Any
+
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.drift.drift import Drift
+from bpac.betting.ledgers.ledger import Account
+from bpac.betting.payoff import Terms
+from bpac.routing.bettors import ByArrival, SplitScores
+from bpac.routing.decision import Decision
+from bpac.routing.exploration.learned_rates import LearnedRates
+from bpac.routing.journal.entries import Labelled
+from bpac.routing.rule import decide_query
+from bpac.routing.settings import Settings
+
+
+class Epoch:
+    """What is known since the last drift alarm.
+
+    Parameters
+    ----------
+    settings: the settings of the router.
+    terms: the terms of its bets.
+    served: the certificate, which outlives all epochs.
+    number: of the epoch, from 1.
+    start: the step after which it begins; history before the first step lowers it.
+    """
+
+    __slots__ = (
+        "_rates",
+        "_served",
+        "_settings",
+        "_terms",
+        "accounts",
+        "bettor",
+        "by_arrival",
+        "drift",
+        "learner",
+        "number",
+        "rate",
+        "receiver",
+        "start",
+        "steady_after",
+    )
+
+    def __init__(self, settings: Settings, terms: Terms, served: ServedLoss, number: int, start: int) -> None:
+        policy = settings.policy
+        self._settings = settings
+        self._terms = terms
+        self._served = served
+        self.number = number
+        self.start = start
+        self.bettor = policy.start(terms, settings.alpha_of(number), served)
+        self._rates = settings.exploration.start(terms)
+        self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
+        self.drift = Drift(terms, policy.alarm) if policy.alarm else None
+        self.by_arrival: ByArrival | None = None
+        # Who gets to see a round, and who is told its outcome, in this order.
+        self.receiver: Account[Decision]
+        self.accounts: tuple[Account[Decision], ...]
+        self._set_accounts(self.bettor)
+        # The exploration rate of the next query (ρ), and the step from which on it no longer changes by itself.
+        self.rate = 0.0
+        self.steady_after = start + self._rates.steady_after
+        self.set_rate(start)
+
+    @property
+    def active_score(self) -> int:
+        """Which of several scores decides next."""
+        return self.bettor.active if isinstance(self.bettor, SplitScores) else 0
+
+    def set_rate(self, step: int) -> None:
+        """Find the exploration rate of the query after this step.
+
+        It must be called whenever the rate may have changed: it is kept, because every query asks for it.
+        """
+        rate = self._rates.rate(step + 1 - self.start)
+        drift = self.drift
+        self.rate = rate if drift is None or rate >= drift.careful_rate else drift.careful_rate
+
+    def follow_arrivals(self) -> None:
+        """Put the order of arrival between the rounds and the bettor, unless the policy need not know it."""
+        policy = self._settings.policy
+        if not policy.in_order:
+            return
+        self.by_arrival = ByArrival(
+            self.bettor,
+            self._terms,
+            len(policy.score_names),
+            commutes=policy.commutes,
+            weighs=policy.passes_over,
+            most_held=self._settings.max_owed,
+        )
+        self._set_accounts(self.by_arrival)
+
+    def learned(self, row: Labelled, step: int) -> None:
+        """Apply a row of history as a round.
+
+        Parameters
+        ----------
+        row: the row.
+        step: its number, 0 for the first row and one less for each that follows.
+        """
+        self.start -= 1
+        self.steady_after -= 1
+        policy, certain = self._settings.policy, row.propensity == 1.0 and row.least_propensity == 1.0
+        closed = decide_query(0, 0.0, 0.0, self._rates.rate(1 - step), 0.0, False, policy.certain_while_closed)
+        decision = Decision(
+            step=step,
+            uncertainty=row.uncertainties[0],
+            threshold=0.0,
+            propensity=row.propensity,
+            least_propensity=closed.least_propensity if certain else row.least_propensity,
+            call_expert=row.loss is not None or row.refused,
+            serve_draft=False,
+            uncertainties=row.uncertainties if policy.score_names else (),
+        )
+        for account in self.accounts[1:]:  # nothing was served
+            account.decided(decision)
+            if row.refused:
+                account.replace(decision, decision.at_zero(), self._terms.fair_loss, charged=False)
+            elif row.loss is not None:
+                account.resolve(decision, row.loss)
+        self.set_rate(0)
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        return {
+            "by_arrival": self.by_arrival.state() if self.by_arrival else None,
+            "epoch": self.number,
+            "epoch_start": self.start,
+            "game": self.bettor.state(),
+            "learner": self.learner.state() if self.learner else None,
+            "drift": self.drift.state() if self.drift else None,
+        }
+
+    def load(self, state: dict[str, Any], step: int) -> None:
+        """Take over a state that ``state`` returned.
+
+        Parameters
+        ----------
+        state: what ``state`` returned.
+        step: the number of decisions made when it did.
+        """
+        if state["by_arrival"] is not None:
+            self.follow_arrivals()
+        if self.by_arrival is not None:
+            self.by_arrival.load(state["by_arrival"])
+        self.bettor.load(state["game"])
+        if self.learner:
+            self.learner.load(state["learner"])
+        if self.drift:
+            self.drift.load(state["drift"])
+        self.set_rate(step)
+
+    def _set_accounts(self, receiver: Account[Decision]) -> None:
+        learners = (self.learner,) if self.learner is not None else ()
+        self.receiver = receiver
+        self.accounts = (self._served, receiver, *learners)

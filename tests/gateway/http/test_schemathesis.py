@@ -1,0 +1,92 @@
+"""The published OpenAPI document, tested by Schemathesis: the gateway answers as the document says."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import BaseSchema, Case, GenerationMode
+
+from bpac.gateway.http.openapi import document
+from bpac.testing import Reply
+from tests.gateway.configured import ALL_ROLES, bearer
+from tests.gateway.raw import CHAT, post
+from tests.gateway.running import ASK, Running, RunningGateway, pair
+
+KEY = bearer("one")
+PAGES = document(["homework"], keys=True)["paths"]
+OPERATIONS = [(path, method) for path, methods in PAGES.items() for method in methods]
+# Invalid requests can be made only where a request has a body or parameters.
+PROOFS = [(*one, GenerationMode.POSITIVE) for one in OPERATIONS] + [
+    (path, method, GenerationMode.NEGATIVE)
+    for path, method in OPERATIONS
+    if {"requestBody", "parameters"} & PAGES[path][method].keys()
+]
+BOUNDED = settings(
+    max_examples=40, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[RunningGateway]:
+    """A gateway that requires a key and keeps answering, whatever it is sent."""
+    options = {"gateway": {"keys": [{"name": "all", "key": "one", "roles": ALL_ROLES}]}, "loss": "external"}
+    with pytest.MonkeyPatch.context() as patch, Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
+        # Hundreds of wrong keys are sent here; the pauses after wrong keys have tests of their own.
+        patch.setattr("bpac.gateway.auth.failed_logins.LONGEST", 0.0)
+        yield running
+        assert post(running.url, ASK, headers=KEY).status == 200
+        running.idle()
+
+
+@pytest.fixture(scope="module")
+def schema(gateway: RunningGateway) -> BaseSchema:
+    """The document as it is published."""
+    return schemathesis.openapi.from_url(f"{gateway.url}/openapi.json")
+
+
+@pytest.mark.parametrize(("path", "method", "mode"), PROOFS)
+def test_responses_match_the_document(schema: BaseSchema, path: str, method: str, mode: GenerationMode) -> None:
+    """Statuses, headers, bodies and errors are those of the document, and none is a failure of the gateway."""
+
+    @BOUNDED
+    @given(case=schema[path][method].as_strategy(generation_mode=mode))
+    def check(case: Case[Any]) -> None:
+        if mode is GenerationMode.POSITIVE and isinstance(case.body, dict) and path == CHAT:
+            case.body["model"] = "homework"  # any other model does not exist
+        case.call_and_validate(headers=KEY)
+
+    check()
+
+
+def test_a_round_from_request_to_feedback_matches_the_document(schema: BaseSchema) -> None:
+    """The successful responses of every endpoint, and the responses to a second loss and to an invalid one."""
+
+    def call(path: str, method: str, status: int, **sent: Any) -> Any:
+        case = schema[path][method].Case(**sent)
+        response = case.call_and_validate(headers=KEY)
+        assert response.status_code == status
+        return response
+
+    for stream in (False, True):
+        headers = call(CHAT, "POST", 200, body=ASK | {"stream": stream}, media_type="application/json").headers
+        decision = headers["x-bpac-decision"][0]
+        answers = call("/v1/decisions/{decision}", "GET", 200, path_parameters={"decision": decision}).json()
+        assert answers == {"draft": "41", "expert": "42"}
+        report = {"decision": decision, "loss": 0.5}
+        for status in (200, 409):
+            call("/v1/feedback", "POST", status, body=report, media_type="application/json")
+    (game,) = call("/v1/status", "GET", 200).json()["routes"]["homework"]
+    assert game["steps"] >= 2
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_requests_without_a_key_get_401_as_documented(gateway: RunningGateway, path: str, method: str) -> None:
+    """Status 401 with the error body on every endpoint except those about health."""
+    page = PAGES[path][method]
+    for wrong in ({}, {"Authorization": "Bearer two"}, {"Authorization": "one"}):
+        got = post(gateway.url, ASK, path, wrong, method.upper())
+        assert (got.status == 401) is ("401" in page["responses"])
+        assert (got.status == 200) is (page.get("security") == [])
+        assert got.status == 200 or set(got.json["error"]) == {"message", "type", "param", "code"}

@@ -1,0 +1,196 @@
+"""``bpac.open``: a router in a file."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import bpac
+from bpac.errors import SettingsError, StoreError, StoreInUse
+from bpac.routing.audit.audit import audit_journal
+from bpac.stores import open_store
+
+# Decides for ever, and prints each step once ``decide`` or ``observe`` has returned.
+DECIDE = """
+import sys, bpac
+router = bpac.open(sys.argv[1], epsilon=0.1)
+while True:
+    decision = router.decide(0.3)
+    print("decided", decision.step, flush=True)
+    if decision.call_expert and decision.step % 3:
+        router.observe(decision, 0.0)
+        print("observed", decision.step, flush=True)
+"""
+
+
+def play(router: bpac.Router, rounds: int) -> None:
+    """Rounds whose drafts lose above 0.5."""
+    for number in range(rounds):
+        uncertainty = (number * 37 % 100) / 100
+        decision = router.decide(uncertainty)
+        if decision.call_expert:
+            router.observe(decision, float(uncertainty > 0.5))
+
+
+def test_a_reopened_router_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Threshold, wealth, certificate and open audits are the same after closing and opening."""
+    with bpac.open(tmp_path / "router.db", epsilon=0.1, alpha=0.05) as router:
+        play(router, 400)
+        owed = router.decide(0.99)
+        before = router.snapshot()
+        assert router.threshold > 0.0
+    with bpac.open(tmp_path / "router.db") as router:
+        assert router.snapshot() == before
+        assert router.owed == (owed,)
+        router.observe(owed, 1.0)
+        assert router.settings.alpha == 0.05
+
+
+def test_the_state_does_not_depend_on_the_snapshot(tmp_path: Path) -> None:
+    """Read from its first entry on, or from a snapshot that is damaged, the journal gives the same router."""
+    path = tmp_path / "router.db"
+    with bpac.open(path, epsilon=0.1) as router:
+        play(router, 300)
+        before = router.snapshot()
+    for statement in ("UPDATE snapshots SET snapshot = '{}'", "DELETE FROM snapshots"):
+        connection = sqlite3.connect(path)
+        connection.execute(statement)
+        connection.commit()
+        connection.close()
+        with bpac.open(path) as router:
+            assert router.snapshot() == before
+
+
+def test_a_long_journal_is_read_from_its_latest_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A router that was never closed has a snapshot all the same, and several threads may be deciding meanwhile."""
+    monkeypatch.setattr("bpac.saved_router.SNAPSHOT_EVERY", 50)
+    path = tmp_path / "router.db"
+    router = bpac.open(path, epsilon=0.1)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: play(router, 100), range(8)))
+    assert router.step == 800
+    state = router.snapshot()
+    kept = router._store.snapshot(router._game)
+    router._store.close()  # as a crash would leave it
+    assert kept is not None
+    assert kept["router"]["entries"] > state["entries"] - 150
+    with bpac.open(path) as router:
+        assert router.snapshot() == state
+
+
+def test_nothing_that_returned_is_forgotten_by_a_kill(tmp_path: Path) -> None:
+    """Whatever the process, each decision and outcome that was returned to it is there after SIGKILL."""
+    path = tmp_path / "router.db"
+    decided = observed = 0
+    for lines in (5, 40, 201):
+        child = subprocess.Popen([sys.executable, "-c", DECIDE, path], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        said = [child.stdout.readline() for _ in range(lines)]
+        child.send_signal(signal.SIGKILL)
+        said += child.stdout.read().splitlines(keepends=True)
+        child.wait()
+        child.stdout.close()
+        said = [line for line in said if line.endswith("\n")]
+        decided = max([decided, *(int(line.split()[1]) for line in said if line.startswith("decided"))])
+        observed += sum(line.startswith("observed") for line in said)
+        with bpac.open(path) as router:
+            assert router.step >= decided
+            resolved = sum('"resolved"' in line for line in router.exported())
+            assert resolved >= observed
+
+
+def test_the_exported_journal_passes_the_audit(tmp_path: Path) -> None:
+    """Thresholds, certificate, hash chain and coins of a router in a file can be checked by anybody."""
+    with bpac.open(tmp_path / "router.db", epsilon=0.1) as router:
+        play(router, 300)
+    with bpac.open(tmp_path / "router.db") as router:
+        play(router, 10)
+        lines = list(router.exported())
+    audit = audit_journal(f"{line}\n" for line in lines)
+    assert audit.differences == []
+    assert audit.unproved == []
+    assert audit.rounds == 310
+    assert bpac.Router.rebuild(bpac.read_journal(f"{line}\n" for line in lines)).step == 310
+
+
+def test_a_decision_is_not_made_if_it_cannot_be_written(tmp_path: Path) -> None:
+    """If the file fails, ``decide`` raises, the step is not counted, and nothing more is decided."""
+    with bpac.open(tmp_path / "router.db", epsilon=0.1) as router:
+        play(router, 20)
+        router._store._writing.execute("PRAGMA query_only = 1")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="router"):
+                router.decide(0.3)
+        assert router.step == 20
+    with bpac.open(tmp_path / "router.db") as router:
+        assert router.step == 20
+        router.decide(0.3)
+
+
+def test_one_process_owns_the_file(tmp_path: Path) -> None:
+    """A second opening is refused while the first lasts."""
+    with bpac.open(tmp_path / "router.db", epsilon=0.1), pytest.raises(StoreInUse):
+        bpac.open(tmp_path / "router.db")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "does not exist: give epsilon"),
+        ({"alpha": 0.1}, "give epsilon together with the other settings"),
+        ({"epsilon": 0.1, "seed": 1}, "seed cannot be set"),
+        ({"epsilon": 0.1, "journal": print}, "journal cannot be set"),
+        ({"epsilon": 2.0}, "epsilon"),
+    ],
+)
+def test_wrong_settings_leave_no_file(tmp_path: Path, settings: dict[str, object], message: str) -> None:
+    """What cannot be opened is refused with a remedy before a file is made."""
+    with pytest.raises(SettingsError, match=message):
+        bpac.open(tmp_path / "router.db", **settings)  # type: ignore[arg-type]
+    assert not (tmp_path / "router.db").exists()
+
+
+def test_other_settings_are_another_promise(tmp_path: Path) -> None:
+    """A file is opened with the settings it was made with, or with none."""
+    path = tmp_path / "router.db"
+    bpac.open(path, epsilon=0.1, policy="budget").close()
+    bpac.open(path, epsilon=0.1, policy="budget").close()
+    with pytest.raises(SettingsError, match=r"epsilon is 0\.1, not 0\.2"):
+        bpac.open(path, epsilon=0.2, policy="budget")
+    with pytest.raises(SettingsError, match="policy is"):
+        bpac.open(path, epsilon=0.1)
+    bpac.open(path).close()
+
+
+def test_a_gateways_file_is_not_taken_for_a_routers(tmp_path: Path) -> None:
+    """The journals of a gateway's routes are left alone."""
+    store = open_store(f"sqlite:///{tmp_path / 'bpac.db'}")
+    store.open_game("homework", "", "terms")
+    store.close()
+    with pytest.raises(StoreError, match="journals of a gateway"):
+        bpac.open(tmp_path / "bpac.db", epsilon=0.1)
+
+
+def test_an_empty_file_needs_epsilon(tmp_path: Path) -> None:
+    """A file without a router, made by a start that failed, is started with epsilon only."""
+    (tmp_path / "router.db").touch()
+    with pytest.raises(SettingsError, match="holds no router yet"):
+        bpac.open(tmp_path / "router.db")
+    bpac.open(tmp_path / "router.db", epsilon=0.1).close()
+
+
+def test_a_journal_that_lost_entries_is_refused(tmp_path: Path) -> None:
+    """A file that no longer holds what was acknowledged is not gone on with."""
+    path = tmp_path / "router.db"
+    with bpac.open(path, epsilon=0.1) as router:
+        play(router, 20)
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM entries WHERE number > 10")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="restore the file from a copy"):
+        bpac.open(path)
