@@ -18,7 +18,8 @@
         - ``NoScore``: a draft lacks what its score is computed from
             - ``NoLogprobs``: the server gave no usable log-probabilities
         - ``NoVerdict``: a judge did not say a usable mark
-        - ``TooLong``, ``TooSlow`` (``bpac.models.reading``): it is longer than allowed, or takes longer
+        - ``TooLong`` (``bpac.models.reading``): it is longer than allowed
+        - ``TooSlow`` (``bpac.models.reading``): it takes longer than allowed
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it said no, and would again: a status 4xx
             - ``UpstreamRefused`` (``bpac.gateway.chat.upstream``): the gateway's caller gets the server's error
