@@ -44,6 +44,15 @@ def test_the_files_that_contributors_are_sent_to_exist() -> None:
     assert [path for path in sorted(named) if not path.exists()] == []
 
 
+def test_files_of_the_architecture_exist() -> None:
+    """Every file and folder that docs/architecture.md sends a reader to is there."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py|/[a-z_]+\.py))[`, ]", page))
+    assert len(named) > 25
+    places = (ROOT, ROOT / "src" / "bpac")
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link and picture of a page exists."""

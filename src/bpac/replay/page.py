@@ -119,11 +119,11 @@ def replay_document(
         series["always_tokens"] = tokens["always"][at].tolist()
     document = whole_document([game], title=f"Replay of {name}", live=False, generated=generated)
     owed = {decision.step for decision in watcher.router.owed}
-    told = [
+    decisions = [
         _view(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
         for step, (decision, outcome) in reversed(watcher.latest.items())
     ]
-    return document | {"decisions": told}
+    return document | {"decisions": decisions}
 
 
 def _tokens(table: Table, path: ReplayPath) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:

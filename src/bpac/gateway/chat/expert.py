@@ -3,7 +3,7 @@
 An expert call is a task of its own. From the decision on the round counts, so the call goes on when its caller leaves,
 and however it ends the journal gets an outcome:
 
-1. The decision is durable before the expert is asked: a crash must not forget a round that anybody has seen.
+1. The decision is durable before the expert is asked: a crash must not forget a round that the expert has seen.
 2. The answer goes to the caller as it comes, unless the decision serves the draft.
 3. If the expert refuses what was asked, the refusal is recorded. If it fails, the round is forfeited: loss 1. In both
    cases the caller may get the draft instead, but only after the journal says so.
@@ -113,7 +113,7 @@ class Expert:
         game.outcomes.resolve(decision, grade.loss, note)
 
     async def answer_only(self, request: ChatRequest, result: ExpertResult, savings: Savings) -> None:
-        """Get the expert's answer to a request that is no round: its draft has no score, so nothing is graded."""
+        """Get the expert's answer to a request that is not a round: its draft has no score, so nothing is graded."""
         try:
             with self.stages("expert"):
                 answer = await self._fetched(request, result, stream=request.stream)
@@ -173,7 +173,7 @@ class Expert:
                     result.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
-            raise Unavailable(f"{self.model} sent a stream that is no answer") from error
+            raise Unavailable(f"{self.model} sent a stream that is not an answer") from error
 
 
 def _draft_instead(call: ExpertCall, error: ModelError) -> str:

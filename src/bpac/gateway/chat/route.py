@@ -3,8 +3,8 @@
 1. Ticket. A request takes a ticket when it arrives, before its draft is generated, and is decided on the terms of that
    ticket however long the draft takes (MATH section 12).
 2. Draft. The draft's model is asked first.
-3. Score. The uncertainty of the draft is computed. A request whose draft has no score is no round (MATH section 13): it
-   withdraws its ticket, and the expert answers it.
+3. Score. The uncertainty of the draft is computed. A request whose draft has no score is not a round (MATH section 13):
+   it withdraws its ticket, and the expert answers it.
 4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records.
 5. Durable. The decision is durable in the journal before anything is served on it, and before the expert is asked.
 6. Serve. The caller gets the draft or the expert's answer, with the decision in the headers. If the expert fails or

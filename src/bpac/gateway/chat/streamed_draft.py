@@ -139,7 +139,7 @@ class StreamedDraft(Draft):
             answer = transcript.answer()
             self._channel.end()
         except AnswerError:
-            self._channel.end(Unavailable(f"{self._model} sent a stream that is no answer"))
+            self._channel.end(Unavailable(f"{self._model} sent a stream that is not an answer"))
         except ModelError as error:
             self._channel.end(error)
         except asyncio.CancelledError:

@@ -77,9 +77,7 @@ class CertificateStudy:
             final = (percent(float(part[:, -1].mean())) for part in (lower, served, upper))
             rows.append([stream, *final, share_with_bound(int(missed.sum()), len(served))])
         # The columns of the file keep their names for scripts.
-        folder.write_csv(
-            self.name, ["stream", "lower bound", "really served", "upper bound", "missed at any look"], rows
-        )
+        folder.write_csv(self.name, ["stream", "lower bound", "actual loss", "upper bound", "missed at any look"], rows)
         svg = folder.write_figure(self.name, draw_certificates(named, EPSILON))
         text = (
             f"Two bounds on the average loss of the served answers, each at level α = {ALPHA:g}, valid at all times "
