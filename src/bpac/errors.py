@@ -17,7 +17,11 @@
     - ``AnswerError``: what a model answered cannot be used
         - ``NoScore``: a draft lacks what its score is computed from
             - ``NoLogprobs``: the server gave no usable log-probabilities
+<<<<<<< HEAD
         - ``NoVerdict``: a judge gave no usable mark
+=======
+        - ``NoVerdict``: a judge did not say a usable mark
+>>>>>>> install
         - ``TooLong`` (``bpac.models.reading``): it is longer than allowed
         - ``TooSlow`` (``bpac.models.reading``): it takes longer than allowed
     - ``ModelError``: a model server gave no answer

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# What each extra requires.
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 UV = [sys.executable, "-m", "uv", "--quiet"]
 # pip's settings that say where packages come from, and uv's options and variables for the same.
 OPTIONS = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links"}

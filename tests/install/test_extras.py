@@ -1,18 +1,16 @@
 """Each extra, installed alone, is enough for the commands that it is for; so is each install line of the documents."""
 
 import shutil
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.install.documents import install_lines
-from tests.install.environments import ROOT, Environment, new_environment, resolve
+from tests.install.environments import EXTRAS, Environment, new_environment, resolve
 from tests.install.missing import MISSING
 from tests.install.promises import COMPANIONS, PROMISES, TOGETHER
 
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 # torch takes 200 MB and more, and only scripts that are not in the wheel use it: it is not installed.
 RESOLVED = frozenset({"train"})
 # The environment in which these tests themselves run.

@@ -195,6 +195,15 @@ def test_a_missing_or_broken_model_file_is_an_error(tmp_path: Path) -> None:
     assert server.pid is None
 
 
+def test_a_missing_system_library_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where OpenMP's library is missing, the error says which package to install, not that the file is wrong."""
+    missing = "ImportError: libgomp.so.1: cannot open shared object file: No such file or directory"
+    monkeypatch.setattr(LocalServer, "_last_error", lambda _: missing)
+    (tmp_path / "model.gguf").write_bytes(b"not a model")
+    with pytest.raises(Unavailable, match="did not start; install the library libgomp .*apt-get install libgomp1"):
+        LocalServer(model=tmp_path / "model.gguf").start()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -20,6 +20,8 @@ from bpac.local.server_process import READY
 
 MODEL = Path(__file__).with_name("model.gguf")
 LAST_PORT = 65_535
+# llama.cpp is linked with a library that Debian does not install by itself.
+OPENMP = "install the library libgomp (on Debian: apt-get install libgomp1)."
 
 # Requests to this machine must not go through a proxy.
 open_directly = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
@@ -149,7 +151,9 @@ class LocalServer:
         reader.start()
         reader.join(max(0.0, deadline - time.monotonic()))
         if not lines:
-            raise Unavailable(f"the server for {self.model} did not start; is it a GGUF file? {self._last_error()}")
+            error = self._last_error()
+            remedy = OPENMP if "libgomp" in error else "is it a GGUF file?"
+            raise Unavailable(f"the server for {self.model} did not start; {remedy} {error}")
         while time.monotonic() < deadline and self._process is not None and self._process.poll() is None:
             try:
                 with open_directly(f"{lines[0]}/health", timeout=5.0):
