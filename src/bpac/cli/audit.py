@@ -89,8 +89,8 @@ def _text(audit: Audit) -> str:
             + ("" if found.computed is None else f" recorded as {found.recorded}, computed {found.computed}")
             for found in audit.differences[:MOST_SHOWN]
         ),
-        f"threshold {audit.threshold:.6g}; average loss per request between {audit.certificate['lower'] / rounds:.2%} and "
-        f"{audit.certificate['upper'] / rounds:.2%} over {audit.certificate['rounds']} rounds, "
+        f"threshold {audit.threshold:.6g}; average loss per request between {audit.certificate['lower'] / rounds:.2%} "
+        f"and {audit.certificate['upper'] / rounds:.2%} over {audit.certificate['rounds']} rounds, "
         f"{audit.certificate['confidence']:.0%} confidence each",
         f"{audit.owed} rounds without an outcome and {sum(audit.forfeits.values())} given up, all counted as loss 1",
         _coins_text(audit.coins),
