@@ -200,7 +200,7 @@ def test_a_missing_system_library_is_named_with_its_package(tmp_path: Path, monk
     missing = "ImportError: libgomp.so.1: cannot open shared object file: No such file or directory"
     monkeypatch.setattr(LocalServer, "_last_error", lambda _: missing)
     (tmp_path / "model.gguf").write_bytes(b"not a model")
-    with pytest.raises(Unavailable, match="did not start; install the library libgomp .*apt-get install libgomp1"):
+    with pytest.raises(Unavailable, match=r"did not start; install the library libgomp .*apt-get install libgomp1"):
         LocalServer(model=tmp_path / "model.gguf").start()
 
 

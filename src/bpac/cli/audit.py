@@ -80,7 +80,8 @@ def _head(text: str) -> str:
 
 
 def _text(audit: Audit) -> str:
-    rounds = max(1, audit.certificate["rounds"])
+    certificate = audit.certificate
+    rounds = max(1, certificate["rounds"])
     lines = [
         f"{audit.rounds} rounds and {audit.claims} claims computed again: "
         + (f"{len(audit.differences)} differences" if audit.differences else "all as recorded"),
@@ -89,9 +90,9 @@ def _text(audit: Audit) -> str:
             + ("" if found.computed is None else f" recorded as {found.recorded}, computed {found.computed}")
             for found in audit.differences[:MOST_SHOWN]
         ),
-        f"threshold {audit.threshold:.6g}; average loss per request between {audit.certificate['lower'] / rounds:.2%} and "
-        f"{audit.certificate['upper'] / rounds:.2%} over {audit.certificate['rounds']} rounds, "
-        f"{audit.certificate['confidence']:.0%} confidence each",
+        f"threshold {audit.threshold:.6g}; average loss per request between {certificate['lower'] / rounds:.2%} and "
+        f"{certificate['upper'] / rounds:.2%} over {certificate['rounds']} rounds, "
+        f"{certificate['confidence']:.0%} confidence each",
         f"{audit.owed} rounds without an outcome and {sum(audit.forfeits.values())} given up, all counted as loss 1",
         _coins_text(audit.coins),
         *(f"not proved: {lacking}" for lacking in audit.unproved),
