@@ -1,4 +1,4 @@
-"""What a round costs: every policy beside a plain transcription of Algorithm 1, in one run.
+"""Cost per round: every policy beside a plain transcription of Algorithm 1, in one run.
 
     python -m benchmarks.cost [--quick]
 
@@ -116,7 +116,7 @@ def take_nothing(count: int) -> None:
 
 
 def cost_of_the_lock(repeats: int) -> None:
-    """What being safe with several threads costs a round of the default policy: one lock for every call."""
+    """What safety with several threads costs per round of the default policy: one lock for every call."""
     uncertainty, loss = LAW.draw(ROWS, np.random.default_rng(0))
     router = Router(EPSILON, ALPHA, coins=SeededCoins(0))
     calls, us, ls = ROWS, uncertainty.tolist(), loss.tolist()

@@ -11,7 +11,7 @@ HUGE = pytest.param(10**400, id="too large for a float")
 
 
 @pytest.mark.parametrize("value", [0, 1, 0.0, 0.25, 1.0, np.float32(0.5), np.int64(1), Fraction(1, 3)])
-def test_fraction_takes_every_kind_of_real_number(value: float) -> None:
+def test_fraction_accepts_every_type_of_real_number(value: float) -> None:
     """Any real number in [0, 1] becomes the float of the same size."""
     number = fraction(value, "loss")
     assert type(number) is float
@@ -23,7 +23,7 @@ def test_fraction_takes_every_kind_of_real_number(value: float) -> None:
     [math.nan, math.inf, -math.inf, -1e-9, 1.0000001, 2, "0.5", True, False, None, [0.5], 1j, np.bool_(True), HUGE],
 )
 def test_fraction_refuses_everything_else(value: object) -> None:
-    """What is no number in [0, 1] is refused with its name and its value, verdicts (bool) included."""
+    """What is not a number in [0, 1] is refused with its name and its value, verdicts (bool) included."""
     with pytest.raises(InputError, match=r"^loss must be a number in \[0, 1\], got ") as caught:
         fraction(value, "loss")
     assert f"{value!r}" in str(caught.value)
@@ -56,14 +56,14 @@ def test_positive_refuses_what_is_not_finite_and_above_0(value: object) -> None:
     ("value", "says"),
     [(1.0, "whole number"), (True, "whole number"), ("3", "whole number"), (2, "at least 3"), (10, "at most 9")],
 )
-def test_whole_refuses_fractions_and_what_lies_outside(value: object, says: str) -> None:
-    """A count is an int within its limits, and the message names the one that was missed."""
+def test_whole_refuses_fractions_and_numbers_out_of_range(value: object, says: str) -> None:
+    """A count is an int within its limits, and the message names the limit that it misses."""
     with pytest.raises(SettingsError, match=f"^size must .*{says}"):
         whole(value, "size", 3, 9)
 
 
-def test_whole_without_a_most_has_no_upper_limit() -> None:
-    """Only the least is checked, and the message does not invent a most."""
+def test_whole_without_a_limit_has_no_upper_limit() -> None:
+    """Only the lower limit is checked, and the message names no upper one."""
     assert whole(10**9, "size", 3) == 10**9
     with pytest.raises(SettingsError, match=r"at least 3, got 2$"):
         whole(2, "size", 3)

@@ -20,7 +20,7 @@ class Row(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a transcription says about one step."""
+    """The results of a transcription for one step."""
 
     threshold_before: float
     propensity: float

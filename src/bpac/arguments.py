@@ -1,4 +1,4 @@
-"""Checks of the numbers people hand in: one wording for every layer."""
+"""Checks of arguments and settings, with one wording for every layer."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ def fraction(value: object, name: str) -> float:
     ...
     bpac.errors.InputError: loss must be a number in [0, 1], got nan; a loss that is not known is a forfeit
     """
-    if type(value) is float and 0.0 <= value <= 1.0:  # nearly always, and asked of every query
+    if type(value) is float and 0.0 <= value <= 1.0:  # by far the most common case, checked for every query
         return value
     # Compared before it is converted: an int may be too large for a float.
     if _is_number(value) and 0 <= value <= 1:
@@ -71,13 +71,13 @@ def one_of(value: object, name: str, choices: tuple[str, ...]) -> None:
 
 
 def of_kind(value: object, name: str, kinds: Sequence[type]) -> None:
-    """Raise ``SettingsError`` unless ``value`` is exactly of one of the kinds: no other can be written to a journal."""
+    """Raise ``SettingsError`` unless ``value`` is of one of these classes: no other can be written to a journal."""
     if type(value) not in kinds:
         raise SettingsError(f"{name} must be one of {', '.join(kind.__name__ for kind in kinds)}; got {value!r}")
 
 
 def each(values: object, names: str, name: str, check: Callable[[object, str], float]) -> tuple[float, ...]:
-    """Return the checked values as a tuple, or raise ``SettingsError`` if it is no list or one is wrong."""
+    """Return the checked values as a tuple; ``SettingsError`` if this is not a list or one of them is wrong."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SettingsError(f"{names} must be a list of numbers, got {values!r}")
     return tuple(check(value, f"each {name}") for value in values)
@@ -94,7 +94,7 @@ def some(values: object, names: str, name: str, check: Callable[[object, str], f
 def keep(instance: object, **values: object) -> None:
     """Set checked values on a frozen dataclass from its ``__post_init__``.
 
-    As plain floats and ints, whatever kind of number they came as: they are written to journals.
+    The values are plain floats and ints, whatever kind of number was given, because they are written to journals.
     """
     for name, value in values.items():
         object.__setattr__(instance, name, value)
@@ -107,5 +107,5 @@ def _real(value: object, name: str) -> Any:
 
 
 def _is_number(value: Any) -> TypeGuard[Any]:
-    # bool is an int in Python, but a verdict in the place of a number is a mistake worth hearing about.
+    # bool is an int in Python, but a verdict in the place of a number is a mistake that must be reported.
     return isinstance(value, Real) and not isinstance(value, bool)

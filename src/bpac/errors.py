@@ -1,7 +1,7 @@
 """Every error bpac raises, as one tree.
 
 - ``BpacError``
-    - ``InputError``: a value handed in is not what it must be (also a ``ValueError``)
+    - ``InputError``: an argument is out of range or of the wrong kind (also a ``ValueError``)
         - ``SettingsError``: a setting of a router, policy or schedule
         - ``TableError``: a cell, column or line of a table
     - ``ObservationError``: an outcome that fits no open round
@@ -12,24 +12,24 @@
         - ``StaleProposal``: the entry is not the latest proposal of the router
     - ``JournalError``: entries that no router can have written
         - ``TornLine``: the last line was cut off while it was being written
-    - ``CheckFailed``: a policy does not do what every policy must (``bpac.routing.checks``)
+    - ``CheckFailed``: a policy fails a check that every policy must pass (``bpac.routing.checks``)
     - ``SnapshotError``: a snapshot that is damaged or differs from the journal
     - ``AnswerError``: what a model answered cannot be used
         - ``NoScore``: a draft lacks what its score is computed from
             - ``NoLogprobs``: the server gave no usable log-probabilities
-        - ``NoVerdict``: a judge did not say a usable mark
+        - ``NoVerdict``: a judge gave no usable mark
         - ``TooLong`` (``bpac.models.reading``): it is longer than allowed
         - ``TooSlow`` (``bpac.models.reading``): it takes longer than allowed
     - ``ModelError``: a model server gave no answer
-        - ``Refused``: it said no, and would again: a status 4xx
+        - ``Refused``: it refused the request, and would refuse it again: a status 4xx
             - ``UpstreamRefused`` (``bpac.gateway.chat.upstream``): the gateway's caller gets the server's error
         - ``Unavailable``: it failed, even after retries
-    - ``StoreError``: a store cannot be used, or failed and takes nothing more
+    - ``StoreError``: a store cannot be used, or failed and accepts no more entries
         - ``StoreInUse``: another gateway writes to it
     - ``BadRequest`` (``bpac.gateway.http.bad_request``): a request that the gateway cannot answer
     - ``MissingExtra``: an optional dependency is not installed
 
-Whoever raises one of these has changed nothing before.
+A call that raises one of these has changed nothing.
 """
 
 
@@ -38,11 +38,11 @@ class BpacError(Exception):
 
 
 class InputError(BpacError, ValueError):
-    """A value handed in is not what it must be."""
+    """An argument is out of range or of the wrong kind."""
 
 
 class SettingsError(InputError):
-    """A setting of a router, policy or schedule makes no sense."""
+    """A setting of a router, policy or schedule is out of range, of the wrong kind, or contradicts another."""
 
 
 class TableError(InputError):
@@ -86,7 +86,7 @@ class SnapshotError(BpacError):
 
 
 class CheckFailed(BpacError):
-    """A policy does not do what every policy must."""
+    """A policy fails a check that every policy must pass."""
 
 
 class AnswerError(BpacError):
@@ -102,7 +102,7 @@ class NoLogprobs(NoScore):
 
 
 class NoVerdict(AnswerError):
-    """A judge did not say a usable mark."""
+    """A judge gave no usable mark."""
 
 
 class ModelError(BpacError):
@@ -120,7 +120,7 @@ class ModelError(BpacError):
 
 
 class Refused(ModelError):
-    """The server said no and would say it again (a status 4xx)."""
+    """The server refused the request and would refuse it again (a status 4xx)."""
 
 
 class Unavailable(ModelError):
@@ -128,7 +128,7 @@ class Unavailable(ModelError):
 
 
 class StoreError(BpacError):
-    """A store cannot be used, or failed and takes nothing more."""
+    """A store cannot be used, or failed and accepts no more entries."""
 
 
 class StoreInUse(StoreError):

@@ -1,4 +1,4 @@
-"""Rounds to hand to the accounts."""
+"""Rounds for the tests of accounts."""
 
 from bpac.routing.decision import Decision
 
@@ -13,7 +13,7 @@ def a_round(
     call_expert: bool = True,
     uncertainties: tuple[float, ...] = (),
 ) -> Decision:
-    """A decision in which only what matters to a test need be said."""
+    """A decision in which a test names only the fields that matter to it."""
     return Decision(
         step=step,
         uncertainty=uncertainty,

@@ -27,7 +27,7 @@ events = st.lists(
 
 
 def feed(alarm: DriftAlarm, event: Event) -> None:
-    """Tell the alarm of one round."""
+    """Count one round."""
     least, loss, below, _ = event
     if loss is None:
         alarm.fade(least)
@@ -36,8 +36,8 @@ def feed(alarm: DriftAlarm, event: Event) -> None:
 
 
 @given(events=events, lift=st.integers(0, 3))
-def test_the_alarm_is_the_plain_recursion(events: list[Event], lift: int) -> None:
-    """Counting quiet rounds until someone looks gives what one update a round gives (MATH 3)."""
+def test_the_alarm_agrees_with_one_update_per_round(events: list[Event], lift: int) -> None:
+    """Counting quiet rounds until the level is needed gives what one update per round gives (MATH 3)."""
     alarm, slow = DriftAlarm(TERMS, SETTINGS), AlarmTranscription(TERMS.epsilon)
     loud: list[Event] = [(0.05, 1.0, True, 1)] * lift
     for event in loud + events:
@@ -52,7 +52,7 @@ def test_the_alarm_is_the_plain_recursion(events: list[Event], lift: int) -> Non
 
 
 @given(events=events, cut=st.integers(0, 15))
-def test_an_alarm_that_was_stopped_goes_on(events: list[Event], cut: int) -> None:
+def test_an_alarm_continues_from_its_saved_state(events: list[Event], cut: int) -> None:
     """State through JSON leads to the same bits as never stopping."""
     steady = stopped = DriftAlarm(TERMS, SETTINGS)
     for index, event in enumerate(events):
@@ -67,7 +67,7 @@ def test_an_alarm_that_was_stopped_goes_on(events: list[Event], cut: int) -> Non
     assert (stopped.level, stopped.careful_rate, stopped.rings) == (steady.level, steady.careful_rate, steady.rings)
 
 
-def test_an_easy_past_buys_no_patience() -> None:
+def test_an_easy_past_does_not_delay_the_alarm() -> None:
     """After any number of quiet rounds the same few losses ring the alarm."""
     alarms = [DriftAlarm(TERMS, AlarmSettings()) for _ in range(2)]
     for _ in range(50_000):
@@ -93,7 +93,7 @@ def test_an_easy_past_buys_no_patience() -> None:
     ],
     ids=str,
 )
-def test_alarm_settings_that_make_no_sense_are_refused(bad: dict[str, float]) -> None:
-    """Levels rise from above 1, the rate is a rate, and somebody bets."""
+def test_bad_alarm_settings_are_refused(bad: dict[str, float]) -> None:
+    """Levels must rise from above 1, the rate must be a rate, and there must be at least one stake."""
     with pytest.raises(SettingsError, match=r"careful|reset|stake"):
         AlarmSettings(**bad)  # type: ignore[arg-type]

@@ -93,7 +93,7 @@ def test_bounds_grow_with_the_losses(losses: list[float], index: int, bound: obj
 
 
 def test_a_level_no_sample_can_reach_gives_1() -> None:
-    """With one row and α below what a row can say, every bound is 1."""
+    """With one row and an α that one row cannot reach, every bound is 1."""
     for bound in RISK_BOUNDS.values():
         assert bound([0.0], 1e-17) == 1.0
 
@@ -129,8 +129,8 @@ def test_calibration_finds_the_largest_safe_threshold(
         (([0.1], [0.0], 0.1, 0.1, "guess"), "bound must be one of"),
     ],
 )
-def test_a_calibration_set_that_makes_no_sense_is_refused(arguments: tuple[object, ...], says: str) -> None:
-    """Every row has a score and a loss in [0, 1], and the settings are settings."""
+def test_a_bad_calibration_set_is_refused(arguments: tuple[object, ...], says: str) -> None:
+    """Every row needs a score and a loss in [0, 1], and the settings must be in range."""
     with pytest.raises(InputError, match=says):
         calibrate(*arguments)  # type: ignore[arg-type]
 
@@ -138,7 +138,7 @@ def test_a_calibration_set_that_makes_no_sense_is_refused(arguments: tuple[objec
 @pytest.mark.parametrize(
     ("successes", "trials", "alpha"), [(0, 0, 0.1), (-1, 5, 0.1), (6, 5, 0.1), (1, 5, 0.0), (1, 5, 1.0), (1.0, 5, 0.1)]
 )
-def test_counts_that_make_no_sense_are_refused(successes: int, trials: int, alpha: float) -> None:
+def test_impossible_counts_are_refused(successes: int, trials: int, alpha: float) -> None:
     """There is at least one trial, and no more successes than trials."""
     with pytest.raises(SettingsError, match=r"trials|successes|alpha"):
         clopper_pearson_upper(successes, trials, alpha)
@@ -146,6 +146,6 @@ def test_counts_that_make_no_sense_are_refused(successes: int, trials: int, alph
 
 @pytest.mark.parametrize("name", list(RISK_BOUNDS))
 def test_an_empty_sample_is_refused(name: str) -> None:
-    """Nothing can be said about a mean from no losses."""
+    """There is no bound on a mean without losses."""
     with pytest.raises(InputError):
         RISK_BOUNDS[name]([], 0.1)

@@ -26,7 +26,7 @@ def above(floor: float, audits: Sequence[Audit]) -> list[Audit]:
 
 
 def served_loss(floor: float, *, shadow: bool = False, alpha: float = ALPHA) -> ServedLoss:
-    """An account of what is served."""
+    """An account of the loss that is served."""
     return ServedLoss(Terms(0.1, floor, shadow=shadow), alpha)
 
 
@@ -90,7 +90,7 @@ def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(shadow: bool, chea
 
 
 @given(floor=floors, audits=audits, shadow=st.booleans())
-def test_a_refund_leaves_what_there_would_have_been(floor: float, audits: list[Audit], shadow: bool) -> None:
+def test_a_refund_undoes_its_charge(floor: float, audits: list[Audit], shadow: bool) -> None:
     """Charged and refunded audits end in the same bits as audits known at once, and never look better before."""
     at_once, late = served_loss(floor, shadow=shadow), served_loss(floor, shadow=shadow)
     rounds = [a_round(propensity=propensity) for propensity, _ in above(floor, audits)]
@@ -105,7 +105,7 @@ def test_a_refund_leaves_what_there_would_have_been(floor: float, audits: list[A
     assert late.upper() == at_once.upper()
 
 
-def test_what_carries_no_information_changes_nothing() -> None:
+def test_rounds_without_information_leave_the_bounds_alone() -> None:
     """An audit without a loss, one that was certain, and a kept draft leave both bounds as they were."""
     served = served_loss(0.2)
     before = served.certificate(10, MANY)
@@ -120,7 +120,7 @@ def test_what_carries_no_information_changes_nothing() -> None:
 
 
 def test_an_audit_that_is_given_up_counts_as_loss_1_above_and_0_below() -> None:
-    """A forfeit keeps the charge: the worst for each of the two bounds."""
+    """A forfeit keeps the charge: the careful guess for each of the two bounds."""
     served, worst, best = served_loss(0.2), served_loss(0.2), served_loss(0.2)
     decision = a_round(propensity=0.2)
     served.charge(decision)
@@ -140,7 +140,7 @@ def test_a_draft_served_in_the_experts_place_counts_as_loss_1() -> None:
 
 
 def test_without_exploration_there_are_only_trivial_bounds() -> None:
-    """Where no coin is ever flipped, all drafts that were served may have lost, or none."""
+    """Without coins, all drafts that were served may have lost, or none."""
     served = served_loss(0.0)
     decision = a_round(propensity=0.0)
     served.resolve(decision, 1.0)
@@ -154,8 +154,8 @@ def test_without_exploration_there_are_only_trivial_bounds() -> None:
 
 
 @given(audits=audits)
-def test_an_account_that_was_stopped_goes_on(audits: list[Audit]) -> None:
-    """State through JSON gives the same bounds, also to an account that has already answered."""
+def test_bounds_continue_from_a_saved_state(audits: list[Audit]) -> None:
+    """State through JSON gives the same bounds, also where they have been computed before."""
     served, copy = served_loss(0.2), served_loss(0.2)
     assert copy.upper() > 0.0
     for propensity, loss in above(0.2, audits):
@@ -165,7 +165,7 @@ def test_an_account_that_was_stopped_goes_on(audits: list[Audit]) -> None:
     assert copy.certificate(50, MANY) == served.certificate(50, MANY)
 
 
-def test_a_certificate_says_what_it_promises() -> None:
+def test_a_certificate_prints_bound_confidence_and_rounds() -> None:
     """The sentence holds the average, the confidence and the rounds; before the first round the averages are 0."""
     assert str(Certificate(200, 1.0, 10.0, 0.9)) == "served loss ≤ 5.00% with 90% confidence after 200 rounds"
     assert (Certificate(200, 1.0, 10.0, 0.9).average_lower, Certificate(0, 0.0, 0.0, 0.9).average_upper) == (0.005, 0.0)

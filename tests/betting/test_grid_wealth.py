@@ -62,7 +62,7 @@ def test_grid_wealth_agrees_with_the_transcription(rounds: list[Settled], varian
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_grid_wealth_does_not_tire(variant: str) -> None:
+def test_grid_wealth_agrees_over_thousands_of_rounds(variant: str) -> None:
     """Through thousands of rounds, in which thresholds rise and fall, thresholds and wealth agree."""
     dice = np.random.default_rng(5)
     fast, slow = pair(variant)
@@ -100,7 +100,7 @@ def test_wealth_may_leave_the_range_of_a_double(variant: str, loss: float, round
 @pytest.mark.parametrize("variant", VARIANTS)
 @settings(max_examples=40)
 @given(rounds=st.lists(settled, max_size=80), cut=st.integers(0, 80))
-def test_a_grid_that_was_stopped_goes_on_as_if_it_never_was(rounds: list[Settled], cut: int, variant: str) -> None:
+def test_grid_wealth_continues_from_its_saved_state(rounds: list[Settled], cut: int, variant: str) -> None:
     """State written as JSON and loaded elsewhere leads to the same bits."""
     steady, stopped = pair(variant)[0], pair(variant)[0]
     for index, (uncertainty, propensity, rate, loss) in enumerate(rounds):
@@ -124,7 +124,7 @@ def test_a_bet_that_could_lose_everything_is_refused(bet: Bet) -> None:
 
 @pytest.mark.parametrize("size", [0.0, -0.05, float("nan"), float("inf"), "0.05"])
 def test_a_fixed_bet_is_a_positive_number(size: float) -> None:
-    """A stake of nothing, of less, or of no number is refused."""
+    """A stake of 0 or below, or one that is not a number, is refused."""
     with pytest.raises(SettingsError, match=r"^size must be"):
         FixedBet(size)
 
@@ -145,7 +145,7 @@ def test_a_prior_has_one_weight_for_each_grid_point(weights: tuple[float, ...]) 
 
 @pytest.mark.parametrize("weights", [(), (1.0, 0.0), (1.0, -1.0), (1.0, float("inf")), (1.0, "1")])
 def test_a_prior_has_positive_weights(weights: tuple[float, ...]) -> None:
-    """A weight of 0 would ask for infinite wealth; it is refused, as others that are no weights, and none at all."""
+    """A weight of 0, which would require infinite wealth, anything that is not a weight, and an empty list."""
     with pytest.raises(SettingsError, match=r"weights? of the prior|the prior has 0 weights"):
         GridWealth(TERMS, ALPHA, AdaptiveBet(), PriorThreshold(weights), EvenLevels(2))
 
@@ -153,7 +153,7 @@ def test_a_prior_has_positive_weights(weights: tuple[float, ...]) -> None:
 @pytest.mark.parametrize("rule", [FixedSequence(), PriorThreshold()])
 @given(reached=st.lists(st.booleans(), min_size=1, max_size=8), more=st.lists(st.booleans(), min_size=8, max_size=8))
 def test_a_win_and_a_loss_lead_to_the_same_index(rule: ThresholdRule, reached: list[bool], more: list[bool]) -> None:
-    """Looking on from the last index after a win finds what a look at all points finds."""
+    """Continuing from the last index after a win finds what looking at all points finds."""
     now = [was or add for was, add in zip(reached, more, strict=False)]
     index = rule.after_loss(np.array(reached))
     bars = np.ones(len(reached))

@@ -18,8 +18,8 @@ TERMS = Terms(epsilon=0.08, floor=0.05)
         (0.060, 0.0176, 0.00012, 0.00015),
     ],
 )
-def test_the_table_of_the_stall(risk: float, bet: float, paper: float, best: float) -> None:
-    """Bets and growth are those of the specification: safe thresholds between 0.031 and 0.048 lose for ever."""
+def test_the_papers_bet_stalls_where_the_specification_says(risk: float, bet: float, paper: float, best: float) -> None:
+    """Bets and growth are those of the specification: safe thresholds between 0.031 and 0.048 lose without end."""
     settled = settled_bet(TERMS, risk, 0.05, AdaptiveBet())
     assert settled == pytest.approx(bet, abs=5e-5)
     assert log_growth(TERMS, risk, 0.05, settled) == pytest.approx(paper, abs=6e-6)

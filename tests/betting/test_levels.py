@@ -100,13 +100,13 @@ def test_every_grid_point_is_its_own_level(count: int) -> None:
 
 @pytest.mark.parametrize(("bits", "octaves"), [(0, 40), (17, 4), (11, 0), (16, 2), (11, 64), (11.0, 40), (True, 40)])
 def test_relative_levels_must_fit_two_bytes(bits: int, octaves: int) -> None:
-    """Too many levels, and numbers that are no counts, are refused."""
+    """Too many levels, and numbers that are not counts, are refused."""
     with pytest.raises(SettingsError, match=r"bits|octaves|levels are too many"):
         RelativeLevels(bits, octaves)
 
 
 @pytest.mark.parametrize("count", [1, 0, -3, 65_536, 10.0, "11"])
-def test_even_levels_need_a_sensible_count(count: int) -> None:
+def test_even_levels_refuse_a_count_out_of_range(count: int) -> None:
     """A grid has at least two points and at most as many as fit two bytes."""
     with pytest.raises(SettingsError, match=r"^count must be"):
         EvenLevels(count)

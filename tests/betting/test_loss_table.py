@@ -20,7 +20,7 @@ operations = st.lists(
 
 
 class Model:
-    """The same table as a dict, summed afresh for every question."""
+    """The same table as a dict, summed anew for every result."""
 
     def __init__(self) -> None:
         self.booked: dict[int, list[int]] = defaultdict(lambda: [0, 0])
@@ -40,7 +40,7 @@ class Model:
 
 @given(operations=operations)
 def test_the_table_agrees_with_a_dict(operations: list[Operation]) -> None:
-    """After any bookings and moves the limit and its sums are what a plain sum over a dict says."""
+    """After any bookings and moves the limit and its sums are those of a plain sum over a dict."""
     table, model = LossTable(2, TOP), Model()
     bookings: list[tuple[int, tuple[int, int]]] = []
     for name, number, first, second in operations:
@@ -69,7 +69,7 @@ def test_the_table_agrees_with_a_dict(operations: list[Operation]) -> None:
 
 
 @given(operations=operations)
-def test_a_table_survives_its_rows(operations: list[Operation]) -> None:
+def test_a_table_is_rebuilt_from_its_rows(operations: list[Operation]) -> None:
     """Rows and limit make the same table again, without the levels at which nothing is left."""
     table = LossTable(2, TOP)
     for name, number, first, second in operations:
@@ -89,7 +89,7 @@ def test_a_table_survives_its_rows(operations: list[Operation]) -> None:
 
 @pytest.mark.parametrize("counted", [False, True], ids=["above the limit", "below the limit"])
 def test_a_dead_level_stays_dead(counted: bool) -> None:
-    """A level that lost too much for 64 bits dies in all its sums, for ever, and what is below it stays consistent."""
+    """A level that lost too much for 64 bits stays dead in all its sums, and the sums below it stay consistent."""
     table = LossTable(2, TOP)
     table.add(1, [-3, -5])
     if counted:

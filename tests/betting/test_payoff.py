@@ -27,14 +27,14 @@ def test_no_payoff_is_below_its_bound(epsilon: float, floor: float, shadow: bool
     assert terms.weighted_loss(loss, propensity) == pytest.approx(epsilon - payoff)
 
 
-def test_the_discount_is_lost_in_the_shadow() -> None:
-    """κ is 1 − ρ_min where the expert's answer is served, and 1 where audits run in the shadow (MATH 6)."""
+def test_kept_share_is_1_with_shadow_audits() -> None:
+    """κ is 1 − ρ_min where the expert's answer is served, and 1 with shadow audits (MATH 6)."""
     assert Terms(0.1, 0.05).kept_share == 0.95
     assert Terms(0.1, 0.05, shadow=True).kept_share == 1.0
 
 
 @pytest.mark.parametrize(("epsilon", "floor"), [(0.0, 0.1), (1.0, 0.1), (0.1, 1.0), (0.1, -0.1), (0.1, math.nan)])
-def test_terms_that_make_no_sense_are_refused(epsilon: float, floor: float) -> None:
+def test_terms_out_of_range_are_refused(epsilon: float, floor: float) -> None:
     """ε lies in (0, 1) and the floor in [0, 1)."""
     with pytest.raises(SettingsError, match=r"epsilon|floor"):
         Terms(epsilon, floor)

@@ -104,7 +104,7 @@ def test_wealth_agrees_with_the_transcription_at_every_moment(
 @settings(max_examples=25)
 @given(rounds=rounds)
 def test_a_latched_threshold_is_the_highest_so_far(rounds: list[Round]) -> None:
-    """A threshold latches only on wealth that was really there: never between a decision and its outcome."""
+    """A threshold never latches between a decision and its outcome, when the loss is not counted."""
     wealth = PortfolioWealth(TERMS, BAR, FOUR_FRACTIONS, RelativeLevels(), latched=True)
     highest = 0.0
     for slow in moments(wealth, rounds, RelativeLevels(), None):
@@ -117,7 +117,7 @@ def test_a_latched_threshold_is_the_highest_so_far(rounds: list[Round]) -> None:
 @settings(max_examples=30)
 @given(rounds=rounds)
 def test_wealth_never_rises_with_the_threshold(rounds: list[Round]) -> None:
-    """``K(u)`` is non-increasing in u, between levels too, so that one point is all there is to find."""
+    """``K(u)`` is non-increasing in u, between levels too, so that the threshold is a single point."""
     wealth = PortfolioWealth(TERMS, 1.0, FOUR_FRACTIONS, RelativeLevels(), latched=False)
     for decision, loss, _ in rounds:
         wealth.decided(decision)
@@ -129,7 +129,7 @@ def test_wealth_never_rises_with_the_threshold(rounds: list[Round]) -> None:
 
 @settings(max_examples=50)
 @given(rounds=rounds, cut=st.integers(0, 25))
-def test_a_wealth_that_was_stopped_goes_on_as_if_it_never_was(rounds: list[Round], cut: int) -> None:
+def test_portfolio_wealth_continues_from_its_saved_state(rounds: list[Round], cut: int) -> None:
     """State taken at any moment and loaded elsewhere leads to the same bits and thresholds, late refunds included."""
 
     def fresh() -> PortfolioWealth:
@@ -171,7 +171,7 @@ def test_losses_are_remembered_where_they_were_booked() -> None:
     assert [row[0] for row in wealth.state()["losses"]] == [3, 8]
 
 
-def test_one_wealth_of_several_looks_at_its_own_score() -> None:
+def test_each_wealth_of_several_books_its_own_score() -> None:
     """With several scores a loss is booked at the score that the wealth is about (MATH 8)."""
     decision = a_round(0.2, uncertainties=(0.2, 0.6))
     for score, level in ((None, 2), (0, 2), (1, 6)):

@@ -91,7 +91,7 @@ def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(late: int) -> None
                 total += value
             while len(waiting) > late:
                 unseen.see(*waiting.pop(0))
-            # The claim from above is about streams whose values are no larger.
+            # The upper bound is about streams without larger values.
             above = above or (unseen.ceiling >= 900.0 and total > unseen.at_most(alpha) + 1e-6)
             below = below or total < unseen.at_least(alpha) - 1e-6
         failed_above += chance * above
@@ -102,7 +102,7 @@ def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(late: int) -> None
 
 
 @given(looks, st.randoms(use_true_random=False))
-def test_no_order_can_be_told_from_another(looked: list[Look], dice: random.Random) -> None:
+def test_the_order_of_values_makes_no_difference(looked: list[Look], dice: random.Random) -> None:
     """Values may come in any order, and all at the end: the state is the same to the bit, also through JSON."""
     shuffled = list(looked)
     dice.shuffle(shuffled)
@@ -115,8 +115,8 @@ def test_no_order_can_be_told_from_another(looked: list[Look], dice: random.Rand
 
 
 @given(looks, st.tuples(st.floats(0.05, 0.99), st.integers(1, 5000)))
-def test_what_is_not_known_widens_the_bounds(looked: list[Look], unknown: Look) -> None:
-    """It counts as nothing from below and as the ceiling from above, until it is known."""
+def test_unknown_values_widen_the_bounds(looked: list[Look], unknown: Look) -> None:
+    """An unknown value counts as 0 in the lower bound and as the ceiling in the upper one, until it is known."""
     waiting, known, never = after(looked), after([*looked, unknown]), after(looked)
     waiting.flip(unknown[0], looks=True)
     assert waiting.at_least(0.1) == never.at_least(0.1) <= known.at_least(0.1)
@@ -125,7 +125,7 @@ def test_what_is_not_known_widens_the_bounds(looked: list[Look], unknown: Look) 
         assert waiting.at_most(0.1) >= known.at_most(0.1) - 1e-6
 
 
-def test_where_no_coin_was_flipped_all_is_known() -> None:
+def test_certain_rounds_leave_nothing_unseen() -> None:
     """Rounds that are certain to be seen leave nothing unseen, but show how long answers can be."""
     unseen = UnseenSum()
     for value in (10, 7000):
@@ -143,12 +143,12 @@ def test_where_no_coin_was_flipped_all_is_known() -> None:
         UnseenSum(missed=5, least=0.2, largest=1e12),  # too large for every rate
     ],
 )
-def test_where_nothing_can_be_said_from_above(unseen: UnseenSum) -> None:
+def test_without_a_usable_rate_there_is_no_upper_bound(unseen: UnseenSum) -> None:
     """The bound and its ceiling are infinite; from below the sum is at least 0."""
     assert (unseen.at_least(0.1), unseen.at_most(0.1), unseen.ceiling) == (0.0, math.inf, math.inf)
 
 
-def test_few_values_cannot_make_a_large_sum() -> None:
-    """If none is above the ceiling, so many of them are at most so much."""
+def test_the_upper_bound_is_at_most_count_times_ceiling() -> None:
+    """If no value is above the ceiling, the sum is at most their number times the ceiling."""
     unseen = after([(0.5, 100)], missed=2)
     assert unseen.at_most(0.1) == 2 * unseen.ceiling

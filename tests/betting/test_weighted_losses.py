@@ -41,7 +41,7 @@ def test_weighted_losses_agree_with_a_plain_sum(audits: list[tuple[float, float,
 
 
 @given(audits=audits)
-def test_seen_losses_know_nothing_of_charges(audits: list[tuple[float, float, float]]) -> None:
+def test_seen_losses_ignore_charges(audits: list[tuple[float, float, float]]) -> None:
     """O-naive books unweighted losses when they are seen and nothing before (MATH 10)."""
     losses = SeenLosses(TERMS, GRID)
     rounds = [a_round(score, propensity, step=step) for step, (score, propensity, _) in enumerate(audits)]

@@ -65,7 +65,9 @@ POLICIES: list[tuple[str, str | None, tuple[Promise, ...]]] = [
 FEEDBACK = [("none", 0), ("losses:20", 0), ("lost:0.2", 0), ("losses:20", 300)]
 
 
-@pytest.mark.parametrize(("policy", "memory", "promises"), POLICIES)
+@pytest.mark.parametrize(
+    ("policy", "memory", "promises"), POLICIES, ids=["-".join(filter(None, policy[:2])) for policy in POLICIES]
+)
 @pytest.mark.parametrize(("delay", "crash_every"), FEEDBACK)
 def test_promises_hold_whatever_happens_to_the_feedback(
     policy: str, memory: str | None, promises: tuple[Promise, ...], delay: str, crash_every: int

@@ -184,8 +184,8 @@ def test_columns_without_a_name_are_ignored(tmp_path: Path) -> None:
     assert read_table(path).loss.tolist() == [1.0]
 
 
-def test_a_table_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    """If writing fails half-way, the old table stands and nothing unfinished is left beside it."""
+def test_a_table_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
+    """If writing fails half-way, the old file is unchanged and no unfinished file is left."""
     path = write_csv(tmp_path / "t.jsonl", "old")
     with pytest.raises(TypeError):
         write_columns({"loss": [0.0, object()]}, path)

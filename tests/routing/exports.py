@@ -32,7 +32,7 @@ class Export:
             self._block = entry.first_step
 
     def claim(self, router: Router) -> None:
-        """Write what a gateway says of its router."""
+        """Write what a gateway claims about its router."""
         certificate = {name: getattr(router.certificate(), name) for name in ("rounds", "lower", "upper", "confidence")}
         standing = {"step": router.step, "threshold": router.threshold, "certificate": certificate}
         self._remark(CLAIM, entries=len(self.entries), head=self.head.hex(), **standing)

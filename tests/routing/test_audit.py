@@ -17,7 +17,7 @@ LINES = EXPORT.lines
 
 
 def whats(audit: Audit) -> str:
-    """All that differs, in words."""
+    """All differences, as text."""
     return "\n".join(found.what for found in audit.differences)
 
 
@@ -57,7 +57,7 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "an entry left out": (lambda lines: [*lines[:-2], lines[-1]], "hash"),
     "entries reordered": (_swapped, "does not fit its hash"),
     "a claim about another head": (lambda lines: edited(lines, "claim", 1, head="0" * 64), "claimed head"),
-    "a coin that fell otherwise": (
+    "a coin that was changed": (
         lambda lines: rechained(edited(lines, "decided", _kept_draft(lines), call_expert=True, serve_draft=False)),
         "the coin of step",
     ),
@@ -69,13 +69,16 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
         lambda lines: edited(lines, "revealed", 0, key="ab" * 32),
         "this key is not the one that line 3 committed to",
     ),
-    "a key that is no key": (lambda lines: edited(lines, "revealed", 0, key="x"), "this key is not the one"),
-    "a key that is no text": (lambda lines: edited(lines, "revealed", 0, key=3), "this key is not the one"),
+    "a key that is too short": (lambda lines: edited(lines, "revealed", 0, key="x"), "this key is not the one"),
+    "a key that is a number": (lambda lines: edited(lines, "revealed", 0, key=3), "this key is not the one"),
     "a key in another form": (
         lambda lines: edited(lines, "revealed", 0, key=EXPORT.keys[1].hex().upper()),
         "this key is not the one",
     ),
-    "a key of another block": (lambda lines: edited(lines, "revealed", 0, first_step=2), "of no block"),
+    "a key of another block": (
+        lambda lines: edited(lines, "revealed", 0, first_step=2),
+        "does not belong to the block that has just ended",
+    ),
     "a key that is withheld": (lambda lines: without(lines, "revealed"), "is not revealed, although the block is over"),
     "a commitment that was chosen afterwards": (
         lambda lines: rechained(edited(lines, "committed", 0, digest="ab" * 32)),
@@ -83,7 +86,7 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     ),
     "a commitment left out": (
         lambda lines: rechained([line for at, line in enumerate(lines) if at != places(lines, "committed")[1]]),
-        "of no block that has just ended",
+        "does not belong to the block that has just ended",
     ),
     "losses invented, claims kept": (
         lambda lines: rechained([line.replace('"loss":1.0', '"loss":0.0') for line in lines]),
@@ -160,12 +163,12 @@ def test_an_entry_that_no_router_writes_ends_the_audit() -> None:
     [
         ([], "the journal is empty: nothing can be audited"),
         (LINES[:1], "the journal is empty"),
-        (["{}"], "line 1 is no journal entry.*bpac audit reads what bpac export wrote"),
+        (["{}"], "line 1 is not a journal entry.*bpac audit reads what bpac export wrote"),
         ([LINES[0], LINES[2]], "line 2: entry 1 must be the opened entry"),
-        (['{"entry":"claim","entries":3}', *LINES], "line 1 is no journal entry, and comes before the first"),
+        (['{"entry":"claim","entries":3}', *LINES], "line 1 is not a journal entry, and comes before the first"),
     ],
 )
-def test_what_is_no_journal_is_refused(lines: list[str], says: str) -> None:
+def test_anything_but_a_journal_is_refused(lines: list[str], says: str) -> None:
     """An empty file, another file, and a journal without its beginning cannot be audited at all."""
     with pytest.raises(JournalError, match=says):
         audit_journal(lines)

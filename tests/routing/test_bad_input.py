@@ -47,7 +47,7 @@ def refused(router: Router, error: type[BpacError], says: str) -> Iterator[None]
 
 @pytest.mark.parametrize("policy", DEMANDING)
 @pytest.mark.parametrize("value", NOT_A_FRACTION, ids=repr)
-def test_a_score_that_is_none_is_refused(policy: str, value: Any) -> None:
+def test_decide_refuses_what_is_not_a_number_in_0_1(policy: str, value: Any) -> None:
     """``decide`` takes numbers in [0, 1] only, says what to do about a draft without a score, and changes nothing."""
     router = played(policy)
     with refused(
@@ -60,15 +60,15 @@ def test_a_score_that_is_none_is_refused(policy: str, value: Any) -> None:
 
 @pytest.mark.parametrize("policy", DEMANDING)
 @pytest.mark.parametrize("value", NOT_A_FRACTION, ids=repr)
-def test_a_loss_that_is_none_is_refused(policy: str, value: Any) -> None:
-    """``observe`` takes numbers in [0, 1] only, says what to do about a loss nobody knows, and changes nothing."""
+def test_observe_refuses_what_is_not_a_number_in_0_1(policy: str, value: Any) -> None:
+    """``observe`` takes numbers in [0, 1] only, says what to do about a loss that is not known, and changes nothing."""
     router = played(policy)
     with refused(router, InputError, r"^loss must be .* got .*; a loss that is not known is a forfeit$"):
         router.observe(router.owed[0], value)
 
 
 @pytest.mark.parametrize("value", NOT_A_FRACTION, ids=repr)
-def test_a_loss_that_is_none_is_refused_at_once(value: Any) -> None:
+def test_observe_checks_the_loss_of_the_latest_decision_too(value: Any) -> None:
     """The outcome of the latest decision takes a shorter way, with the same check."""
     router = played()
     decision = router.decide(1.0)
@@ -93,8 +93,8 @@ def test_a_second_outcome_is_refused(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["portfolio", "budget", "naive", "hoeffding", "oracle"])
-def test_an_outcome_after_all_is_taken_once(policy: str) -> None:
-    """Where outcomes are sums, a round that was given up takes its loss after all, but nothing else and no second."""
+def test_a_loss_reported_after_a_forfeit_is_accepted_once(policy: str) -> None:
+    """Where outcomes are sums, a round that was given up still takes its loss, but no second outcome."""
     router = played(policy)
     decision = router.owed[0]
     router.forfeit(decision)
@@ -106,7 +106,7 @@ def test_an_outcome_after_all_is_taken_once(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["paper", "paper-prior", "offline"])
-def test_an_outcome_after_all_comes_too_late_for_the_paper(policy: str) -> None:
+def test_the_papers_policy_refuses_a_loss_after_a_forfeit(policy: str) -> None:
     """Where rounds are settled in order, one that was given up has been settled."""
     router = played(policy)
     decision = router.owed[0]
@@ -127,7 +127,7 @@ def test_a_kept_draft_has_no_outcome() -> None:
 
 
 @pytest.mark.parametrize("step", [0, -1, 62, 10**9])
-def test_a_step_nobody_decided_is_refused(step: int) -> None:
+def test_a_step_that_was_never_decided_is_refused(step: int) -> None:
     """A decision whose step this router never made is unknown."""
     router = played()
     router.decide(1.0)
@@ -137,7 +137,7 @@ def test_a_step_nobody_decided_is_refused(step: int) -> None:
 
 
 def test_a_decision_of_another_router_is_refused() -> None:
-    """A decision that differs from the one made here is not taken for it, however little it differs."""
+    """A decision that differs from the one made here is refused, however little it differs."""
     router, other = played(), Router(0.3, 0.4, seed=4)
     owed = router.owed[0]
     for _ in range(owed.step):
@@ -148,7 +148,7 @@ def test_a_decision_of_another_router_is_refused() -> None:
 
 
 @pytest.mark.parametrize("stranger", [None, 3, "decision", (1, 0.5), {"step": 1}], ids=repr)
-def test_what_is_no_decision_is_refused(stranger: Any) -> None:
+def test_anything_but_a_decision_is_refused(stranger: Any) -> None:
     """``observe`` and ``forfeit`` take what ``decide`` returned and say so."""
     router = played()
     with refused(router, ObservationError, "take the Decision that decide returned, got"):
@@ -157,7 +157,7 @@ def test_what_is_no_decision_is_refused(stranger: Any) -> None:
         router.forfeit(stranger)
 
 
-def test_an_equal_decision_is_as_good_as_the_same() -> None:
+def test_an_equal_copy_of_a_decision_is_accepted() -> None:
     """A decision that went through JSON, or came from a copy, is recognised."""
     router = played()
     owed = router.owed[0]
@@ -190,7 +190,7 @@ def test_each_of_several_scores_is_checked(value: Any) -> None:
 
 
 @pytest.mark.parametrize("row", [(1.5, 0.0), (0.5, -1.0), (None, 0.0), (0.5, None), ("0.5", 0.0), (0.5, True)])
-def test_bad_history_leaves_no_half(row: Any) -> None:
+def test_history_with_one_bad_row_changes_nothing(row: Any) -> None:
     """One bad row refuses all of the history, also the good rows before it."""
     entries: list[Entry] = []
     router = Router(0.1, journal=entries.append)
@@ -199,7 +199,7 @@ def test_bad_history_leaves_no_half(row: Any) -> None:
     assert len(entries) == 1
 
 
-def test_history_comes_first() -> None:
+def test_history_after_the_first_decision_is_refused() -> None:
     """After the first decision history is refused, with the remedy."""
     router = played()
     with refused(router, InputError, "history comes before the first decision, and 60 were made: start a new router"):
@@ -214,7 +214,7 @@ def test_only_betting_policies_have_wealth(policy: str) -> None:
 
 
 @pytest.mark.parametrize("value", NOT_A_FRACTION, ids=repr)
-def test_wealth_is_asked_for_at_a_threshold(value: Any) -> None:
+def test_log_wealth_refuses_what_is_not_a_threshold(value: Any) -> None:
     """A threshold is a number in [0, 1]."""
     with pytest.raises(InputError, match=r"^threshold must be"):
         played().log_wealth(value)
@@ -225,8 +225,8 @@ def test_wealth_is_asked_for_at_a_threshold(value: Any) -> None:
     [lambda r, d: r.forfeit(d, 5), lambda r, d: r.forfeit(d, None), lambda r, d: r.forfeit(d, draft_served=1)],
     ids=["number", "nothing", "number for a verdict"],
 )
-def test_a_forfeit_is_never_written_so_that_it_cannot_be_read(forfeit: Callable[[Router, Decision], None]) -> None:
-    """A cause that is no text, or a verdict that is no bool, is refused before it spoils the journal."""
+def test_a_forfeit_that_could_not_be_read_back_is_refused(forfeit: Callable[[Router, Decision], None]) -> None:
+    """A cause that is not a string, or a flag that is not a bool, is refused before it is written."""
     entries: list[Entry] = []
     router = Router(0.1, journal=entries.append)
     decision = router.decide(0.5)

@@ -41,8 +41,8 @@ AUDIT, OWED = cast(Decision, ENTRIES[3]), cast(Decision, ENTRIES[5])
 KEPT = next(entry for entry in ENTRIES if isinstance(entry, Decision) and not entry.call_expert)
 
 
-def test_the_journal_itself_is_good() -> None:
-    """The journal that the other tests spoil is one that can be read."""
+def test_the_unchanged_journal_is_accepted() -> None:
+    """The journal that the other tests damage can be read."""
     assert Router.rebuild(ENTRIES).step == sum(isinstance(entry, Decision) for entry in ENTRIES)
 
 
@@ -73,7 +73,7 @@ def test_the_journal_itself_is_good() -> None:
     ],
 )
 def test_entries_that_no_router_wrote_are_refused(entries: list[Entry], says: str) -> None:
-    """Gaps, repeats and strangers are refused with the number of the entry and what is wrong with it."""
+    """Gaps, repeats and foreign entries are refused with the number of the entry and what is wrong with it."""
     with pytest.raises(JournalError, match=says):
         Router.rebuild(entries)
 
@@ -99,8 +99,8 @@ def test_entries_that_no_router_wrote_are_refused(entries: list[Entry], says: st
         (KEPT._replace(step=1, propensity=1.0), "entry 2 contradicts"),
     ],
 )
-def test_decisions_that_cannot_be_are_refused(decision: Decision, says: str) -> None:
-    """Impossible values, a propensity below the floor, and events of probability 0 are no decisions of a router."""
+def test_decisions_that_contradict_themselves_are_refused(decision: Decision, says: str) -> None:
+    """Impossible values, a propensity below the floor, and events of probability 0 are refused."""
     with pytest.raises(JournalError, match=says):
         Router.rebuild([OPENED, decision])
 
@@ -115,7 +115,7 @@ def test_an_audit_of_probability_0_is_refused() -> None:
 
 
 def test_a_shadow_audit_serves_the_draft() -> None:
-    """In the shadow an accepted draft is served whether audited or not, and one above the threshold never."""
+    """With shadow audits an accepted draft is served whether audited or not, and one above the threshold never."""
     entries: list[Entry] = []
     Router(0.1, policy=Fixed(0.5, explores=0.2), explore="shadow", seed=3, journal=entries.append).decide(0.1)
     decision = cast(Decision, entries[1])
@@ -124,7 +124,7 @@ def test_a_shadow_audit_serves_the_draft() -> None:
         Router.rebuild([entries[0], decision._replace(serve_draft=not decision.serve_draft)])
 
 
-def test_each_of_several_scores_must_be_there() -> None:
+def test_a_decision_with_a_missing_score_is_refused() -> None:
     """A decision of a router with two scores has two, each in [0, 1]."""
     entries: list[Entry] = []
     Router(0.1, policy=Portfolio(scores={"a": 0.5, "b": 0.5}), journal=entries.append).decide({"a": 0.1, "b": 0.2})
@@ -158,15 +158,15 @@ def test_each_of_several_scores_must_be_there() -> None:
     ids=range(17),
 )
 def test_settings_that_no_router_had_are_refused(change: Callable[[dict[str, Any]], object]) -> None:
-    """An opened entry with settings that make no sense is refused as such, whatever is wrong with them."""
+    """An opened entry with bad settings is refused as a journal error, whatever is wrong with them."""
     settings = Router(0.1).settings.to_json()
     change(settings)
     with pytest.raises(JournalError, match="entry 1 has settings that cannot be used: "):
         Router.rebuild([Opened(json.loads(json.dumps(settings)))])
 
 
-def test_settings_are_an_object() -> None:
-    """What is no object cannot be settings, and the message says where it stands."""
+def test_settings_that_are_not_an_object_are_refused() -> None:
+    """Settings that are not a JSON object are refused, and the message names the entry."""
     with pytest.raises(JournalError, match=r"settings must be an object, got \[\]"):
         Router.rebuild([Opened(cast(Any, []))])
     assert Settings.from_json(Router(0.1).settings.to_json()) == Router(0.1).settings
@@ -178,13 +178,13 @@ def test_settings_are_an_object() -> None:
         ("", "line 9 is not JSON"),
         ("{", "line 9 is not JSON .*: restore it from a copy"),
         ("resolved 3", "line 9 is not JSON"),
-        ("3", "line 9 is no journal entry: it must be an object with entry = opened, labelled, decided, resolved"),
-        ("[]", "line 9 is no journal entry"),
-        ("null", "line 9 is no journal entry"),
-        ("{}", "line 9 is no journal entry"),
-        ('{"entry":"reopened"}', "line 9 is no journal entry"),
-        ('{"entry":null}', "line 9 is no journal entry"),
-        ('{"entry":["decided"]}', "line 9 is no journal entry"),
+        ("3", "line 9 is not a journal entry: it must be an object with entry = opened, labelled, decided, resolved"),
+        ("[]", "line 9 is not a journal entry"),
+        ("null", "line 9 is not a journal entry"),
+        ("{}", "line 9 is not a journal entry"),
+        ('{"entry":"reopened"}', "line 9 is not a journal entry"),
+        ('{"entry":null}', "line 9 is not a journal entry"),
+        ('{"entry":["decided"]}', "line 9 is not a journal entry"),
         ('{"entry":"resolved","loss":0}', "line 9 lacks 'step'"),
         ('{"entry":"resolved","step":1}', "line 9 lacks 'loss'"),
         ('{"entry":"resolved","step":1,"loss":0,"mood":"good"}', "line 9 has the unknown key 'mood': .* version"),
@@ -200,7 +200,7 @@ def test_settings_are_an_object() -> None:
         (entry_to_json(AUDIT).replace("0.8", '"0.8"'), "line 9: uncertainty cannot be '0.8'"),
     ],
 )
-def test_a_line_that_is_no_entry_is_refused(line: str, says: str) -> None:
+def test_a_line_that_is_not_an_entry_is_refused(line: str, says: str) -> None:
     """Broken JSON, unknown kinds and keys, missing keys and wrong types are refused with the number of the line."""
     with pytest.raises(JournalError, match=says):
         entry_from_json(line, 9)
@@ -216,8 +216,8 @@ def test_a_last_line_that_was_cut_off_may_be_dropped() -> None:
     assert list(read_journal(lines)) == ENTRIES
 
 
-def test_claims_of_an_export_are_passed_over() -> None:
-    """They may stand anywhere, and lines keep their numbers; what only looks like one is still refused."""
+def test_lines_for_auditors_are_skipped() -> None:
+    """They may be anywhere, and lines keep their numbers; a line that only looks like one is refused."""
     lines = [entry_to_json(entry) + "\n" for entry in ENTRIES]
     claim = '{"entry":"claim","entries":3,"threshold":0.5}\n'
     assert remark_from_json(claim) == ("claim", {"entries": 3, "threshold": 0.5})
@@ -231,7 +231,7 @@ def test_claims_of_an_export_are_passed_over() -> None:
 
 
 def test_a_line_cut_off_in_the_middle_is_never_dropped() -> None:
-    """Only the last line can have been cut off by a crash: lines that go on after one are not lost in silence."""
+    """Only the last line can have been cut off by a crash: a cut line in the middle is an error."""
     lines = [entry_to_json(entry) for entry in ENTRIES]
     with pytest.raises(JournalError, match="line 1"):
         list(read_journal(lines, torn="drop"))

@@ -107,8 +107,8 @@ NONSENSE: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("start", "says"), NONSENSE, ids=[f"{n} {says[:40]}" for n, (_, says) in enumerate(NONSENSE)])
-def test_settings_that_make_no_sense_are_refused(start: Callable[[], object], says: str) -> None:
-    """Every setting out of its range, of another kind or at odds with another is refused by name before any round."""
+def test_settings_out_of_range_or_in_conflict_are_refused(start: Callable[[], object], says: str) -> None:
+    """A setting out of range, of the wrong class or in conflict with another is refused by name before any round."""
     with pytest.raises(SettingsError, match=says):
         start()
 
@@ -138,15 +138,15 @@ OF_ANOTHER_KIND: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("start", "names"), OF_ANOTHER_KIND, ids=range(len(OF_ANOTHER_KIND)))
-def test_a_part_of_another_kind_is_refused(start: Callable[[], object], names: str) -> None:
+def test_a_setting_of_the_wrong_class_is_refused(start: Callable[[], object], names: str) -> None:
     """A schedule where a policy belongs, a number where a bet belongs: the message names the setting."""
     with pytest.raises(SettingsError, match=names):
         start()
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_name_starts_a_router(name: str) -> None:
-    """Every ready composition is a router's policy by its name."""
+def test_every_policy_name_makes_a_router(name: str) -> None:
+    """Every ready policy can be chosen by its name."""
     assert Router(0.1, policy=name).settings.policy == POLICIES[name]
 
 

@@ -33,7 +33,7 @@ def play(policy: Policy, rows: list[Row], exploration: Exploration | None = None
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_naive_believes_what_it_sees(kind: str) -> None:
+def test_naive_counts_unseen_losses_as_0(kind: str) -> None:
     """O-naive: the largest u whose seen losses average at most ε, those not seen counted as 0 (MATH 10)."""
     audits: list[tuple[float, float]] = []
     for decision, row, threshold in play(Naive(GRID), stream(kind, 200)):
@@ -61,7 +61,7 @@ def test_hoeffding_leaves_room_for_its_interval(kind: str, union: bool) -> None:
 
 @pytest.mark.parametrize(("kind", "bound"), [("binary", None), ("graded", None), ("binary", "betting")])
 def test_offline_calibrates_once(kind: str, bound: str | None) -> None:
-    """Every query goes to the expert until the set is full; then one threshold for ever, and no exploration."""
+    """Every query goes to the expert until the set is full; then the threshold is fixed, without exploration."""
     rows = stream(kind, 300)
     expected = bound or ("clopper-pearson" if kind == "binary" else "hoeffding-bentkus")
     scores, losses = [row.uncertainty for row in rows[:200]], [row.loss for row in rows[:200]]
@@ -91,7 +91,7 @@ def test_offline_waits_for_every_outcome_of_its_set() -> None:
     ("policy", "calls"),
     [("always", [True] * 4), ("never", [False, False, False, True]), (Fixed(0.5), [False, False, True, True])],
 )
-def test_a_fixed_threshold_stays(policy: Any, calls: list[bool]) -> None:
+def test_a_fixed_threshold_never_changes(policy: Any, calls: list[bool]) -> None:
     """Below the threshold the draft is kept, at it and above the expert is called; nothing that happens moves it."""
     router = Router(0.1, policy=policy)
     threshold = router.threshold

@@ -30,7 +30,7 @@ def transcribed_threshold(audits: list[tuple[float, float, float]], rounds: int,
 
 
 def play(rows: list[Row], first: int) -> tuple[list[float], list[float]]:
-    """Run the budget beside its transcription; return the thresholds and the averages really served."""
+    """Run the budget beside its transcription; return the thresholds and the actual averages."""
     policy = Budget(first=first)
     router = Router(EPSILON, ALPHA, policy, coins=ListedCoins([row.coin for row in rows]))
     served = ServedLoss(Terms(EPSILON, RATE), ALPHA)
@@ -68,7 +68,7 @@ def test_the_budget_closes_when_it_is_spent() -> None:
     assert 0.0 in thresholds[150:]
 
 
-def test_what_is_owed_is_spent() -> None:
+def test_owed_audits_use_up_budget() -> None:
     """Audits without an outcome count as loss 1 before the next decision, in the limit and in the threshold."""
     router = Router(0.3, 0.1, Budget(first=5), seed=3)
     while router.threshold < 1.0:
@@ -83,8 +83,8 @@ def test_what_is_owed_is_spent() -> None:
     assert router.threshold == 1.0
 
 
-def test_a_draft_served_for_a_failed_expert_is_spent_at_once() -> None:
-    """Answers that no coin covers count in the very next decision: the limit is on what was really served."""
+def test_a_draft_served_for_a_failed_expert_uses_up_budget_at_once() -> None:
+    """Answers that no coin covers count in the very next decision: the limit is on the actual loss."""
     router = Router(0.05, 0.1, Budget(first=5), seed=3)
     while router.threshold < 1.0:
         router.observe(router.decide(0.5), 0.0)

@@ -1,4 +1,4 @@
-"""The hash chain of a journal: whoever noted one head can tell whether anything before it was changed."""
+"""The hash chain of a journal: one head that was noted shows whether anything before it was changed."""
 
 import hashlib
 import json
@@ -27,10 +27,10 @@ def test_heads_are_what_the_documentation_says() -> None:
     """Each head is the SHA-256 of the one before it and of the line without its head."""
     head = b""
     for line in LINES:
-        told = json.loads(line)["head"]
-        text = line.replace(f',"head":"{told}"', "").rstrip("\n")
+        recorded = json.loads(line)["head"]
+        text = line.replace(f',"head":"{recorded}"', "").rstrip("\n")
         head = hashlib.sha256(head + text.encode()).digest()
-        assert head.hex() == told
+        assert head.hex() == recorded
 
 
 def test_a_chained_journal_is_a_journal() -> None:
@@ -64,7 +64,7 @@ def test_a_cut_off_end_needs_a_noted_head() -> None:
     assert LINES[-1][-68:] not in "".join(LINES[:-4])
 
 
-def test_a_line_that_was_rewritten_says_so() -> None:
+def test_a_line_that_was_rewritten_is_refused() -> None:
     """Another program may write the same values in other bytes; what it wrote does not fit the hash any more."""
     rewritten = [LINES[0], json.dumps(json.loads(LINES[1])) + "\n"]
     with pytest.raises(JournalError, match="line 2 was rewritten since it was exported"):
@@ -72,7 +72,7 @@ def test_a_line_that_was_rewritten_says_so() -> None:
 
 
 def test_deeply_nested_lines_are_refused() -> None:
-    """A line that exhausts the parser is no journal entry, and no crash."""
+    """A line that exhausts the parser is refused without a crash."""
     with pytest.raises(JournalError, match="line 1 is not JSON"):
         list(read_journal(['{"entry":"resolved","step":' + "[" * 100_000 + "\n"]))
     with pytest.raises(JournalError, match="line 1 is not JSON"):

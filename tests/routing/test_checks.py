@@ -26,7 +26,7 @@ class Eager(Portfolio):
 
     @property
     def exploration(self) -> Exploration:
-        """The schedule used unless told otherwise."""
+        """The default schedule."""
         return GainDriven(every=16)
 
 
@@ -51,7 +51,7 @@ VARIANTS: dict[str, Policy] = {
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_policy_does_what_every_policy_must(name: str, check: Callable[[Policy], None]) -> None:
+def test_every_policy_passes_every_check(name: str, check: Callable[[Policy], None]) -> None:
     """Rebuilding, order of arrival, refunds and bad input: one set of checks for all policies."""
     check(VARIANTS[name])
 
@@ -87,7 +87,7 @@ class Amnesiac(FixedThreshold):
         self.rounds += 1
 
     def state(self) -> dict[str, Any]:
-        """The count too."""
+        """The threshold and the count."""
         return {"threshold": self.threshold, "rounds": self.rounds}
 
 
@@ -95,7 +95,7 @@ class LastWord(FixedThreshold):
     """A threshold that is the last loss seen."""
 
     def refund(self, decision: Round, loss: float) -> None:
-        """Believe the latest."""
+        """Use the latest loss."""
         self.threshold = loss
 
 
@@ -131,7 +131,7 @@ def forgetful() -> Bettor:
         (check_refund, forgetful, "a refund undoes its charge"),
     ],
 )
-def test_a_policy_that_does_not_is_caught(
+def test_a_broken_policy_fails_its_check(
     check: Callable[[Policy], None],
     bettor: Callable[[], Bettor],
     claim: str,
@@ -139,14 +139,14 @@ def test_a_policy_that_does_not_is_caught(
 ) -> None:
     """Each check fails on a bettor made to break it, and says which claim did not hold."""
     monkeypatch.setattr(Broken, "bettor", staticmethod(bettor), raising=False)
-    with pytest.raises(CheckFailed, match=f"not so: {claim}"):
+    with pytest.raises(CheckFailed, match=f"check failed: {claim}"):
         check(Broken())
 
 
-def test_a_policy_that_takes_bad_scores_is_caught(
+def test_a_router_that_accepts_bad_scores_fails_the_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The check of bad input fails where a router takes what is no number in [0, 1]."""
+    """The check of bad input fails where a router accepts what is not a number in [0, 1]."""
     monkeypatch.setattr("bpac.routing.router.proposals.fraction", lambda value, name: 0.5)
     with pytest.raises(CheckFailed, match="is refused"):
         check_bad_input(POLICIES["portfolio"])

@@ -26,7 +26,7 @@ def at(coins: Any, step: int) -> float:
 
 
 def test_a_draw_depends_on_the_seed_and_the_step_only() -> None:
-    """Asked in any order, alone or among others, a step has the same draw, across blocks too."""
+    """Computed in any order, alone or among others, a step has the same draw, across blocks too."""
     coins = SeededCoins(7)
     steps = [1, 2, 3, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 3]
     draws = [at(coins, step) for step in steps]
@@ -60,7 +60,7 @@ def test_listed_coins_are_the_list() -> None:
     assert [coins.draws(step) for step in (1, 2, 3)] == [[0.3, 0.2, 0.1], [0.3, 0.2], [0.3]]
 
 
-def test_a_list_that_ends_says_so() -> None:
+def test_a_list_of_coins_that_is_too_short_is_an_error() -> None:
     """A step without a coin is refused and leaves the router as it was."""
     router = Router(0.1, coins=ListedCoins([0.5, 0.6]))
     router.decide(0.5)
@@ -78,7 +78,7 @@ def test_a_coin_lies_between_0_and_1(draw: float) -> None:
         ListedCoins([0.5, draw])
 
 
-def test_coins_of_other_kinds_do_not_spoil_the_journal() -> None:
+def test_coins_made_by_numpy_are_written_as_plain_json() -> None:
     """Draws that numpy made are as good as plain ones: the decision can be written as JSON."""
     router = Router(0.1, coins=ListedCoins(list(np.array([0.5, 0.4]))))
     decision = router.decide(0.5)
@@ -87,8 +87,8 @@ def test_coins_of_other_kinds_do_not_spoil_the_journal() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("stopped_at", [1, BLOCK - 1, BLOCK])
-def test_a_router_rebuilt_with_its_seed_goes_on_with_its_coins(policy: str, stopped_at: int) -> None:
-    """Stopped and rebuilt from its journal, a router makes the very decisions of one that never stopped."""
+def test_a_router_rebuilt_with_its_seed_continues_with_its_coins(policy: str, stopped_at: int) -> None:
+    """Stopped and rebuilt from its journal, a router makes the same decisions as one that never stopped."""
     entries: list[Entry] = []
     steady = Router(0.3, 0.4, policy, seed=11, journal=entries.append)
     rebuilt = steady
@@ -119,7 +119,7 @@ def committed(entries: list[Entry]) -> list[Committed]:
 
 
 def test_committed_coins_are_those_of_their_key() -> None:
-    """Each block's digest stands before its rounds, and the key gives every coin of it again, by an independent way."""
+    """Each block's digest comes before its rounds, and its key gives every coin of it again, by an independent way."""
     entries: list[Entry] = []
     keys: dict[int, bytes] = {}
     router = Router(0.1, policy=Fixed(0.9, explores=0.4), coins=CommittedCoins(keys), journal=entries.append)
@@ -149,13 +149,13 @@ def test_committed_draws_are_uniform() -> None:
 
 
 def test_a_rebuilt_router_never_uses_a_committed_coin_again() -> None:
-    """It begins a block of its own, also where the old one has coins left: their key may have been revealed by then."""
+    """It begins a new block, also where the old one has coins left: their key may have been revealed by then."""
     entries: list[Entry] = []
     keys: dict[int, bytes] = {}
     router = Router(0.1, coins=CommittedCoins(keys), journal=entries.append)
     for _ in range(10):
         router.decide(0.5)
-    lost = entries[:-3]  # the end of the journal is lost, and nobody knows
+    lost = entries[:-3]  # the end of the journal is lost, without a sign of it
     rebuilt = Router.rebuild(lost, coins=CommittedCoins(keys), journal=lost.append)
     rebuilt.decide(0.5)
     assert [entry.first_step for entry in committed(lost)] == [1, 8]
@@ -209,7 +209,7 @@ def test_coins_without_a_commitment_are_refused() -> None:
         (Committed(1, "A" * 64), "digest must be 64 hexadecimal digits"),
     ],
 )
-def test_commitments_that_no_router_wrote(entry: Committed, says: str) -> None:
+def test_commitments_that_no_router_wrote_are_refused(entry: Committed, says: str) -> None:
     """A commitment is about the next round, and has the form of a digest."""
     entries: list[Entry] = []
     Router(0.1, journal=entries.append)

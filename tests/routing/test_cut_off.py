@@ -21,7 +21,7 @@ def win(router: Router, ticket: Ticket | None = None) -> Decision:
     return decision
 
 
-def test_a_ticket_that_was_passed_over_never_counts_for_nothing() -> None:
+def test_a_passed_over_ticket_opens_no_threshold_before_its_loss_is_known() -> None:
     """When a ticket that was passed over is decided, no threshold opens before its loss is known.
 
     Thirty-seven to fifty-one wins behind it are worth more than its charge, and too little to certify a threshold with
@@ -41,7 +41,7 @@ def test_a_ticket_that_was_passed_over_never_counts_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["loss", "forfeit", "refused", "late"])
-def test_a_ticket_that_was_passed_over_counts_as_if_it_had_not_been(outcome: str) -> None:
+def test_a_passed_over_ticket_counts_like_any_other_once_it_is_decided(outcome: str) -> None:
     """However its outcome comes, the wealth is the one of the order of arrival."""
     router, in_order = latched(), latched()
     first = router.arrive()

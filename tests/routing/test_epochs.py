@@ -36,7 +36,7 @@ def ring(router: Router) -> None:
 
 
 def levels(router: Router) -> tuple[float, float]:
-    """How loud the alarm and the doubt are."""
+    """The levels of the alarm and of the doubt."""
     summary = router.summary()
     assert summary.alarm is not None
     assert summary.doubt is not None
@@ -48,7 +48,7 @@ def wealth(router: Router) -> list[float]:
     return [router.log_wealth(point) for point in POINTS]
 
 
-def test_a_reset_starts_afresh() -> None:
+def test_a_reset_forgets_the_wealth() -> None:
     """After the alarm the threshold is 0, the wealth is 1 everywhere, and the warm-up begins again."""
     router = opened()
     while router.decide(0.5).propensity != 0.05:
@@ -63,8 +63,8 @@ def test_a_reset_starts_afresh() -> None:
     assert router.decide(0.5).propensity == 0.9
 
 
-def test_an_alarm_makes_the_router_look_harder_before_it_resets() -> None:
-    """At level 5 exploration rises to 0.5 for the coming rounds, and the decision says so."""
+def test_the_alarm_raises_the_exploration_rate_before_it_resets() -> None:
+    """At level 5 exploration rises to 0.5 for the coming rounds, as the decision records."""
     router = opened()
     while router.decide(0.5).propensity != 0.05:
         pass
@@ -90,7 +90,7 @@ def test_a_late_outcome_leaves_the_new_epoch_alone(outcome: str) -> None:
         if outcome != "given up":
             router.observe(decision, float(outcome == "lost"))
     assert (wealth(router), router.summary().alarm, router.threshold) == (before, level, 0.0)
-    # Whoever was charged loss 1 and lost 1 has the same upper bound as before.
+    # A round that was charged loss 1 and has loss 1 leaves the upper bound as it was.
     assert (router.snapshot()["state"]["served"]["upper"] == served["upper"]) == (not outcome.endswith("won"))
 
 
@@ -109,7 +109,7 @@ def test_an_audit_that_is_open_during_a_reset_is_charged_to_its_own_epoch() -> N
 
 
 def test_forfeits_do_not_ring_the_alarm() -> None:
-    """An outage is no drift: nothing is forgotten, but every draft is audited until verdicts come again."""
+    """An outage is not drift: nothing is forgotten, but every draft is audited until verdicts come again."""
     router = opened()
     threshold = router.threshold
     for _ in range(100):
@@ -135,7 +135,7 @@ def test_a_router_in_doubt_is_rebuilt_to_the_bit() -> None:
 
 
 def test_a_drift_behind_forfeits_is_noticed() -> None:
-    """If the verdicts of losing drafts never come, drafts are soon served no more without an audit."""
+    """If the verdicts of losing drafts never come, soon no draft is served without an audit."""
     router = opened()
     served = 0
     for _ in range(2000):
@@ -157,8 +157,8 @@ def test_in_doubt_nothing_is_served_without_a_verdict(explore: Any) -> None:
     assert (decision.propensity, decision.call_expert, decision.serve_draft) == (1.0, True, False)
 
 
-def test_an_outcome_after_all_sounds_the_alarm() -> None:
-    """The alarm hears of a loss when it is known, also after the round was given up; the doubt has counted it."""
+def test_a_loss_reported_after_a_forfeit_raises_the_alarm() -> None:
+    """The alarm counts a loss when it is known, also after the round was given up; the doubt has counted it before."""
     router = opened()
     decision = audit(router)
     router.forfeit(decision)
@@ -170,7 +170,7 @@ def test_an_outcome_after_all_sounds_the_alarm() -> None:
 
 
 @pytest.mark.parametrize("alpha_epochs", ["each", "all"])
-def test_the_level_of_each_epoch(alpha_epochs: Any) -> None:
+def test_epochs_have_level_alpha_each_or_together(alpha_epochs: Any) -> None:
     """Each epoch has level α, or all together: then the first has 0.9α and the others share the rest."""
     router = Router(EPSILON, ALPHA, alpha_epochs=alpha_epochs, seed=5)
     for epoch in (1, 2, 3):

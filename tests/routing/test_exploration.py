@@ -48,7 +48,7 @@ def while_it_pays(share: float, rounds: int, audits: float) -> float:
 def test_exploration_follows_the_gain(
     kind: str, schedule: GainDriven | WhileItPays, wanted: Callable[[float, int, float], float], least_rates: int
 ) -> None:
-    """The rate in force is the one that traffic and weighted losses asked for at the last look."""
+    """The rate in force is the one that followed from traffic and weighted losses when it was last computed."""
     rows = stream(kind, 1200)
     policy = Portfolio(memory="revocable")
     router = Router(0.12, 0.1, policy, exploration=schedule, coins=ListedCoins([row.coin for row in rows]))
@@ -85,7 +85,7 @@ def test_nothing_that_looks_safe_is_explored_at_the_floor(schedule: GainDriven |
 
 
 @pytest.mark.parametrize("schedule", [GainDriven(every=5), WhileItPays(horizon=0, every=5)])
-def test_learnt_rates_survive_their_state(schedule: GainDriven | WhileItPays) -> None:
+def test_learned_rates_continue_from_their_saved_state(schedule: GainDriven | WhileItPays) -> None:
     """Rates loaded from a state, also one written between two looks, go on as those that wrote it."""
     steady, copy = schedule.start(TERMS), schedule.start(TERMS)
     rows = stream("graded", 60)
@@ -117,8 +117,8 @@ def test_only_the_alarmed_memory_leaves_the_papers_schedule() -> None:
         (NoExploration(), 0.0, [0.0] * 4),
     ],
 )
-def test_schedules_without_memory(schedule: TwoStage, floor: float, rates: list[float]) -> None:
-    """Warm-up and deployment, one rate, or none; never below the floor, and at the floor where they say they are."""
+def test_schedules_never_go_below_their_floor(schedule: TwoStage, floor: float, rates: list[float]) -> None:
+    """Warm-up and deployment, one rate, or none: never below the floor, and steady from the step they name."""
     started = schedule.start(TERMS)
     assert [started.rate(step) for step in (1, 200, 201, 10_000)] == rates
     assert schedule.floor == floor == started.rate(schedule.steady_after + 1)
@@ -133,8 +133,8 @@ def test_the_warm_up_ends_where_the_paper_says(warmup_steps: int) -> None:
 
 
 @pytest.mark.parametrize("memory", ["alarmed", "latched", "revocable"])
-def test_a_rate_so_small_that_a_round_wins_nothing(memory: str) -> None:
-    """At a rate of 1e-6 wealth hardly moves once drafts are kept; the router goes on with the threshold it has."""
+def test_a_tiny_exploration_rate_keeps_the_threshold(memory: str) -> None:
+    """At a rate of 1e-6 wealth hardly moves once drafts are kept; the router keeps its threshold."""
     router = Router(0.2, 0.1, memory=memory, exploration=Constant(1e-6), seed=1)
     router.observe(router.decide(0.5), 1.0)
     while router.threshold == 0.0:

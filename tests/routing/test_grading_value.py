@@ -1,4 +1,4 @@
-"""Audits whose loss can change nothing any more: to give them up costs nothing, and never promises too much."""
+"""Audits whose loss can no longer change anything: giving them up costs nothing and never breaks the promise."""
 
 import math
 
@@ -18,7 +18,7 @@ def test_at_the_beginning_everything_is_worth_grading() -> None:
     assert [router.worth_grading(decision) for decision in decisions] == [True, True, True, False]
 
 
-def test_outcomes_that_are_still_owed_are_no_losses() -> None:
+def test_owed_outcomes_are_not_taken_for_losses() -> None:
     """Many requests in flight must not look like many losses: what is given up for them would stay given up."""
     router = Router(EPSILON, ALPHA, seed=1)
     waiting = [router.decide(0.5) for _ in range(200)]
@@ -38,7 +38,7 @@ def test_rounds_behind_an_open_ticket_are_not_charged_yet() -> None:
 
 
 def test_charges_of_an_earlier_epoch_are_not_taken_out_of_this_one() -> None:
-    """They were never in it."""
+    """Charges of an earlier epoch never lowered the wealth of this one."""
     router = opened(alpha_epochs="each")
     while len(router.owed) < 50:
         router.decide(0.2)
@@ -52,8 +52,8 @@ def test_charges_of_an_earlier_epoch_are_not_taken_out_of_this_one() -> None:
     assert router.log_wealth(0.9) == fresh.log_wealth(0.9)
 
 
-def test_an_audit_of_what_is_accepted_is_always_worth_it() -> None:
-    """It stands for drafts that were kept: to count it as a loss would close the threshold."""
+def test_an_audit_of_an_accepted_draft_is_always_worth_grading() -> None:
+    """It stands for drafts that were kept: counting it as a loss would lower the threshold."""
     router = opened()
     while not (decision := router.decide(0.5)).call_expert:
         pass
@@ -62,7 +62,7 @@ def test_an_audit_of_what_is_accepted_is_always_worth_it() -> None:
 
 
 @pytest.mark.parametrize(("policy", "learns"), [("always", False), ("paper", True), ("budget", True), ("naive", True)])
-def test_other_policies(policy: str, learns: bool) -> None:
+def test_fixed_thresholds_need_no_grades_and_other_policies_need_all(policy: str, learns: bool) -> None:
     """A fixed threshold learns nothing; a bettor without a wealth for each threshold keeps all."""
     router = Router(EPSILON, ALPHA, policy, seed=1)
     for _ in range(100):
@@ -71,7 +71,7 @@ def test_other_policies(policy: str, learns: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["mmlu-pro-like", "bbh-like"])
-def test_what_it_saves_and_what_it_costs(name: str) -> None:
+def test_skipping_hopeless_grades_costs_no_expert_calls(name: str) -> None:
     """Many drafts that the expert takes over need not be finished, and the expert is called as often as before."""
 
     def play(gives_up: bool) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ from bpac.routing.policies import POLICIES, Fixed
 
 
 class Disk:
-    """A place for entries that is full now and then."""
+    """A place for entries that is sometimes full."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -59,7 +59,7 @@ def test_a_journal_that_fails_leaves_everything_as_it_was(policy: str) -> None:
 
 
 def test_a_router_that_cannot_open_its_journal_does_not_start() -> None:
-    """The settings are the first entry; where they cannot be written there is no router."""
+    """The settings are the first entry; if they cannot be written, the router is not made."""
     disk = Disk()
     disk.full = True
     with pytest.raises(OSError, match="no space"):
@@ -67,7 +67,7 @@ def test_a_router_that_cannot_open_its_journal_does_not_start() -> None:
 
 
 def test_history_is_written_row_by_row() -> None:
-    """A journal that fails in the middle of history keeps what was written, and the router knows as much."""
+    """A journal that fails in the middle of history keeps what was written, and the router has learned exactly that."""
     disk = Disk()
     router = Router(0.1, journal=disk)
 
@@ -107,7 +107,7 @@ def test_entries_are_written_in_order_before_they_take_effect() -> None:
     assert steps == [0, 0, 0, 1, 2, 2]
 
 
-def test_a_rebuilt_router_goes_on_with_its_journal() -> None:
+def test_a_rebuilt_router_continues_its_journal() -> None:
     """Entries after a rebuild go to the new place, and both parts together are the journal."""
     entries: list[Entry] = []
     router = Router(0.1, seed=1, journal=entries.append)
@@ -119,7 +119,7 @@ def test_a_rebuilt_router_goes_on_with_its_journal() -> None:
     assert Router.rebuild(entries + more).snapshot() == rebuilt.snapshot()
 
 
-def test_entries_are_short() -> None:
+def test_entries_leave_defaults_out() -> None:
     """Defaults are left out, so that the usual line holds what is needed and no more."""
     router = Router(0.1, policy=Fixed(0.5), seed=1)
     assert json.loads(entry_to_json(router.decide(0.25))) == {
@@ -136,15 +136,15 @@ def test_entries_are_short() -> None:
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
-def test_what_json_cannot_say_is_not_written(loss: float) -> None:
-    """Numbers that JSON does not know are refused rather than written in a private dialect."""
+def test_numbers_that_json_lacks_are_refused(loss: float) -> None:
+    """NaN and infinity are refused instead of written in a form that is not JSON."""
     with pytest.raises(ValueError, match="not JSON compliant"):
         entry_to_json(Resolved(1, loss))
 
 
 @pytest.mark.parametrize("kind", [np.float32, Fraction, np.float64])
-def test_settings_of_other_kinds_do_not_spoil_the_journal(kind: Any) -> None:
-    """Real numbers that are no floats are taken as settings, scores and losses, and written as plain numbers."""
+def test_numbers_of_other_types_are_written_as_plain_json(kind: Any) -> None:
+    """Real numbers that are not floats are accepted as settings, scores and losses, and written as plain numbers."""
     entries: list[Entry] = []
     router = Router(kind(0.25), kind(0.5), exploration=Constant(kind(0.5)), seed=1, journal=entries.append)
     router.warm_start([(kind(0.5), kind(1))])

@@ -138,12 +138,12 @@ def test_settings_without_exploration_survive_json(policy: Policy) -> None:
 
 
 def test_a_score_may_have_any_name() -> None:
-    """A score that happens to be called like a word of the format comes back too."""
+    """A score whose name is a word of the format is read back, too."""
     settings = Router(0.1, policy=Portfolio(scores={"kind": 0.5, "entropy": 0.5})).settings
     assert Settings.from_json(settings.to_json()) == settings
 
 
-def test_the_order_of_json_keys_means_nothing() -> None:
+def test_the_order_of_json_keys_makes_no_difference() -> None:
     """A store that sorts the keys of objects, as JSON allows, gives the same router back, scores and all."""
     entries: list[Entry] = []
     policy = Portfolio(memory="revocable", scores={"margin": 0.5, "entropy": 0.5})

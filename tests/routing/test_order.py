@@ -53,7 +53,7 @@ def play(policy: Policy, queries: list[Query], seed: int) -> list[Entry]:
 
 
 def state(entries: list[Entry]) -> dict[str, Any]:
-    """All but the alarm, which is told of outcomes as they come, and the order in which rounds were given up."""
+    """All but the alarm, which depends on the order of outcomes, and the order in which rounds were given up."""
     full: dict[str, Any] = Router.rebuild(entries).snapshot()["state"]
     full["given_up"].sort()
     return {key: value for key, value in full.items() if key not in ("drift", "forfeit_share")}
@@ -97,7 +97,7 @@ def test_outcomes_may_arrive_at_any_time(name: str, queries: list[Query], seed: 
 @settings(max_examples=25)
 @given(queries=queries, seed=st.integers(0, 9), data=st.data())
 def test_wealth_that_is_owed_is_a_lower_bound(queries: list[Query], seed: int, data: st.DataObject) -> None:
-    """While outcomes are missing, wealth is nowhere higher than it will be (MATH 5)."""
+    """While outcomes are missing, no threshold has more wealth than it will have (MATH 5)."""
     entries = play(POLICIES["revocable"], queries, seed)
     partial = [entry for entry in entries if not isinstance(entry, Resolved) or data.draw(st.booleans())]
     some, all_known = Router.rebuild(partial), Router.rebuild(entries)

@@ -29,7 +29,7 @@ def test_audits_are_owed_until_they_are_known() -> None:
 
 
 def test_what_is_owed_is_charged_as_loss_1() -> None:
-    """Before an outcome is known the wealth is that of a loss; afterwards that of the truth (MATH 5)."""
+    """Before an outcome is known the wealth is that of a loss of 1; afterwards that of the true loss (MATH 5)."""
     router, decisions = started(Portfolio(memory="revocable"))
     losses = [1.0] * 6
     for index in (3, 0, 5, 1, 4, 2, None):
@@ -85,7 +85,7 @@ def test_beyond_the_limit_the_oldest_is_given_up(policy: str) -> None:
 
 
 def test_no_more_rounds_are_remembered_than_may_be_owed() -> None:
-    """Rounds given up wait for a loss after all, as many as may be owed; beyond that the oldest is closed for good."""
+    """As many rounds that were given up as may be owed still take a loss; beyond that the oldest is closed for good."""
     router, decisions = started("portfolio", max_owed=6)
     for decision in decisions:
         router.forfeit(decision, "timeout")
@@ -113,8 +113,8 @@ def test_crowding_out_makes_the_router_audit_everything() -> None:
 
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper"])
-def test_looking_changes_nothing(policy: str) -> None:
-    """A router that is looked at after every call ends like one that never was, also where rounds are crowded out."""
+def test_reading_a_router_changes_nothing(policy: str) -> None:
+    """A router that is read after every call ends like one that is never read, also where rounds are crowded out."""
     looked_at, left_alone = (Router(0.2, 0.1, policy, exploration=Constant(0.2), seed=1, max_owed=3) for _ in range(2))
     for router in (looked_at, left_alone):
         decisions = []
@@ -130,8 +130,8 @@ def test_looking_changes_nothing(policy: str) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "latest first"])
-def test_an_outcome_cannot_latch_while_the_latest_audit_is_not_charged(order: tuple[int, int]) -> None:
-    """An earlier outcome that arrives while the latest audit is open finds it charged: its loss is never nowhere."""
+def test_an_outcome_finds_the_latest_audit_charged(order: tuple[int, int]) -> None:
+    """An earlier outcome that arrives while the latest audit is open finds it charged: its loss is always counted."""
     bettor = PortfolioTranscription(0.2, 0.1, 0.8, [0.5])
     needed = 0
     while bettor.threshold == 0.0:

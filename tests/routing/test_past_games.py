@@ -92,7 +92,7 @@ def test_only_the_last_epoch_counts() -> None:
     assert len(past_of(entries).labelled) == 100
 
 
-def test_a_journal_that_ends_while_queries_are_under_way() -> None:
+def test_history_that_ends_with_queries_under_way_is_charged_for_one() -> None:
     """The earliest that is missing counts as lost at score 0; beyond it, wins go and losses stay."""
     entries: list[Entry] = []
     router = Router(EPSILON, ALPHA, seed=1, journal=entries.append)
@@ -102,7 +102,7 @@ def test_a_journal_that_ends_while_queries_are_under_way() -> None:
     charged = Labelled((0.0,), 1.0, 0.05, 0.05)
     assert labelled_rows(entries, 0.05) == [Labelled((0.1,), 0.0), charged, Labelled((0.3,), 1.0)]
     router.withdraw(tickets[1])
-    # Ticket 5 left no trace, and it cannot be told from a query that never was: it is charged all the same.
+    # Ticket 5 is not in the journal, like a query that never arrived: it is charged to be safe.
     assert labelled_rows(entries, 0.05)[-1] == charged
     router.withdraw(tickets[4])
     assert router.stop()
@@ -110,8 +110,8 @@ def test_a_journal_that_ends_while_queries_are_under_way() -> None:
     assert charged not in labelled_rows(entries, 0.05)
 
 
-def test_what_cannot_be_fed() -> None:
-    """A lower floor, other scores, a router that has decided, and what is no journal: each is refused."""
+def test_a_journal_that_does_not_fit_is_refused_as_history() -> None:
+    """A lower floor, other scores, a router that has decided, and anything but a journal are refused."""
     entries: list[Entry] = []
     old = Router(EPSILON, ALPHA, exploration=TwoStage(0.5, 0.02, 10), seed=1, journal=entries.append)
     while (decision := old.decide(0.3)).least_propensity > 0.02:
@@ -160,12 +160,12 @@ def from_thinned(new: Router, entries: list[Entry], decisions: list[Decision], l
 
 
 def from_audits(new: Router, entries: list[Entry], decisions: list[Decision], losses: dict[int, float]) -> None:
-    """All audits, as if they were the traffic: what must not be done."""
+    """All audits, as if they were the traffic: the wrong way."""
     new.warm_start((d.uncertainty, losses[d.step]) for d in decisions if d.step in losses)
 
 
 @pytest.mark.parametrize(("feed", "least", "most"), [(from_journal, 0, 7), (from_thinned, 0, 7), (from_audits, 15, 30)])
-def test_the_promise_after_a_warm_start(feed: Callable[..., None], least: int, most: int) -> None:
+def test_the_promise_holds_after_a_warm_start(feed: Callable[..., None], least: int, most: int) -> None:
     """Unsafe thresholds within α from a journal or a thinned table; from audits alone in most trials (the control).
 
     More than 7 of 30 have chance 0.002 at α = 0.1.
@@ -180,7 +180,7 @@ def test_the_promise_after_a_warm_start(feed: Callable[..., None], least: int, m
     assert least <= unsafe <= most
 
 
-def test_entries_that_are_no_rounds_are_passed_over() -> None:
+def test_entries_that_are_not_rounds_are_skipped() -> None:
     """A ticket that was overdue counts when it is decided; an outcome that has not come is open."""
     entries: list[Entry] = []
     router = Router(EPSILON, ALPHA, seed=1, journal=entries.append)

@@ -126,7 +126,7 @@ def test_a_proposal_without_a_ticket_takes_the_next_number_when_it_is_applied() 
     ],
 )
 def test_only_the_latest_proposal_can_be_applied(between: Callable[..., object]) -> None:
-    """Whatever happened since would stand earlier in the journal and could have led to another decision."""
+    """Whatever happened since comes earlier in the journal and could have led to another decision."""
     router = opened_router()
     audit, ticket = audited(router), router.arrive()
     proposed = router.propose(0.2)
@@ -175,7 +175,7 @@ def test_bad_proposals_are_refused_like_bad_reports() -> None:
 
 
 def test_what_must_stand_before_a_decision_is_written_when_it_is_proposed() -> None:
-    """A commitment to coins, and the news that an earlier process died, come before the decision, and once."""
+    """A commitment to coins, and the record that an earlier process died, come before the decision, once."""
     entries: list[Entry] = []
     router = Router(0.1, coins=CommittedCoins(), journal=entries.append)
     router.arrive()

@@ -1,4 +1,4 @@
-"""Queries that the expert refuses are fair rounds: they neither open nor close anything (MATH section 13)."""
+"""Queries that the expert refuses are fair rounds: they neither raise nor lower a threshold (MATH section 13)."""
 
 import math
 from typing import Any
@@ -54,7 +54,7 @@ def test_a_refused_audit_is_booked_at_every_threshold(late: bool) -> None:
     decision = decided(router, call_expert=True)
     rounds = decision.step - state["state"]["step"] - 1
     if late:
-        router.summary()  # whoever looks finds the audit charged
+        router.summary()  # reading a router charges the open audit first
     router.refuse(decision)
     plain = Router.rebuild([], snapshot=state, seed=3)
     other = decided(plain, call_expert=True)

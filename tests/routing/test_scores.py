@@ -15,7 +15,7 @@ SHARES = {"noise": 0.3, "entropy": 0.7}
 
 
 def router(memory: Any) -> Router:
-    """A router with one score that says nothing and one that says all."""
+    """A router with one score that is noise and one that is exact."""
     policy = Portfolio(memory=memory, scores=SHARES)
     return Router(0.12, 0.1, policy, coins=ListedCoins([row.coin for row in ROWS]))
 
@@ -65,7 +65,7 @@ def test_the_score_that_accepts_more_is_used() -> None:
 
 
 def test_late_outcomes_reach_every_wealth() -> None:
-    """Charged, refunded and given up: both wealths book what the round came to."""
+    """Charged, refunded and given up: both wealths book the outcome of the round."""
     late, at_once = (Router(0.12, 0.1, Portfolio(memory="revocable", scores=SHARES), seed=1) for _ in range(2))
     for step, (scores, row) in enumerate(zip(SCORES[:20], ROWS, strict=False)):
         at_once.observe(at_once.decide(scores), 1.0 if step == 7 else row.loss)
@@ -79,7 +79,7 @@ def test_late_outcomes_reach_every_wealth() -> None:
     assert states[0] == states[1]
 
 
-def test_no_single_wealth_is_told() -> None:
-    """With several scores a threshold alone does not say whose wealth is meant."""
+def test_log_wealth_is_refused_with_several_scores() -> None:
+    """With several scores a threshold alone does not identify a wealth."""
     with pytest.raises(ValueError, match="keeps no wealth that belongs to one threshold"):
         router("latched").log_wealth(0.5)

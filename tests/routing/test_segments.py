@@ -18,7 +18,7 @@ def segments(**settings: Any) -> tuple[Segments, list[tuple[str, float]]]:
     return Segments(start, alpha=0.2, **settings), started
 
 
-def test_each_segment_has_its_own_game() -> None:
+def test_each_segment_has_its_own_router() -> None:
     """A segment's rounds count in its router only, with their own numbers from 1."""
     shards, started = segments()
     assert shards.router("maths").decide(0.5).step == 1
@@ -48,14 +48,14 @@ def test_segments_beyond_the_limit_share_one() -> None:
     assert len(shards) == 3
 
 
-def test_one_game_for_all() -> None:
+def test_with_room_for_one_all_segments_share_a_router() -> None:
     """With room for one, all segments share it."""
     shards, _ = segments(most=1)
     assert shards.router("a") is shards.router("b")
     assert list(shards) == [OTHERS]
 
 
-def test_the_shared_game_may_come_first() -> None:
+def test_the_shared_router_may_be_asked_for_first() -> None:
     """Asking for the shared segment by name takes no room from the others."""
     shards, _ = segments(most=3)
     shared = shards.router(OTHERS)
@@ -72,7 +72,7 @@ def test_a_segment_is_named_by_a_string(name: Any) -> None:
     assert (started, len(shards)) == ([], 0)
 
 
-def test_an_unknown_segment_is_not_started_by_looking() -> None:
+def test_looking_up_an_unknown_segment_starts_nothing() -> None:
     """Looking up a segment that has no router yet is a KeyError, as in any mapping."""
     shards, _ = segments()
     with pytest.raises(KeyError):

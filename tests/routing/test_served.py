@@ -34,7 +34,7 @@ def test_the_certificate_holds_what_was_served() -> None:
 
 
 def test_open_audits_count_as_losses_in_the_certificate() -> None:
-    """What is not known yet is the worst for either bound, and made good when it is known."""
+    """An open audit counts as the careful guess in either bound, and as its loss once that is known."""
     router = Router(0.1, 0.1, Fixed(0.9, explores=0.3), coins=ListedCoins([row.coin for row in ROWS]))
     decisions = [router.decide(row.uncertainty * 0.8) for row in ROWS]
     audits = [decision for decision in decisions if decision.call_expert]
@@ -68,7 +68,7 @@ def test_a_draft_served_for_a_failed_expert_counts_as_loss_1(policy: str) -> Non
 
 @pytest.mark.parametrize(("policy", "kept"), [("always", 0), ("never", 40), ("offline", 0)])
 def test_without_exploration_the_certificate_is_trivial(policy: str, kept: int) -> None:
-    """Who never looks knows only that the drafts served may all have been wrong, or none."""
+    """Without audits, all drafts that were served may have been wrong, or none."""
     router = Router(0.1, 0.2, policy)
     for _ in range(40):
         router.decide(0.5)
@@ -77,8 +77,8 @@ def test_without_exploration_the_certificate_is_trivial(policy: str, kept: int) 
     assert certificate.confidence == 0.8
 
 
-def test_a_summary_is_json() -> None:
-    """Where a route stands can be written down at any time, before the first round too."""
+def test_a_summary_has_these_json_keys() -> None:
+    """A summary can be written as JSON at any time, before the first round too."""
     router = Router(0.1, 0.2, seed=1)
     empty = json.loads(json.dumps(router.summary().to_json()))
     assert empty["steps"] == 0

@@ -31,8 +31,8 @@ def test_the_caller_never_waits_for_an_audit() -> None:
     assert router.certificate().upper <= sum(decision.serve_draft for decision in decisions)
 
 
-def test_the_discount_is_lost() -> None:
-    """Wealth in the shadow is that of κ = 1, at every step."""
+def test_shadow_audits_weigh_losses_in_full() -> None:
+    """With shadow audits the wealth is that of κ = 1, at every step."""
     router = shadow(Portfolio(memory="revocable"), ROWS)
     slow = PortfolioTranscription(0.12, 0.1, 1.0, [row.uncertainty for row in ROWS])
     for row, expected in zip(ROWS, transcribed_trace(lambda: slow, ROWS, certain_while_closed=True), strict=True):
@@ -62,7 +62,7 @@ def test_the_certificate_counts_what_audits_served() -> None:
     assert 0.0 < certificate.lower <= served <= certificate.upper < len(ROWS)
 
 
-def test_a_budget_in_the_shadow_keeps_room_for_its_own_round() -> None:
+def test_a_budget_with_shadow_audits_keeps_room_for_its_own_round() -> None:
     """A draft may be kept only if even its own loss, served and seen, leaves the bound within ε of the rounds."""
     router, served = shadow("budget", ROWS), ServedLoss(Terms(0.12, 0.2, shadow=True), 0.1)
     kept = 0
@@ -78,7 +78,7 @@ def test_a_budget_in_the_shadow_keeps_room_for_its_own_round() -> None:
 
 
 def test_hoeffdings_interval_is_as_wide_as_shadow_losses() -> None:
-    """Weighted losses range up to κ/ρ, which is 1/ρ in the shadow: the interval must be that wide (MATH 6, 10)."""
+    """Weighted losses range up to κ/ρ, which is 1/ρ with shadow audits: the interval must be that wide (MATH 6, 10)."""
     epsilon, rate, wide = 0.9, 0.5, 1.0 / 0.5
     coins = ListedCoins([0.99] * 400)
     router = Router(

@@ -27,21 +27,21 @@ def played(steps: int = 80, policy: Any = "portfolio", **settings: Any) -> tuple
 
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper", "budget"])
-def test_the_game_is_told_as_a_snapshot_would(policy: str) -> None:
-    """Also what is still unknown is charged before anybody looks."""
+def test_bettor_state_is_what_a_snapshot_keeps(policy: str) -> None:
+    """An audit that is still open is charged before the state is read."""
     router, _ = played(policy=policy)
     router.decide(0.1)
     assert json.dumps(router.bettor_state()) == json.dumps(router.snapshot()["state"]["game"])
 
 
 def sealed(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The snapshot with a digest that fits it, as a program that means harm or well would write it."""
+    """The snapshot with a digest that fits it, as another program could write it."""
     body = {key: value for key, value in snapshot.items() if key != "digest"}
     return body | {"digest": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_snapshot_is_json_and_a_beginning(policy: str) -> None:
+def test_a_router_continues_from_a_snapshot_in_json(policy: str) -> None:
     """Through a file and back, a snapshot and the later entries make the router that wrote them."""
     router, entries = played(policy=policy)
     snapshot = json.loads(json.dumps(router.snapshot()))
@@ -58,7 +58,7 @@ def test_a_snapshot_is_json_and_a_beginning(policy: str) -> None:
 
 
 def test_a_snapshot_counts_its_entries_with_or_without_a_journal() -> None:
-    """Whoever keeps no journal has written as many entries as one who does."""
+    """A router without a journal counts its entries like one that has a journal."""
     router, entries = played()
     silent = Router(0.3, 0.4, seed=4)
     silent.warm_start([(0.2, 0.0), (0.9, 1.0)])
@@ -85,7 +85,7 @@ def test_a_snapshot_counts_its_entries_with_or_without_a_journal() -> None:
     ],
 )
 def test_a_damaged_snapshot_is_refused(damage: Any) -> None:
-    """One changed value breaks the digest, and the message says how to go on."""
+    """One changed value breaks the digest, and the message says what to do."""
     router, entries = played()
     snapshot = copy.deepcopy(router.snapshot())
     damage(snapshot)
@@ -96,22 +96,22 @@ def test_a_damaged_snapshot_is_refused(damage: Any) -> None:
 
 
 @pytest.mark.parametrize("snapshot", [{}, {"format": FORMAT + 1}, {"format": str(FORMAT)}, [], "snapshot", 3, True])
-def test_what_is_no_snapshot_is_refused(snapshot: Any) -> None:
-    """Another format, or another thing, is refused with what to do instead."""
-    with pytest.raises(SnapshotError, match=f"this is no snapshot of format {FORMAT}: leave it out"):
+def test_anything_but_a_snapshot_is_refused(snapshot: Any) -> None:
+    """Another format, or another value, is refused with what to do instead."""
+    with pytest.raises(SnapshotError, match=f"this is not a snapshot of format {FORMAT}: leave it out"):
         Router.rebuild([], snapshot=snapshot)
 
 
-def test_settings_of_a_snapshot_must_make_sense() -> None:
-    """A digest is no proof of sense: settings are checked like any others."""
+def test_a_snapshot_with_bad_settings_is_refused() -> None:
+    """A valid digest does not make settings valid: they are checked like any others."""
     snapshot = played()[0].snapshot()
     for change in ({"epsilon": 2.0}, {"policy": {"kind": "Fixed", "threshold": 2.0}}):
         with pytest.raises(SnapshotError, match="the snapshot has settings that cannot be used"):
             Router.rebuild([], snapshot=sealed(snapshot | {"settings": snapshot["settings"] | change}))
 
 
-def test_a_snapshot_of_another_history_is_found_out() -> None:
-    """Folding the journal to the same place shows any other state, and where it differs."""
+def test_a_snapshot_of_another_journal_is_refused() -> None:
+    """Reading the journal up to the same entry shows any difference, and where it is."""
     router, entries = played()
     other, _ = played(policy=Portfolio(memory="latched"))
     with pytest.raises(SnapshotError, match=r"differs from the journal in settings\.policy"):
@@ -124,7 +124,7 @@ def test_a_snapshot_of_another_history_is_found_out() -> None:
 
 
 def test_a_snapshot_cannot_have_seen_more_than_the_journal() -> None:
-    """A journal shorter than the snapshot says so; one that is longer is read up to the snapshot's place."""
+    """A journal shorter than the snapshot is refused; one that is longer is read up to the snapshot's entry."""
     router, entries = played()
     snapshot = router.snapshot()
     with pytest.raises(SnapshotError, match=f"has seen {len(entries)} entries and the journal has {len(entries) - 3}"):
@@ -133,7 +133,7 @@ def test_a_snapshot_cannot_have_seen_more_than_the_journal() -> None:
     verify_snapshot(snapshot, [*entries, entries[0]])
 
 
-def test_entries_after_a_snapshot_are_numbered_on() -> None:
+def test_entries_after_a_snapshot_continue_the_numbering() -> None:
     """An error in what came after the snapshot names the entry's number in the whole journal."""
     router, entries = played()
     with pytest.raises(JournalError, match=f"entry {len(entries) + 1} resolves step 999"):
@@ -141,7 +141,7 @@ def test_entries_after_a_snapshot_are_numbered_on() -> None:
 
 
 def test_taking_a_snapshot_changes_nothing() -> None:
-    """A router that is photographed after every step goes on like one that is not."""
+    """A router of which a snapshot is taken after every step decides like one of which none is taken."""
     watched, alone = (Router(0.3, 0.4, Paper(), seed=4) for _ in range(2))
     for step in range(25):
         decisions = [router.decide(step / 25) for router in (watched, alone)]

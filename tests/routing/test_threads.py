@@ -16,13 +16,13 @@ THREADS = 4
 
 
 class NoLock:
-    """Looks like a lock, and lets everybody in."""
+    """Looks like a lock, and excludes no thread."""
 
     def acquire(self) -> None:
-        """Let the caller in."""
+        """Return at once."""
 
     def release(self) -> None:
-        """Nothing was taken."""
+        """Return at once."""
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ def fresh(policy: Any = "portfolio", **settings: Any) -> Router:
 
 
 def wealth(router: Router) -> float:
-    """Log-wealth of those who bet that a threshold of 1 is safe."""
+    """Log-wealth of the bet that a threshold of 1 is safe."""
     return router.log_wealth(1.0)
 
 
@@ -59,7 +59,7 @@ def test_a_round_behind_an_open_ticket_wins_nothing() -> None:
 
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper"])
-def test_the_order_of_completion_leaves_no_trace(policy: str) -> None:
+def test_the_order_of_completion_makes_no_difference(policy: str) -> None:
     """However drafts end, the bettor has seen the rounds in order of arrival when all are done."""
     losses = [float(luck < 0.1) for luck in np.random.default_rng(2).random(60)]
     states = []
@@ -103,8 +103,8 @@ def test_a_budget_follows_what_is_known_at_the_decision() -> None:
     assert router.decide(0.1, ticket=ticket).threshold > 0.0
 
 
-def test_a_withdrawn_ticket_holds_nobody_up() -> None:
-    """A query without a decision is no round, and those behind it count as if it had never come."""
+def test_a_withdrawn_ticket_holds_up_no_query() -> None:
+    """A query without a decision is not a round, and those behind it count as if it had never arrived."""
     router, without = fresh(), fresh()
     gone = router.arrive()
     for _ in range(5):
@@ -139,7 +139,7 @@ def test_an_overdue_ticket_costs_a_loss_until_it_is_done(fate: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["paper", "offline"])
-def test_a_game_that_cannot_take_a_charge_back_keeps_it(policy: str) -> None:
+def test_a_bettor_that_cannot_take_a_charge_back_keeps_it(policy: str) -> None:
     """Where bets depend on the order, an overdue ticket is settled as a loss, and its round changes nothing later."""
     router = fresh(policy, exploration=None if policy == "offline" else Constant(0.2))
     hung = router.arrive()
@@ -232,7 +232,7 @@ def test_a_crash_charges_the_earliest_ticket_under_way() -> None:
 
 
 def test_a_clean_stop_costs_nothing() -> None:
-    """A process that noted that nothing was under way is not charged for its end."""
+    """A process that wrote that nothing was under way is not charged for its end."""
     entries: list[Entry] = []
     router = fresh(journal=entries.append)
     assert not router.stop()
@@ -336,7 +336,7 @@ def test_a_trial_leaves_the_router_alone(tickets: bool) -> None:
 
 
 def test_the_least_propensity_is_one_while_nothing_is_accepted() -> None:
-    """As the decisions say, for those who compute them again; the paper's policy takes the rate all the same."""
+    """So do the decisions record it; the paper's policy uses the rate instead."""
     for policy, least in (("portfolio", 1.0), ("paper", 0.2)):
         decision, certain = fresh(policy).decide(0.5), named_policy(policy).certain_while_closed
         for threshold, expected in ((0.0, least), (0.3, 0.2)):
@@ -397,8 +397,8 @@ def change(at: int, **fields: Any) -> Callable[[list[Entry]], list[Entry]]:
         (change(2, epoch=0), "contradicts itself"),
         (lambda entries: [entries[0], *entries[2:]], "ticket 2, which is not under way"),
         (lambda entries: [*entries, Overdue(1)], "ticket 1, which is not under way"),
-        (lambda entries: [*entries[:3], Stopped()], "no query is under way, and one is"),
-        (lambda entries: [entries[0], Stopped()], "no query is under way, and one is"),
+        (lambda entries: [*entries[:3], Stopped()], "no query is under way, but one is"),
+        (lambda entries: [entries[0], Stopped()], "no query is under way, but one is"),
         (lambda entries: [entries[0], Withdrawn(1)], "ticket 1, which is not under way"),
     ],
 )
@@ -410,7 +410,7 @@ def test_journals_that_no_router_wrote_are_refused(tampered: Callable[[list[Entr
         Router.rebuild(tampered(entries))
 
 
-def test_decisions_are_still_values() -> None:
+def test_a_decision_with_a_ticket_survives_a_snapshot() -> None:
     """A decision by ticket survives its way through a list, as snapshots keep it."""
     router = fresh()
     decision = router.decide(0.5, ticket=router.arrive())

@@ -30,14 +30,14 @@ def test_a_journal_that_cannot_be_called_is_refused(journal: Any) -> None:
 
 
 def test_a_journal_that_writes_later_is_refused() -> None:
-    """A coroutine function would lose every entry: nobody awaits it."""
+    """A coroutine function would lose every entry, because the router does not await it."""
     with pytest.raises(SettingsError, match="is a coroutine function: give a plain function"):
         Router(0.1, journal=write_later)
 
 
 @pytest.mark.parametrize("coins", [3, "seed", [0.5], object()])
 def test_coins_without_draws_are_refused(coins: Any) -> None:
-    """What is no random source is refused before the first decision."""
+    """Anything but a random source is refused before the first decision."""
     with pytest.raises(SettingsError, match=r"coins must have a method draws\(step\)"):
         Router(0.1, coins=coins)
 
@@ -50,7 +50,7 @@ def test_settings_that_a_journal_cannot_name_are_refused_with_a_journal() -> Non
     unreadable: Any = {("a", "b"): 0.5, "c": 0.5}
     with pytest.raises(SettingsError, match=r"cannot be written to a journal and read back: .*scores"):
         Router(0.1, policy=Portfolio(scores=unreadable), journal=print)
-    assert Router(0.1, policy=Portfolio(scores=unreadable)).step == 0  # nobody will read it back
+    assert Router(0.1, policy=Portfolio(scores=unreadable)).step == 0  # it has no journal to be read back from
 
 
 def test_settings_that_would_be_read_back_differently_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,8 +70,8 @@ def test_settings_that_a_journal_can_name_rebuild(name: str, exploration: Any) -
     assert Router.rebuild(map(entry_from_json, lines)).settings == router.settings
 
 
-def test_a_router_says_where_it_stands() -> None:
-    """Policy, promise, step, threshold and epoch stand in what Python prints of a router."""
+def test_repr_says_where_a_router_stands() -> None:
+    """Policy, promise, step, threshold and epoch are in what Python prints for a router."""
     router = Router(0.1, 0.2, "budget", seed=1)
     assert repr(router) == "<Router Budget, epsilon=0.1, alpha=0.2, step=0, threshold=0.0, epoch=1>"
     while router.threshold == 0.0:

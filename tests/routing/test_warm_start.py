@@ -70,7 +70,7 @@ def test_history_counts_towards_the_warm_up(rows: int, rate: float) -> None:
     assert paper.decide(0.1).least_propensity == rate
 
 
-def test_nothing_of_history_was_served() -> None:
+def test_history_does_not_count_as_served() -> None:
     """Rows are not steps: nothing was answered, called or served."""
     router = Router(EPSILON, ALPHA, seed=1)
     router.warm_start(HISTORY)
@@ -80,7 +80,7 @@ def test_nothing_of_history_was_served() -> None:
     assert router.decide(1.0).step == 1
 
 
-def test_history_comes_in_parts() -> None:
+def test_history_may_be_fed_in_parts() -> None:
     """Two warm starts before the first decision are one."""
     routers = [Router(EPSILON, ALPHA, seed=1) for _ in range(2)]
     routers[0].warm_start(HISTORY)
@@ -91,7 +91,7 @@ def test_history_comes_in_parts() -> None:
 
 @pytest.mark.parametrize("policy", ["portfolio", "paper", "budget", "naive", "hoeffding", "offline", "oracle"])
 def test_history_is_in_the_journal(policy: str) -> None:
-    """A router that began with history is rebuilt with it, and goes on alike."""
+    """A router that began with history is rebuilt with it, and decides alike."""
     entries: list[Entry] = []
     router = Router(EPSILON, ALPHA, policy, seed=1, journal=entries.append)
     router.warm_start(HISTORY)
@@ -104,7 +104,7 @@ def test_history_is_in_the_journal(policy: str) -> None:
     assert copy.decide(0.3) == router.decide(0.3)
 
 
-def test_history_with_several_scores() -> None:
+def test_history_is_booked_for_each_of_several_scores() -> None:
     """Every wealth books a row's loss at its own score, with its own share of α."""
     router = Router(EPSILON, ALPHA, Portfolio(memory="revocable", scores={"good": 0.5, "bad": 0.5}))
     router.warm_start([({"bad": 1.0 - score, "good": score}, loss) for score, loss in HISTORY])
@@ -127,7 +127,7 @@ def test_history_can_be_the_calibration_set() -> None:
         assert router.threshold == calibrate(scores, losses, EPSILON, ALPHA, bound) > 0.0
 
 
-def test_history_is_traffic_to_rates_that_learn() -> None:
+def test_learned_rates_count_history_as_traffic() -> None:
     """Exploration driven by gain counts the rows of history as traffic and as losses."""
     router = Router(EPSILON, ALPHA, exploration=GainDriven(every=10), seed=1)
     router.warm_start(HISTORY)
@@ -138,8 +138,8 @@ def test_history_is_traffic_to_rates_that_learn() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 200, 3000])
-def test_history_buys_no_budget(rows: int) -> None:
-    """The loss really served stays below ε of the live rounds, however long and easy the history was (MATH 7)."""
+def test_history_adds_no_budget(rows: int) -> None:
+    """The actual loss stays below ε of the live rounds, however long and easy the history was (MATH 7)."""
     start = partial(Router, 0.08, 0.1, "budget")
     broken = 0
     for seed in range(10):

@@ -7,7 +7,7 @@ from bpac.arguments import open_fraction
 from bpac.errors import SettingsError
 
 # Log-wealth is kept in whole multiples of 2**-40. Whole numbers add up to the same bits in any
-# order, so that a refund undoes its charge exactly and no order of arrival can be told from another.
+# order, so that a refund undoes its charge exactly, and the order of arrival makes no difference.
 LOG_UNIT = 1 << 40
 
 

@@ -1,1 +1,1 @@
-"""Replays of recorded answers and simulations of made-up ones, with metrics, studies and figures of the results."""
+"""Replays of recorded answers, simulations of random ones, and the metrics, studies and figures of both."""

@@ -28,32 +28,32 @@ MOST_DECISIONS = 200
 GAME = 1
 
 
-class Watcher:
-    """Follows a router by its journal, and keeps what a page shows.
+class RouterRecorder:
+    """Makes a router, and records from its journal what the page shows.
 
-    The journal hears of an entry before it takes effect, so each is looked at when the next one comes.
+    An entry is written to the journal before it takes effect, so that each is recorded when the next one is written.
 
     Parameters
     ----------
-    start: makes the router.
+    make_router: makes the router.
     """
 
-    def __init__(self, start: RouterFactory) -> None:
-        self._start = start
+    def __init__(self, make_router: RouterFactory) -> None:
+        self._make_router = make_router
         self.router: Router
         self.history = History()
-        # The last decisions, by step, and what came of them.
+        # The last decisions and their outcomes, by step.
         self.latest: dict[int, tuple[Decision, Resolved | None]] = {}
         self._owed: dict[int, Decision] = {}
         self._pending: Entry | None = None
 
     def __call__(self, coins: Coins) -> Router:
-        """A fresh router, followed from now on."""
-        self.router = self._start(coins, self._written)
+        """A fresh router, which is recorded from now on."""
+        self.router = self._make_router(coins, self._written)
         return self.router
 
     def finish(self) -> None:
-        """Take in the last entry."""
+        """Record the last entry."""
         self._written(None)
 
     def _written(self, entry: Entry | None) -> None:
@@ -103,12 +103,12 @@ def replay_document(
     score: the column with the uncertainty.
     generated: time of writing, in seconds since 1970.
     """
-    watcher = Watcher(make_router)
-    table, path = replace(replay, make_router=watcher).run(0)
-    watcher.finish()
+    recorder = RouterRecorder(make_router)
+    table, path = replace(replay, make_router=recorder).run(0)
+    recorder.finish()
     tokens = _tokens(table, path)
     subject = Subject(name, game=GAME, score=score, savings=_savings(tokens))
-    game = game_document(subject, watcher.router, watcher.history)
+    game = game_document(subject, recorder.router, recorder.history)
     series = game["series"]
     at = np.array(series["step"], dtype=int) - 1
     served = np.cumsum(table.loss * path.serve_draft)
@@ -118,10 +118,10 @@ def replay_document(
         series["spent_tokens"] = (tokens["draft"] + tokens["expert"])[at].tolist()
         series["always_tokens"] = tokens["always"][at].tolist()
     document = whole_document([game], title=f"Replay of {name}", live=False, generated=generated)
-    owed = {decision.step for decision in watcher.router.owed}
+    owed = {decision.step for decision in recorder.router.owed}
     decisions = [
         _view(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")
-        for step, (decision, outcome) in reversed(watcher.latest.items())
+        for step, (decision, outcome) in reversed(recorder.latest.items())
     ]
     return document | {"decisions": decisions}
 

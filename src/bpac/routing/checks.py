@@ -1,4 +1,4 @@
-"""Checks that every policy must pass, ours and yours: what a router owes its journal.
+"""Checks that every policy must pass, so that its journal rebuilds its router and outcomes may come in any order.
 
 >>> from bpac.routing.policies import named_policy
 >>> for check in CHECKS:
@@ -146,11 +146,11 @@ def _refused(call: Callable[..., object], *arguments: object) -> None:
         call(*arguments)
     except InputError:
         return
-    raise CheckFailed(f"not so: {arguments!r} is refused")
+    raise CheckFailed(f"check failed: {arguments!r} is refused")
 
 
 def _settled_state(entries: Sequence[Entry]) -> dict[str, Any]:
-    """The state without what is told of outcomes as they come: the alarm, and the share of audits without a verdict."""
+    """The state without what depends on the order of outcomes: the alarm, and the share of audits without a verdict."""
     state: dict[str, Any] = Router.rebuild(entries).snapshot()["state"]
     return {key: value for key, value in state.items() if key not in ("drift", "forfeit_share")}
 
@@ -171,4 +171,4 @@ def _without_thresholds(state: Any) -> Any:
 
 def _expect(holds: bool, claim: str) -> None:
     if not holds:
-        raise CheckFailed(f"not so: {claim}")
+        raise CheckFailed(f"check failed: {claim}")

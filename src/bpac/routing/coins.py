@@ -1,4 +1,4 @@
-"""Random sources: one uniform draw for each step, the same whenever it is asked for."""
+"""Random sources: one uniform draw for each step, the same every time it is computed."""
 
 import hashlib
 import secrets
@@ -11,14 +11,14 @@ from bpac.errors import InputError
 from bpac.routing.journal.entries import Committed
 
 BLOCK = 2048
-# Rounds to a secret key. Few, so that auditors need not wait long until a key is revealed; a commitment costs as much
-# as an entry, once in so many rounds.
+# Rounds per secret key. Few, so that auditors need not wait long until a key is revealed; each commitment is one more
+# entry in the journal.
 COMMITTED_BLOCK = 256
 KEY_BYTES = 32
 
 
 class Coins(Protocol):
-    """A random source that can be asked again."""
+    """A random source that gives the same draw for the same step."""
 
     def draws(self, step: int) -> list[float]:
         """Numbers in [0, 1) for this step and some that follow it: the *last* of the list is this step's."""
@@ -27,8 +27,8 @@ class Coins(Protocol):
 class SeededCoins:
     """Draws that depend on the seed and the step only.
 
-    A router rebuilt after a crash goes on with the draws it would have had, and never flips a
-    coin for a new query that an earlier query has already shown.
+    A router rebuilt after a crash continues with the draws it would have had, and never uses a draw for a
+    new query that an earlier query has already used.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ class CoinKeyStore(Protocol):
 class CommittedCoins:
     """Draws from secret keys, one for each block of rounds, whose digests stand in the journal before their first use.
 
-    Nobody who does not know the key can foresee a coin, and when a block is over its key can be shown to auditors, who
-    compute every coin of it again. Each object begins a block of its own: a router that starts again never uses a coin
-    a second time, not even if the end of its journal was lost and those coins were seen or their key was revealed.
+    Without the key no coin can be predicted. When a block is over, its key can be shown to auditors, who compute every
+    coin of it again. Each object begins a block of its own: a router that starts again never uses a coin a second time,
+    not even if the end of its journal was lost after those coins were seen or their key was revealed.
 
     Parameters
     ----------
-    keys: where the keys are kept; each is handed over before its digest is written.
+    keys: where the keys are kept; each is kept before its digest is written.
 
     >>> keys, entries = {}, []
     >>> from bpac import Router
@@ -123,8 +123,8 @@ def key_digest(key: bytes) -> str:
 def block_of_draws(key: bytes) -> list[float]:
     """The draws of a block, the first round's first.
 
-    They are the SHAKE-256 of ``bpac coins``, a zero byte and the key, in pieces of eight bytes: each is a number, the
-    first byte the least, of which the upper 53 bits are the draw's.
+    They are the SHAKE-256 of ``bpac coins``, a zero byte and the key, in pieces of eight bytes. Each piece is a number,
+    least significant byte first; its upper 53 bits are the draw.
     """
     stream = hashlib.shake_256(b"bpac coins\0" + key).digest(8 * COMMITTED_BLOCK)
     draws: list[float] = ((np.frombuffer(stream, "<u8") >> np.uint64(11)) * 2.0**-53).tolist()

@@ -1,9 +1,8 @@
 """An epoch: one bet within a game, and everything that a drift alarm forgets.
 
 1. The *bettor* turns the outcomes of rounds into a threshold.
-2. The *rates* say with which probability accepted drafts are audited. Rates that learn follow the rounds as the bettor
-   does.
-3. Where queries take tickets, the order of arrival stands between the rounds and the bettor.
+2. The *rates* are the probabilities with which accepted drafts are audited. Rates that learn follow the rounds, too.
+3. Where queries take tickets, the bettor sees rounds in the order of arrival (``by_arrival``).
 4. The *drift alarm* watches the threshold in force. It may raise the rate; if it rings, the epoch is over.
 """
 
@@ -62,7 +61,7 @@ class Epoch:
         self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
         self.drift = Drift(terms, policy.alarm) if policy.alarm else None
         self.by_arrival: ByArrival | None = None
-        # Who gets to see a round, and who is told its outcome, in this order.
+        # The account that sees decisions, and all accounts that see outcomes, in this order.
         self.receiver: Account[Decision]
         self.accounts: tuple[Account[Decision], ...]
         self._set_accounts(self.bettor)

@@ -106,11 +106,11 @@ class Outcomes:
         if current and epoch.drift is not None:
             if loss > 0.0 and uncertainty < threshold:
                 epoch.drift.known(decision, loss, given_up=late)
-                self._listen(epoch.drift)
+                self._heed(epoch.drift)
             else:
-                stirred = epoch.drift.stirred
+                raised = epoch.drift.raised
                 epoch.drift.fade(least_propensity)
-                if stirred:
+                if raised:
                     epoch.set_rate(self.step)
 
     def _refused(self, decision: Decision, draft_served: bool) -> None:
@@ -134,7 +134,7 @@ class Outcomes:
         # Where every draft was audited the round pays exactly nothing.
         if epoch.drift is not None and decision.propensity < 1.0:
             epoch.drift.known(instead, fair_loss)
-            self._listen(epoch.drift)
+            self._heed(epoch.drift)
 
     def give_up(self, decision: Decision, cause: str) -> None:
         """Give up on the outcome of an owed audit: it keeps its charge."""
@@ -155,7 +155,7 @@ class Outcomes:
             epoch.set_rate(self.step)
 
     def _accounts(self, decision: Decision) -> tuple[Account[Decision], ...]:
-        """Who is told the outcome of a round: what was served counts for good, the rest in its epoch."""
+        """The accounts that follow a round: what was served counts for good, the rest in its epoch."""
         return self.current.accounts if decision.epoch == self.current.number else self._lasting
 
     def _close(self, decision: Decision) -> None:
@@ -164,8 +164,8 @@ class Outcomes:
         if self.owed.pop(decision.step, None) is None:
             del self.given_up[decision.step]
 
-    def _listen(self, drift: Drift) -> None:
-        """Start a new epoch if the alarm rings, and look as often as it asks for if it does not."""
+    def _heed(self, drift: Drift) -> None:
+        """Start a new epoch if the alarm rings; if not, use the rate that it asks for."""
         old = self.current
         if drift.rings:
             self.charge()  # the latest audit belongs to the epoch that ends here

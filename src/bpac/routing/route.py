@@ -94,11 +94,11 @@ class Route(Outcomes):
                 self.give_up(self.owed[next(iter(self.owed))], CROWDED_OUT)
         elif current and epoch.drift is not None:
             drift, alarm = epoch.drift, epoch.drift.alarm
-            if drift.stirred:
+            if drift.raised:
                 drift.fade(least_propensity)
                 changes = True
             elif alarm.least_propensity == least_propensity:
-                alarm.quiet += 1  # what ``fade`` comes to in nearly every round
+                alarm.quiet += 1  # what ``fade`` does in nearly every round, without the calls
             else:
                 drift.fade(least_propensity)
         if changes:
@@ -123,7 +123,7 @@ class Route(Outcomes):
             self.by_arrival.start()
 
     def withdrawn(self, number: int) -> None:
-        """A ticket comes to no decision."""
+        """A ticket is withdrawn."""
         self.ticket_entries += 1
         self.withdrawals += 1
         self.charge()

@@ -18,8 +18,8 @@ class Segments(Mapping[str, Router]):
     Parameters
     ----------
     start: makes the router of a segment, given its name and its alpha.
-    alpha: chance of failure (α) …
-    alpha_scope: … of ``each`` segment, or of ``all`` together: α is then divided equally among ``most``.
+    alpha: chance that the promise fails (α).
+    alpha_scope: whether ``each`` segment has it (default), or ``all`` together, who then share it equally.
     most: how many routers there may be; the last one is shared by all further segments.
 
     >>> segments = Segments(lambda name, alpha: Router(0.05, alpha), alpha=0.1, most=2)

@@ -35,18 +35,18 @@ KINDS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a router promises and how it goes about it.
+    """What a router promises and how it keeps it.
 
     Parameters
     ----------
-    epsilon: bound on the average loss against always asking the expert (ε).
-    alpha: chance that the promise fails (α).
+    epsilon: bound on the average loss compared with always asking the expert (ε).
+    alpha: chance that the promise fails at any time (α).
     policy: how the router bets.
-    exploration: with which least probability the expert is called.
+    exploration: the probability with which the expert is called for accepted drafts.
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
     alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
     max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up. As many that were
-        given up are remembered, in case their outcome comes after all, and as many rounds wait for an earlier ticket.
+        given up are remembered, in case their outcome comes later, and as many rounds wait for an earlier ticket.
     """
 
     epsilon: float

@@ -169,8 +169,8 @@ def opened(**changes: Any) -> str:
     [
         ("", "the journal is empty"),
         ("uncertainty,loss\n0.5,0\n", "line 1 is not JSON"),
-        ("{}\n", "line 1 is no journal entry"),
-        ('{"entry":"claim","entries":1}\n', "line 1 is no journal entry"),
+        ("{}\n", "line 1 is not a journal entry"),
+        ('{"entry":"claim","entries":1}\n', "line 1 is not a journal entry"),
         ('{"entry":"resolved","step":1,"loss":0}\n', "line 1: entry 1 must be the opened entry"),
         (opened(epsilon=5), "epsilon must lie strictly between 0 and 1, got 5"),
         (opened(policy={"kind": "Hunch"}), "unknown kind 'Hunch'"),

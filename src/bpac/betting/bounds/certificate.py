@@ -1,4 +1,4 @@
-"""What was actually served (MATH section 7): bounds on a sum whose terms are never seen."""
+"""Bounds on the loss of the drafts that were served, which is never seen (MATH section 7)."""
 
 import math
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class _Mixture(Ledger):
         propensity = decision.propensity
         kept = 1.0 - propensity
         tilts = [math.exp(self._sign * rate * loss) for rate in self._rates]
-        # In the shadow the audited loss was served as well, hence the other form.
+        # With shadow audits the audited draft was served as well, hence the other form.
         return [
             log_units(((1.0 / tilt - kept) if self._shadow else (1.0 - kept * tilt)) / propensity) for tilt in tilts
         ]
@@ -81,7 +81,7 @@ class _Mixture(Ledger):
 
 
 class _Upper(_Mixture):
-    """Audits that are not resolved count as loss 1."""
+    """Audits that are not resolved count as loss 1, which is the careful guess for an upper bound."""
 
     __slots__ = ()
 
@@ -95,7 +95,7 @@ class _Upper(_Mixture):
 
 
 class _Lower(_Mixture):
-    """Audits that are not resolved count as loss 0: here a loss of 1 would be the bold guess."""
+    """Audits that are not resolved count as loss 0: for a lower bound that is the careful guess."""
 
     __slots__ = ()
 
@@ -111,7 +111,7 @@ class _Lower(_Mixture):
         logs = self._log_terms()
         count = math.log(len(logs))
         start = max((log - log_bar - count) / rate for rate, log in zip(self._rates, logs, strict=True))
-        # … and here from below.
+        # As above, from below.
         return max(0.0, mixture_root(start, [-rate for rate in self._rates], logs, log_bar))
 
 
@@ -153,7 +153,7 @@ class ServedLoss:
             self._solved_upper = self._solved_lower = None
 
     def charge(self, decision: Round) -> None:
-        """Count an unresolved audit as the worst for the upper bound."""
+        """Count an unresolved audit as loss 1 for the upper bound."""
         if self._upper and decision.propensity < 1.0:
             self._upper.charge(decision)
             self._solved_upper = None
@@ -190,7 +190,7 @@ class ServedLoss:
         Parameters
         ----------
         rounds: queries answered so far.
-        kept: drafts served so far on the word of a coin.
+        kept: drafts served so far because the coin did not call the expert.
         """
         upper = self.upper()
         if self._solved_lower is None:
@@ -221,7 +221,7 @@ class ServedLoss:
 def mixture_root(start: float, slopes: Sequence[float], logs: Sequence[float], log_bar: float) -> float:
     """Solve ``log mean exp(slope · x + log) = log_bar`` from a point on the convex side of the root."""
     x, step = start, math.inf
-    # Written so that the loop ends on NaN, too.
+    # Written so that the loop also ends if ``step`` is NaN.
     while abs(step) > 1e-12 * (1.0 + abs(x)):
         values = [slope * x + log for slope, log in zip(slopes, logs, strict=True)]
         most = max(values)

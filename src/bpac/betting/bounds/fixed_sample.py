@@ -1,4 +1,4 @@
-"""Bounds for data that is all there: exact binomial ones, and those that offline calibration uses."""
+"""Bounds for complete data: exact binomial bounds, and those that offline calibration uses."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -121,7 +121,7 @@ def calibrate(
     one_of(bound, "bound", tuple(RISK_BOUNDS))
     if not uncertainties or len(uncertainties) != len(losses):
         raise InputError(
-            f"the calibration set has {len(uncertainties)} scores and {len(losses)} losses: give one of each a row"
+            f"the calibration set has {len(uncertainties)} scores and {len(losses)} losses: give one of each per row"
         )
     scores = np.array([fraction(score, "uncertainty") for score in uncertainties])
     known = np.array([fraction(loss, "loss") for loss in losses])

@@ -1,4 +1,4 @@
-"""What was not looked at (MATH section 11): bounds on a sum of values of any size, each seen only if a coin says so."""
+"""Bounds on a sum of values of any size, each seen only with a known probability (MATH section 11)."""
 
 import math
 from dataclasses import dataclass, field
@@ -21,17 +21,17 @@ def _zeros() -> list[int]:
 
 @dataclass(slots=True)
 class UnseenSum:
-    """Follows a coin in each round, and bounds the sum of the values it left unseen, at all times at once.
+    """Bounds the sum of the values that were not seen, at all times at once. A coin in each round decides what is seen.
 
-    Only the coin is random; the values may be anything that does not depend on it. From below they may even be of any
-    size. From above nothing can be said about values of any size, only *if none is larger than* ``ceiling``.
+    Only the coin is random; the values may be anything that does not depend on it. The lower
+    bound holds for values of any size. The upper bound holds *if no value is larger than* ``ceiling``.
 
     Parameters
     ----------
-    missed: rounds whose value was left unseen.
+    missed: rounds whose value was not seen.
     unknown: rounds whose value was to be seen, and is not known (yet).
-    largest: value seen so far, whatever its round's probability.
-    least: probability in any round so far.
+    largest: the largest value seen so far, in any round.
+    least: the smallest probability in any round so far.
     units: the estimate, in multiples of 2^-20.
     below, above: logarithms of the factors of the two martingales, one for each rate, in log units.
 
@@ -55,12 +55,12 @@ class UnseenSum:
     above: list[int] = field(default_factory=_zeros)
 
     def flip(self, propensity: float, *, looks: bool) -> None:
-        """A coin was flipped; if it says to look, the value is still to come.
+        """Count a coin flip; if it decides to look, ``see`` must follow with the value.
 
         Parameters
         ----------
         propensity: probability of looking (π).
-        looks: what the coin says.
+        looks: whether the value is looked at.
         """
         if propensity < 1.0:
             self.least = min(self.least, propensity)
@@ -70,7 +70,7 @@ class UnseenSum:
                 self.missed += 1
 
     def see(self, propensity: float, value: float) -> None:
-        """The value of a round in which the coin said to look is known."""
+        """Count the value of a round in which the coin decided to look."""
         self.largest = max(self.largest, value)
         if propensity == 1.0:
             return
@@ -88,12 +88,12 @@ class UnseenSum:
 
     @property
     def estimate(self) -> float:
-        """An unbiased estimate of the sum: each value seen stands for (1 − π)/π that were not."""
+        """An unbiased estimate of the sum: each value seen counts for (1 − π)/π values that were not seen."""
         return self.units / UNIT
 
     @property
     def ceiling(self) -> float:
-        """What ``at_most`` takes for granted: no value, seen or unseen, is larger; infinite if it can say nothing."""
+        """What ``at_most`` assumes: no value, seen or unseen, is larger; infinite if there is no upper bound."""
         usable = self._usable()
         return LARGEST_SHARE * -math.log1p(-self.least) / RATES[usable] if usable < len(RATES) else math.inf
 
@@ -114,13 +114,13 @@ class UnseenSum:
         if usable == len(RATES):
             return math.inf
         rates, most = RATES[usable:], self.ceiling
-        # What is not known counts as the largest there can be, in the least likely round there was.
+        # A value that is not known counts as the largest possible one, in the round with the smallest probability.
         odds = (1.0 - self.least) / self.least
         logs = [
             log / LOG_UNIT + self.unknown * math.log1p(-odds * math.expm1(rate * most))
             for rate, log in zip(rates, self.above[usable:], strict=True)
         ]
-        # Rates that cannot be used have their share of α all the same: which they are was learnt on the way.
+        # Rates that cannot be used keep their share of α, because the data decided which they are.
         log_bar = math.log(len(RATES) / len(rates)) - math.log(alpha)
         start = min((log_bar + math.log(len(rates)) - log) / rate for rate, log in zip(rates, logs, strict=True))
         return min(mixture_root(start, rates, logs, log_bar), self.missed * most)
@@ -128,9 +128,9 @@ class UnseenSum:
     def _usable(self) -> int:
         """The first rate that is small enough for every value and every probability so far; all later ones are, too.
 
-        A ceiling follows from each, and the one that follows from the first is chosen. That is no peeking: where no
-        value exceeds some ceiling, the martingales of all rates that allow for it hold, and claims with a higher
-        ceiling use only part of them. Before a value was seen no ceiling can be guessed.
+        A ceiling follows from each rate, and that of the first is chosen. Choosing it after the fact is allowed: if no
+        value exceeds some ceiling, the martingales of all rates that allow for it hold, and a claim with a higher
+        ceiling uses only part of them. Before a value was seen there is nothing to choose a ceiling by.
         """
         if not 0.0 < self.least < 1.0 or not self.largest:
             return len(RATES)

@@ -12,12 +12,12 @@ from bpac.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class AlarmSettings:
-    """When the alarm makes the router look harder, and when it makes it start again.
+    """When the alarm makes the router audit more, and when it makes it forget its wealth and start again.
 
     Parameters
     ----------
     careful_at: level from which exploration rises to ``careful_rate``.
-    careful_rate: exploration rate while the alarm stands that high.
+    careful_rate: exploration rate while the alarm is at that level or above.
     reset_at: level at which the wealth is forgotten.
     stakes: stakes of the gamblers who bet on drift (φ).
     """
@@ -44,7 +44,7 @@ class DriftAlarm:
 
     Each gambler is topped up to 1 before every round, so that an easy past buys no patience.
     The alarm can only make the router more careful, so the order of its updates does not matter
-    to the promise. Rounds without a loss only let it fade, and are counted until someone looks.
+    to the promise. Rounds without a loss only let it fade, and are only counted until its level is needed.
     """
 
     __slots__ = (
@@ -66,23 +66,23 @@ class DriftAlarm:
         self.quiet = 0
         self._set_bets(1.0)
         self.careful_rate = 0.0  # the exploration rate the alarm asks for; 0 while it is quiet
-        self.rings = False  # whether the wealth should be forgotten
+        self.rings = False  # whether it has reached the level at which the wealth is forgotten
 
     @property
     def level(self) -> float:
-        """How loud the alarm is."""
+        """The level of the alarm: the mean wealth of its gamblers."""
         return sum(self._faded()) / len(self._gamblers)
 
     def fade(self, least_propensity: float) -> None:
-        """Take in a round that cost nothing at the threshold in force."""
+        """Count a round without a loss at the threshold in force."""
         if least_propensity != self.least_propensity:
             self._collect(least_propensity)
         self.quiet += 1
         if self.careful_rate:
-            self._listen()
+            self._update()
 
     def known(self, decision: Round, loss: float) -> None:
-        """Take in an audit with its loss."""
+        """Count an audit with its loss."""
         if loss == 0.0 or decision.uncertainty >= decision.threshold:
             self.fade(decision.least_propensity)
             return
@@ -90,10 +90,10 @@ class DriftAlarm:
         excess = -self._terms.payoff(loss, decision.propensity)
         pairs = zip(self._gamblers, self._bets, strict=True)
         self._gamblers = [max(wealth, 1.0) * (1.0 + bet * excess) for wealth, bet in pairs]
-        self._listen()
+        self._update()
 
     def hold_at(self, level: float) -> None:
-        """Scale the gamblers of an alarm that is louder than that so that it is as loud, and not less."""
+        """Lower the alarm to this level, if it is above it, by scaling all gamblers alike."""
         if self.level <= level * (1.0 + 1e-9):
             return  # a state that is loaded stays as it was, to the bit
         self._gamblers = self._faded()
@@ -111,9 +111,9 @@ class DriftAlarm:
         """Take over a state that ``state`` returned."""
         self._gamblers, self.quiet = list(state["gamblers"]), state["quiet"]
         self._set_bets(state["least_propensity"])
-        self._listen()
+        self._update()
 
-    def _listen(self) -> None:
+    def _update(self) -> None:
         level = self.level
         self.careful_rate = self._settings.careful_rate if level >= self._settings.careful_at else 0.0
         self.rings = level >= self._settings.reset_at

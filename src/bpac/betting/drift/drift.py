@@ -1,4 +1,4 @@
-"""Drift: the alarm, and the doubt that audits without a verdict raise (MATH section 3)."""
+"""Drift: the alarm, and the doubt that audits without a verdict cause (MATH section 3)."""
 
 from typing import Any
 
@@ -10,27 +10,28 @@ from bpac.betting.payoff import Terms
 class Drift:
     """Watches the threshold in force.
 
-    The *alarm* follows outcomes that are known. An audit that was given up does not sound it: an outage or a restart is
-    no drift, and must not make the router forget what it has learned. But a drift could hide behind audits that are
-    given up, so a second gambler, the *doubt*, takes them for losses. It never makes the router forget anything. It
-    makes it look harder, and, at the level at which the alarm would reset, audit every draft until verdicts come again:
-    then nothing unaudited is served, and the alarm sees what was hidden.
+    1. The *alarm* follows outcomes that are known. An audit that was given up does not raise it: an outage or a restart
+       is not drift, and must not make the router forget what it has learned.
+    2. Drift could hide behind audits that are given up. So a second alarm, the *doubt*, counts them as losses. It never
+       makes the router forget anything. It raises the exploration rate, and, at the level at which the alarm would
+       reset, to 1: every draft is audited until verdicts come again. Then nothing unaudited is served, and the alarm
+       sees what was hidden.
 
     Parameters
     ----------
     terms: the terms of the bets.
-    settings: of the alarm, and of the doubt.
+    settings: the settings of both alarms.
     """
 
-    __slots__ = ("_settings", "_terms", "alarm", "careful_rate", "doubt", "stirred")
+    __slots__ = ("_settings", "_terms", "alarm", "careful_rate", "doubt", "raised")
 
     def __init__(self, terms: Terms, settings: AlarmSettings) -> None:
         self._terms = terms
         self._settings = settings
         self.alarm = DriftAlarm(terms, settings)
-        self.doubt: DriftAlarm | None = None  # as long as it says the same as the alarm, there is none
-        self.careful_rate = 0.0  # the exploration rate asked for; 0 while all is quiet
-        self.stirred = False  # whether a round without loss needs more than to be counted
+        self.doubt: DriftAlarm | None = None  # none while it would be at the same level as the alarm
+        self.careful_rate = 0.0  # the exploration rate that the alarms ask for; 0 while both are low
+        self.raised = False  # whether either alarm is raised; if not, a round without a loss is only counted
 
     @property
     def rings(self) -> bool:
@@ -39,20 +40,20 @@ class Drift:
 
     @property
     def doubts(self) -> float:
-        """How loud the doubt is; 1 while there is none."""
+        """The level of the doubt; 1 while there is none."""
         return self.doubt.level if self.doubt is not None else 1.0
 
     def fade(self, least_propensity: float) -> None:
-        """Take in a round that cost nothing at the threshold in force."""
+        """Count a round without a loss at the threshold in force."""
         self.alarm.fade(least_propensity)
-        if not self.stirred:
+        if not self.raised:
             return
         if self.doubt is not None:
             self.doubt.fade(least_propensity)
-        self._listen()
+        self._update()
 
     def known(self, decision: Round, loss: float, *, given_up: bool = False) -> None:
-        """Take in an audit whose outcome is known.
+        """Count an audit whose outcome is known.
 
         Parameters
         ----------
@@ -62,17 +63,17 @@ class Drift:
         self.alarm.known(decision, loss)
         if self.doubt is not None and not given_up:
             self.doubt.known(decision, loss)
-        self._listen()
+        self._update()
 
     def given_up(self, decision: Round) -> None:
-        """Take in an audit whose outcome will not be known."""
+        """Count an audit whose outcome will not be known."""
         if decision.uncertainty >= decision.threshold:
             return  # its draft was not accepted: it says nothing about the threshold
         if self.doubt is None:
             self.doubt = DriftAlarm(self._terms, self._settings)
             self.doubt.load(self.alarm.state())
         self.doubt.known(decision, 1.0)
-        self._listen()
+        self._update()
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
@@ -84,9 +85,9 @@ class Drift:
         if state["doubt"] is not None:
             self.doubt = DriftAlarm(self._terms, self._settings)
             self.doubt.load(state["doubt"])
-        self._listen()
+        self._update()
 
-    def _listen(self) -> None:
+    def _update(self) -> None:
         rate, doubt = self.alarm.careful_rate, self.doubt
         if doubt is not None:
             if doubt.rings:
@@ -98,4 +99,4 @@ class Drift:
             else:
                 rate = max(rate, doubt.careful_rate)
         self.careful_rate = rate
-        self.stirred = rate > 0.0 or self.doubt is not None
+        self.raised = rate > 0.0 or self.doubt is not None

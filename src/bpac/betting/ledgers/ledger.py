@@ -1,4 +1,4 @@
-"""What a router tells its accounts about rounds, and the accounts in which order does not matter."""
+"""Accounts of rounds: the events that every account follows, and accounts in which their order does not matter."""
 
 from abc import ABC, abstractmethod
 from typing import Protocol, TypeVar
@@ -57,7 +57,7 @@ class Account(Protocol[RoundT_contra]):
         """The loss of the round is not known in time."""
 
     def refund(self, decision: RoundT_contra, loss: float) -> None:
-        """The loss of a charged round is known after all."""
+        """The loss of a charged round is known later."""
 
     def forfeit(self, decision: RoundT_contra) -> None:
         """The loss of a charged round is given up."""
@@ -77,8 +77,8 @@ class Account(Protocol[RoundT_contra]):
 class Ledger(ABC):
     """An account of whole-number sums: losses are added and taken out, in any order.
 
-    A charge is a loss of 1 (MATH section 5: *charge, then refund*). It is never too little, and
-    taking it out leaves the sums as if it had never been there.
+    A charge is a loss of 1 (MATH section 5: *charge, then refund*), the largest there is. Taking it out leaves
+    the sums as if it had never been added.
     """
 
     __slots__ = ()
@@ -97,13 +97,13 @@ class Ledger(ABC):
             self.add(decision, loss)
 
     def charge(self, decision: Round) -> None:
-        """Book the worst."""
+        """Book a loss of 1."""
         self.add(decision, 1.0)
 
     def refund(self, decision: Round, loss: float) -> None:
         """Replace the charge by the true loss."""
-        # In this order: between the two the sums are too careful, never too bold, so that a
-        # threshold which latches cannot latch on a moment in which the loss was nowhere.
+        # In this order: between the two, the sums are too large and never too small. Otherwise a threshold that
+        # latches could latch at a moment at which the loss is not counted at all.
         self.resolve(decision, loss)
         self.remove(decision, 1.0)
 

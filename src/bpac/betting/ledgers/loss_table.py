@@ -9,8 +9,8 @@ from operator import sub as minus
 import numpy as np
 from numpy.typing import NDArray
 
-# A level that has lost this much is dead: no threshold above it passes again. This keeps every sum
-# within 64 bits for ever, and errs on the careful side.
+# A level whose sum falls to this is dead: no threshold above it passes again. So every sum stays within
+# 64 bits, and rounding of this kind can only lower a threshold.
 DEAD = -(1 << 61)
 
 Test = Callable[[Sequence[int]], bool]
@@ -41,7 +41,7 @@ class LossTable:
         self.top = top
         # Which levels are booked, to find neighbours fast; where the sums of each level begin, in
         # units of ``width``; and the sums, in the order in which levels were first booked. The
-        # first place belongs to no level, so that 0 can say "nowhere".
+        # first place belongs to no level, so that 0 means "not booked".
         self._booked = bytearray(top + 1)
         self._places = array("H", bytes(2 * (top + 1)))
         self._sums = array("q", bytes(8 * width))

@@ -28,7 +28,13 @@ class Bet(Protocol):
         """The largest stake this rule can ask for."""
 
     def points_bet_on(self, payoffs: Vector, at_least: int) -> int:
-        """How many of the lowest thresholds are bet on; ``at_least`` were before a round that all won."""
+        """How many of the lowest thresholds have a stake above 0.
+
+        Parameters
+        ----------
+        payoffs: sums of earlier payoffs, at every threshold.
+        at_least: a number that is known to be too small or right, after a round without a loss; 0 if none is known.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ class AdaptiveBet:
         return self.max_stake / payoff_bound
 
     def points_bet_on(self, payoffs: Vector, at_least: int) -> int:
-        """Those whose payoffs so far are not below 0: the clip at 0 silences all others.
+        """Those whose payoffs so far are not below 0: the clip at 0 makes all other stakes 0.
 
         Sums of payoffs never rise with the threshold, so these are the lowest ones.
         """
@@ -68,7 +74,7 @@ class AdaptiveBet:
 
 @dataclass(frozen=True, slots=True)
 class FixedBet:
-    """The ablation: the same stake in every round."""
+    """The paper's ablation: the same stake in every round."""
 
     size: float = 0.05
 
@@ -84,5 +90,5 @@ class FixedBet:
         return self.size
 
     def points_bet_on(self, payoffs: Vector, at_least: int) -> int:
-        """All."""
+        """All of them."""
         return len(payoffs)

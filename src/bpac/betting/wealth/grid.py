@@ -19,8 +19,8 @@ RESCALE_EVERY = 64
 class GridWealth:
     """Wealth of the paper's gambler at every grid point, kept as mantissa and binary exponent.
 
-    The exponent is the logarithm that cannot overflow; the mantissa saves a thousand calls of
-    ``log`` a round. Bets depend on the order of rounds, so rounds are settled in decision order.
+    The exponent cannot overflow; the mantissa saves a thousand calls of ``log`` per round. Bets depend on the order of
+    rounds, so rounds are settled in decision order.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ class GridWealth:
         self._set_bars()
 
     def _set_points_bet_on(self, count: int) -> None:
-        """Look at the lowest ``count`` points only: nobody bets on the others."""
+        """Look at the lowest ``count`` points only: there is no stake on the others."""
         self._betting = (self._payoffs[:count], self._squares[:count], self._mantissa[:count], self._stakes[:count])
 
     def _set_bars(self) -> None:
-        """Express the bars in units of each point's exponent; 0 and infinity are right answers too."""
+        """Express the bars in units of each point's exponent; 0 and infinity are valid results."""
         with np.errstate(over="ignore", under="ignore"):
             self._bars = np.exp(self._log_bars - self._exponent * np.log(2.0))

@@ -1,4 +1,4 @@
-"""How fast wealth grows at a threshold, for a bet that stays the same: where the paper's bet goes wrong."""
+"""How fast wealth grows at a threshold with a constant bet: the paper's bet beside the best one."""
 
 import math
 

@@ -87,8 +87,8 @@ class PortfolioWealth(Ledger):
         if decision.least_propensity != self._least_propensity:
             self._change_bound(decision.least_propensity)
         self._rounds += 1
-        # An audit is looked at when its outcome or its charge is booked: before that its loss is
-        # nowhere, and a threshold could latch on a win that never was.
+        # After an audit nothing is looked at until its outcome or its charge is booked: before that its
+        # loss is not counted at all, and a threshold could latch on it.
         if self._rounds >= self._next_check and not decision.call_expert:
             self._climb()
 
@@ -100,7 +100,7 @@ class PortfolioWealth(Ledger):
             self._climb()
 
     def charge(self, decision: Round) -> None:
-        """Book the worst."""
+        """Book a loss of 1."""
         self.resolve(decision, 1.0)
 
     def add(self, decision: Round, loss: float) -> None:
@@ -201,7 +201,7 @@ class PortfolioWealth(Ledger):
         return _log_mean(self._tried) >= self._bar
 
     def _fewest_rounds(self) -> int:
-        """The fewest rounds in which the stretch tried last could pass: until then nobody need look."""
+        """The fewest rounds in which the stretch tried last could pass: until then there is no need to look."""
         logs, wins = self._tried, self._win
         if not any(wins):
             return 1  # a state that was loaded has not seen a round yet, or a round wins next to nothing

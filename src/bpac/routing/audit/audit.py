@@ -1,4 +1,11 @@
-"""Audits: thresholds, certificate, hash chain and coins, computed again from an exported journal and nothing else."""
+"""Audits: thresholds, certificate, hash chain and coins, computed again from an exported journal and nothing else.
+
+1. Every line is checked against the hash chain (``journal/chain.py``).
+2. Every decision is made again by the rule (``rule.py``), on the threshold and rate that were in force when its query
+   arrived (``terms.py``); then the entry is applied to a state that starts empty.
+3. Coins are computed again once the key of their block is revealed (``coins.py``).
+4. Every claim is compared with the threshold and the certificate of that state.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,13 +23,13 @@ from bpac.routing.route import Route
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a journal says something else than follows from what came before.
+    """A value in a journal that differs from what follows from the entries before it.
 
     Parameters
     ----------
     line: of the journal.
-    what: is said.
-    recorded, computed: what it says, and what follows.
+    what: which value.
+    recorded, computed: the value in the journal, and the one that follows.
     """
 
     line: int
@@ -33,19 +40,19 @@ class Difference:
 
 @dataclass(slots=True)
 class Audit:
-    """What came of an audit.
+    """The result of an audit.
 
     Parameters
     ----------
     rounds: decisions whose threshold and probabilities were computed again.
-    claims: claims of the gateway whose threshold and certificate were.
-    differences: where it differs.
+    claims: claims of the gateway whose threshold and certificate were computed again.
+    differences: values that differ.
     threshold, certificate: at the end of the journal.
     owed: rounds without an outcome, which count as loss 1.
     forfeits: rounds given up, by cause; they count as loss 1, too.
     chained: whether the lines carry a hash chain; without it nothing shows that they are as they were written.
     entries: how many entries there are.
-    head: of the hash chain at the end of the journal: to be noted, and to be shown to the next audit.
+    head: head of the hash chain at the end of the journal, to be noted and given to the next audit.
     noted: how many heads that were noted earlier are in the journal.
     coins: how many rounds have coins that were computed again.
     """
@@ -65,16 +72,14 @@ class Audit:
 
     @property
     def unproved(self) -> list[str]:
-        """What this journal cannot show, because it does not carry what it takes."""
+        """What this journal cannot prove."""
         lacking = []
         if not self.chained:
-            lacking.append(
-                "it carries no hash chain: whether anything was changed, removed or added cannot be told from it"
-            )
+            lacking.append("it carries no hash chain: it cannot show whether anything was changed, removed or added")
         if self.coins.uncommitted:
             lacking.append(
                 f"the coins of {self.coins.uncommitted} rounds were not committed to: "
-                "whether they fell by chance cannot be told"
+                "it cannot show that they are random"
             )
         return lacking
 
@@ -91,7 +96,7 @@ class _Journal:
         self.noted = set(noted)
 
     def read(self, line: str, number: int) -> None:
-        """Take in a line; ``JournalError`` if nothing after it can be worth anything."""
+        """Check a line; ``JournalError`` if nothing after it can be checked."""
         remark = remark_from_json(line)
         if remark is not None and remark[0] != GAME:
             self._remark(*remark, number)
@@ -125,14 +130,14 @@ class _Journal:
 
     def _remark(self, kind: str, values: Mapping[str, Any], number: int) -> None:
         if self.route is None:
-            raise JournalError(f"line {number} is no journal entry, and comes before the first")
+            raise JournalError(f"line {number} is not a journal entry, and comes before the first")
         if kind == REVEALED:
             self._differences(self._coins.revealed(values, number))
         else:
             _check_claim(self.audit, self.route, self._chain.head, values, number)
 
     def end(self) -> Audit:
-        """What came of it."""
+        """The result."""
         self._differences(self._coins.end())
         audit, route = self.audit, self.route
         if route is None:
@@ -145,7 +150,7 @@ class _Journal:
         return audit
 
     def differ(self, number: int, what: str) -> None:
-        """Take note of a difference."""
+        """Add a difference to the result."""
         self.audit.differences.append(Difference(number, what, None, None))
 
     def _differences(self, found: Iterator[tuple[int, str]]) -> None:
@@ -154,11 +159,11 @@ class _Journal:
 
 
 def audit_journal(lines: Iterable[str], noted: Iterable[str] = ()) -> Audit:
-    """Compute again what a journal claims; ``JournalError`` if its first line does not open one.
+    """Compute again what a journal claims; ``JournalError`` if it cannot be read as one at all.
 
     Parameters
     ----------
-    lines: of the journal, as ``bpac export`` wrote it.
+    lines: the journal, as ``bpac export`` wrote it.
     noted: heads of its hash chain that were noted earlier; each must be in it still.
     """
     noted = set(noted)
@@ -171,7 +176,7 @@ def audit_journal(lines: Iterable[str], noted: Iterable[str] = ()) -> Audit:
             if journal.route is None:
                 where = "" if str(error).startswith("line ") else f"line {number}: "
                 raise JournalError(f"{where}{error}; bpac audit reads what bpac export wrote") from error
-            # What follows an entry that cannot be is worth nothing.
+            # What follows an entry that no router can have written cannot be checked.
             journal.differ(number, str(error))
             break
     for head in sorted(journal.noted):
@@ -182,7 +187,7 @@ def audit_journal(lines: Iterable[str], noted: Iterable[str] = ()) -> Audit:
 
 
 def claimed_heads(lines: Iterable[str]) -> set[str]:
-    """The heads in the claims of a journal that was exported earlier, or of which only the claims were noted."""
+    """The heads in the claims of an earlier export; its other lines may be missing."""
     remarks = (remark_from_json(line) for line in lines)
     heads = {str(remark[1].get("head") or "") for remark in remarks if remark is not None and remark[0] == CLAIM}
     if not heads or "" in heads:

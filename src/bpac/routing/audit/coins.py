@@ -1,4 +1,4 @@
-"""Checking coins: those of rounds whose key was committed to beforehand are computed again once it is revealed."""
+"""Checks coins: once the key of a block is revealed, its coins are computed again."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from bpac.routing.journal.entries import Committed
 
 @dataclass(slots=True)
 class CoinCounts:
-    """How many rounds have coins that were computed again, and why others have not.
+    """How many rounds have coins that were computed again, and why others do not.
 
     Parameters
     ----------
     verified: their key was committed to before them and is revealed, and every coin is as recorded.
     open: their block is not over, so that its key is still secret.
     withheld: their block is over, and its key is not revealed.
-    uncommitted: nothing was committed to: nothing is proved about how their coins fell.
+    uncommitted: their coins were not committed to, so nothing shows that they are random.
     """
 
     verified: int = 0
@@ -29,7 +29,7 @@ class CoinCounts:
 
 @dataclass(slots=True)
 class _Block:
-    """A block of rounds: its commitment, the line it stands on, and the rounds whose coins are to be checked."""
+    """A block of rounds: its commitment, the number of its line, and the rounds whose coins are to be checked."""
 
     committed: Committed
     line: int
@@ -37,7 +37,7 @@ class _Block:
 
 
 class CoinChecks:
-    """Follows the coins along a journal. What is wrong is returned as pairs of a line and what it is."""
+    """Follows the coins along a journal. Errors are returned as pairs of a line number and a message."""
 
     def __init__(self) -> None:
         self.counts = CoinCounts()
@@ -46,12 +46,12 @@ class CoinChecks:
         self._over: _Block | None = None
 
     def committed(self, entry: Committed, line: int) -> Iterator[tuple[int, str]]:
-        """A block begins, and the one before it is over."""
+        """Start a new block; the one before it is over."""
         yield from self._withheld()
         self._over, self._block = self._block, _Block(entry, line)
 
     def decided(self, decision: Decision, line: int) -> Iterator[tuple[int, str]]:
-        """A round was decided."""
+        """Add a decision to its block."""
         if self._block is None:
             self.counts.uncommitted += 1
         elif decision.step - self._block.committed.first_step >= COMMITTED_BLOCK:
@@ -61,10 +61,10 @@ class CoinChecks:
             self._block.rounds.append((line, decision))
 
     def revealed(self, values: Mapping[str, Any], line: int) -> Iterator[tuple[int, str]]:
-        """The key of a block is shown, and every coin of it computed again."""
+        """Check a revealed key, and compute every coin of its block again."""
         block = self._over
         if block is None or values.get("first_step") != block.committed.first_step:
-            yield line, "this key is of no block that has just ended"
+            yield line, "this key does not belong to the block that has just ended"
             return
         text = values.get("key")
         try:
@@ -80,10 +80,13 @@ class CoinChecks:
             if decision.call_expert == (draws[decision.step - block.committed.first_step] < decision.propensity):
                 self.counts.verified += 1
             else:
-                yield at, f"the coin of step {decision.step} fell otherwise: the expert was not called as it says"
+                yield (
+                    at,
+                    f"the coin of step {decision.step} contradicts its key: the expert call is recorded wrongly",
+                )
 
     def end(self) -> Iterator[tuple[int, str]]:
-        """The journal ends."""
+        """Finish at the end of the journal."""
         yield from self._withheld()
         self._over = None
         if self._block is not None:

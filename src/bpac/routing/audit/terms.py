@@ -29,7 +29,7 @@ class _Terms(NamedTuple):
 
 
 class TermsInForce:
-    """The terms of every moment: a query is decided on those that it met on arrival (MATH section 12).
+    """The threshold and rate at every moment: a query is decided on those in force when it arrived (MATH section 12).
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ class TermsInForce:
         self._terms = [self._now(0)]
 
     def followed(self, entry: Entry) -> None:
-        """Take note of what is in force after an entry that the route has followed."""
+        """Remember what is in force after an entry that was applied to the route."""
         last = self._terms[-1]
         now = self._now(self._route.entries if isinstance(entry, Started) else last.run)
         if now[1:] != last[1:]:
             self._terms.append(now)
 
     def differences(self, decision: Decision) -> Iterator[tuple[str, Any, Any]]:
-        """What a decision says otherwise than it follows: what it is, what was recorded, and what is computed."""
+        """The values of a decision that differ from the rule: name, recorded value, computed value."""
         route, met = self._route, self._terms[-1]
         if decision.epoch != route.epoch:
             # An alarm has rung since it arrived: nothing that was certified before is used.

@@ -10,7 +10,7 @@ from bpac.routing.bettors.sums import SumBettor
 
 
 class BudgetBettor(SumBettor):
-    """Budget (MATH section 7): nothing unless the certificate has room, then up to twice the slack above ε.
+    """Budget (MATH section 7): no threshold unless the certificate has room, then up to twice the slack above ε.
 
     Parameters
     ----------

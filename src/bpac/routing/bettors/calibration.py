@@ -8,7 +8,7 @@ from bpac.betting.payoff import Terms
 
 
 class Calibration:
-    """Offline PAC: every query goes to the expert until the calibration set is full, then one threshold for ever."""
+    """Offline PAC: every query goes to the expert until the calibration set is full; then the threshold is fixed."""
 
     def __init__(self, terms: Terms, alpha: float, size: int, bound: str | None) -> None:
         self._terms = terms

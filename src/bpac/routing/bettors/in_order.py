@@ -13,13 +13,13 @@ class InOrder:
     def __init__(self, wealth: GridWealth) -> None:
         self.wealth = wealth
         # [decision, loss, count] in decision order. The loss of an owed round is None. Kept drafts
-        # that wait behind one are told apart by their rate only, so that a run of them is one entry.
+        # that wait behind one differ in their rate only, so that a run of them with one rate is one entry.
         self._waiting: list[list[Any]] = []
         self._owed: dict[int, list[Any]] = {}
         self.threshold = 0.0
 
     def decided(self, decision: Round) -> None:
-        """Settle a kept draft, unless an earlier round is owed; an audit speaks when it is resolved or charged."""
+        """Settle a kept draft, unless an earlier round is owed; an audit is settled when it is resolved."""
         if decision.call_expert:
             return
         if not self._waiting:

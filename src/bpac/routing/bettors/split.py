@@ -1,4 +1,4 @@
-"""Several scores that compete."""
+"""A bettor for several scores that compete."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ class SplitScores:
         self.threshold = self._wealths[self.active].threshold
 
     def charge(self, decision: Round) -> None:
-        """Every wealth books the worst."""
+        """Every wealth books a loss of 1."""
         for wealth in self._wealths:
             wealth.charge(decision)
         self.threshold = self._wealths[self.active].threshold

@@ -39,7 +39,7 @@ class SumBettor:
             self._move()
 
     def charge(self, decision: Round) -> None:
-        """Book the worst, where the sums do."""
+        """Book a loss of 1, if the sums count losses that are not seen."""
         self._losses.charge(decision)
         self._move()
 

@@ -1,8 +1,8 @@
-"""Exploration that follows what there is to gain: rates learnt from traffic and losses.
+"""Exploration that follows what there is to gain: rates learned from traffic and losses.
 
-Any rate keeps the promise that depends only on what is known before the round and never falls below the
-floor (MATH section 3). So nothing here need be exact, and it is not: scores are rounded more coarsely than
-those of the wealth, and looks become rarer as a stream grows.
+Any rate keeps the promise if it depends only on what is known before the round and never falls below the floor
+(MATH section 3). So nothing here need be exact: scores are rounded more coarsely than those of the wealth, and the rate
+is computed less often as a stream grows.
 """
 
 import math
@@ -83,16 +83,16 @@ class GainDriven:
 class WhileItPays:
     """Explore fully while another audit is worth its price, and at the floor afterwards.
 
-    An audit is as dear early as late, and what it teaches is worth more early; so it is either worth making
-    now or not worth making. The gap between what looks safe and what is certified closes like
+    An audit costs the same early and late, and what it teaches is worth more early. So it is either worth making
+    now or not at all. The gap between what looks safe and what is certified closes like
     ``1 / sqrt(audits)``: one more audit closes a share ``1 / (2 · audits)`` of it, for all rounds to come.
     As many are expected as there were, and at least ``horizon``. So audits pay while
     ``audits < eagerness · max(rounds, horizon) · gain``.
 
     Parameters
     ----------
-    eagerness: how much of the gain an audit may cost; the argument above says about a half, and
-        less where part of the gap will close anyway.
+    eagerness: how much of the gain an audit may cost; about a half by the argument above, and
+        less because part of the gap closes without audits.
     floor, most: the two rates.
     horizon: fewest rounds that are expected to come.
     every: fewest rounds between two looks.
@@ -133,7 +133,7 @@ class LearnedRates(Ledger):
     def __init__(self, schedule: Schedule, terms: Terms) -> None:
         self._schedule = schedule
         self._terms = terms
-        # Open to the route, which counts rounds without a call in between. Scores since the last look are
+        # Public, because the route updates them itself, to save a call per round. Scores since the last look are
         # kept as they came, and so are losses: levels are found for many at once.
         self.recent: list[float] = []
         self.audits = 0.0

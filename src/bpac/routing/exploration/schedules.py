@@ -1,4 +1,4 @@
-"""Exploration: with which least probability the expert is called."""
+"""Schedules: the probability with which the expert is called for accepted drafts."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -98,7 +98,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class NoExploration:
-    """Methods with a fixed threshold call the expert above it and nowhere else: no promise, no certificate."""
+    """The expert is called for drafts that are not accepted, and for no others: no promise, no certificate."""
 
     @property
     def floor(self) -> float:

@@ -1,11 +1,11 @@
-"""The hash chain of a journal: each line carries a hash over all lines before it, so that no change goes unseen.
+"""The hash chain of a journal: each line carries a hash over all lines before it, so that every change is found.
 
 1. The first line of an exported journal names the game. Its head is the SHA-256 of its text.
 2. The head of every entry is the SHA-256 of the head before it (32 bytes), followed by the text of the entry.
 3. The text of a line is the line without its head: ``{…}`` is written as ``{…,"head":"64 hexadecimal digits"}``.
 
-So whoever noted one head can tell later whether anything before it was changed, removed, added or reordered. Lines that
-are no entries (claims, revealed keys) are not part of the chain; claims say which head they are about.
+One head that was noted therefore shows later whether anything before it was changed, removed, added or reordered. Lines
+that are not entries (claims, revealed keys) are not part of the chain; a claim names the head it is about.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ def split_head(line: str) -> tuple[str, bytes | None]:
 
 
 def chained(texts: Iterable[str], *, route: str = "", segment: str = "", terms: str = "") -> Iterator[str]:
-    """The lines of a journal with their heads, the game's first: for journals that no store keeps.
+    """The lines of a journal with their heads, for journals without a store; the first line names the game.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Checker:
     """Follows the chain along the lines of a journal.
 
     A journal is chained if its first line names the game; then every entry must carry its head. Older journals have no
-    heads at all, and nothing can be said about them.
+    heads at all, and cannot be checked.
     """
 
     def __init__(self) -> None:
@@ -92,14 +92,14 @@ class Checker:
         self._lines = 0
 
     def game(self, text: str, head: bytes | None) -> None:
-        """Begin with the line that names the game, or ``JournalError``."""
+        """Check the line that names the game; ``JournalError`` if it is not the first or does not fit its hash."""
         if self._lines or head is None:
             raise JournalError("names a game: only the first line does, and it carries its hash")
         self.head = next_head(b"", text)
         self._compare(head)
 
     def entry(self, text: str, head: bytes | None) -> None:
-        """Go on with an entry; ``JournalError`` if it is not what was written there."""
+        """Check the next entry; ``JournalError`` if it does not fit its hash."""
         if self.head is None:
             if head is not None:
                 raise JournalError("carries a hash, and the line that names the game is missing")

@@ -1,15 +1,13 @@
-"""The journal: what was decided and what came of it, in one order. The state of a router is a fold over it.
+"""The entries of a journal: what was decided and what came of it, in one order. A router's state follows from them.
 
-Entries, one a line: ``opened`` (the settings) first, then ``labelled`` rows of a warm start, then
-``decided`` and ``resolved`` as they happen. A resolved entry without a loss is a forfeit, or the news that the expert
-refused to answer. Where queries take tickets on arrival (MATH section 12), ``started`` and ``stopped`` frame the time
-in which a process gave them out, and tickets that do not come to a decision are ``withdrawn``, or ``overdue``.
-
-``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
-
-In a journal that was exported every entry carries a hash over all lines before it (see ``chain.py``), and there are
-lines of other kinds for auditors: ``game`` (what it is about), ``claim`` (what a gateway said of itself at that
-moment) and ``revealed`` (the key of a block that is over). They are no entries, because no state follows from them.
+1. There is one entry per line: ``opened`` (the settings) first, then ``labelled`` rows of a warm start, then
+   ``decided`` and ``resolved`` as they happen. A resolved entry without a loss is a forfeit or a refusal.
+2. Where queries take tickets on arrival (MATH section 12), ``started`` and ``stopped`` mark the time in which a process
+   gave them out. A ticket without a decision is ``withdrawn``; one whose draft takes too long is ``overdue``.
+3. ``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
+4. In an exported journal every entry carries a hash over all lines before it (see ``chain.py``), and there are lines of
+   other kinds for auditors: ``game`` (what it is about), ``claim`` (the threshold and certificate that a gateway
+   reported at that moment) and ``revealed`` (the key of a block that is over). No state follows from them.
 """
 
 import json
@@ -34,7 +32,7 @@ class Labelled(NamedTuple):
     Parameters
     ----------
     uncertainties: the score of the draft, or all scores where a router has several.
-    loss: its loss; none for a draft that was kept, whose loss nobody saw.
+    loss: its loss; none for a draft that was kept, whose loss was not seen.
     propensity, least_propensity: with which the expert was called (π, p).
     refused: the expert refused to answer.
     """
@@ -77,7 +75,7 @@ class Stopped(NamedTuple):
 
 
 class Withdrawn(NamedTuple):
-    """A ticket came to no decision: its caller left, or its draft has no score.
+    """A ticket without a decision: its caller left, or its draft has no score.
 
     Parameters
     ----------
@@ -90,7 +88,7 @@ class Withdrawn(NamedTuple):
 
 
 class Overdue(NamedTuple):
-    """The draft of a ticket did not end before its deadline; the ticket no longer holds up those behind it.
+    """The draft of a ticket took longer than its deadline; the ticket no longer holds up those behind it.
 
     Parameters
     ----------
@@ -126,11 +124,11 @@ KINDS: dict[str, type[Any]] = {
     "committed": Committed,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
-# The kinds of lines that are no entries.
+# The kinds of lines that are not entries.
 CLAIM, REVEALED = "claim", "revealed"
 _REMARK = re.compile(f'"(?:{GAME}|{CLAIM}|{REVEALED})"')
 
-# Kept, because ``json.dumps`` makes a new one for every call that is told how to write.
+# Made once: ``json.dumps`` with options would make a new encoder for every call.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 # What each field must be in JSON. Numbers may lack their decimal point; a bool is never a number.
@@ -167,7 +165,7 @@ def entry_to_json(entry: Entry) -> str:
 
 
 def entry_fields(entry: Entry) -> dict[str, Any]:
-    """What is written of an entry: its kind, and all that is not as usual.
+    """The JSON object of an entry: its kind, and all fields that differ from their defaults.
 
     >>> entry_fields(Resolved(step=3, loss=0.5))
     {'entry': 'resolved', 'step': 3, 'loss': 0.5}
@@ -196,7 +194,8 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
     name = data.pop("entry", None) if isinstance(data, dict) else None
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise JournalError(f"line {number} is no journal entry: it must be an object with entry = {', '.join(KINDS)}")
+        kinds = ", ".join(KINDS)
+        raise JournalError(f"line {number} is not a journal entry: it must be an object with entry = {kinds}")
     for key in kind._fields:
         if key not in data and key not in kind._field_defaults:
             raise JournalError(f"line {number} lacks {key!r}: restore it from a copy")
@@ -218,13 +217,13 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
 
 
 def remark_from_json(text: str) -> tuple[str, dict[str, Any]] | None:
-    """Kind and values of a line of an exported journal that is no entry; none if it is one, or should be.
+    """Kind and values of a line of an exported journal that is not an entry; none if it is one, or cannot be read.
 
     >>> remark_from_json('{"entry":"claim","entries":7,"threshold":0.25}')
     ('claim', {'entries': 7, 'threshold': 0.25})
     >>> remark_from_json('{"entry":"resolved","step":3,"loss":0.5}')
     """
-    # Entries have their own reader, which also says what is wrong with them.
+    # Entries have their own reader, whose errors say what is wrong with them.
     if _REMARK.search(text) is None:
         return None
     try:
@@ -236,13 +235,13 @@ def remark_from_json(text: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse") -> Iterator[Entry]:
-    """The entries of a journal, in order; what is for auditors is passed over.
+    """The entries of a journal, in order, without the lines for auditors.
 
     Parameters
     ----------
     lines: the lines of a file, with their line breaks. If they carry hashes, they are checked.
     torn: what to do about a last line that was cut off. Nothing had been sent when it was being
-        written, so ``drop`` is safe after a crash; ``refuse`` says so first.
+        written, so ``drop`` is safe after a crash; ``refuse`` (default) raises an error that says so.
     """
     cut_off = ""
     number = 0

@@ -1,12 +1,12 @@
-"""The rounds of an older game, out of its journal, so that they can be fed to another router (MATH sections 3 and 12).
+"""Reads the rounds of an older game from its journal, as history for another router (MATH sections 3 and 12).
 
 1. Rounds are independent in the order in which their queries arrived: one run of a process after the other, by ticket
    within a run; where tickets were not in use, in the order of the decisions.
 2. Where a process died, or a journal ends before its process has stopped, queries were cut off that are likelier to
    lose. The earliest of them counts as a loss of 1 at score 0. Beyond it, rounds that cost something stay and the
    others go.
-3. An audit without an outcome counts as a loss of 1. A draft that was kept is a round whose loss nobody saw, and
-   belongs to the history like any other: the audited rounds alone are no sample of the traffic.
+3. An audit without an outcome counts as a loss of 1. A draft that was kept is a round whose loss was not seen.
+   It belongs to the history like any other: the audited rounds alone are not a sample of the traffic.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ class PastRound(NamedTuple):
     ----------
     epoch: the epoch to which it belongs.
     decision: what was decided; none for a query that was cut off before.
-    outcome: the latest that was said of what came of it; none for a draft that was kept, and for an open audit.
+    outcome: the latest outcome that was recorded; none for a draft that was kept, and for an open audit.
     """
 
     epoch: int
@@ -34,7 +34,7 @@ class PastRound(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the draft was kept, so that nobody saw its loss."""
+        """Whether the draft was kept, so that its loss was not seen."""
         return self.decision is not None and not self.decision.call_expert
 
     @property
@@ -143,7 +143,7 @@ def past_of(entries: Iterable[Entry]) -> Past:
 def labelled_rows(entries: Iterable[Entry], floor: float, scores: int = 1) -> list[Labelled]:
     """The last epoch of an older game as rows of history, with the propensities they were decided with.
 
-    Earlier epochs are left out: the drift alarm said that their traffic was another.
+    Earlier epochs are left out: according to the drift alarm their traffic was different.
 
     Parameters
     ----------

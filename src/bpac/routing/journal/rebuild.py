@@ -1,4 +1,4 @@
-"""From journal entries back to the state of a route, refusing what no router can have written."""
+"""From journal entries to the state of a route. Entries that no router can have written are refused."""
 
 import re
 from collections.abc import Iterable
@@ -91,7 +91,7 @@ def _check_open(route: Route, ticket: int, number: int) -> None:
 def _check_stopped(route: Route, number: int) -> None:
     held = route.by_arrival.arrivals.held if route.by_arrival is not None else {}
     if not route.running or held:
-        raise JournalError(f"entry {number} says that no query is under way, and one is: an entry is missing")
+        raise JournalError(f"entry {number} says that no query is under way, but one is: an entry is missing")
 
 
 def _check_labelled(route: Route, row: Labelled, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Snapshots: a state to start from, so that a long journal need not be read again, and the check against it."""
+"""Snapshots: a state to start from, so that a long journal need not be read again; and their check against it."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def take_snapshot(route: Route) -> dict[str, Any]:
 def load_snapshot(snapshot: object) -> Route:
     """The route of a snapshot."""
     if not isinstance(snapshot, Mapping) or snapshot.get("format") != FORMAT:
-        raise SnapshotError(f"this is no snapshot of format {FORMAT}: leave it out and rebuild from the journal")
+        raise SnapshotError(f"this is not a snapshot of format {FORMAT}: leave it out and rebuild from the journal")
     body = {key: value for key, value in snapshot.items() if key != "digest"}
     if snapshot.get("digest") != _digest(body):
         raise SnapshotError("the snapshot is damaged: leave it out and rebuild from the journal")
@@ -39,7 +39,7 @@ def load_snapshot(snapshot: object) -> Route:
 
 
 def verify_snapshot(snapshot: Mapping[str, Any], entries: Iterable[Entry]) -> None:
-    """Fold the journal and raise ``SnapshotError`` if the snapshot says anything else.
+    """Rebuild the state from the journal and raise ``SnapshotError`` if the snapshot differs from it.
 
     Parameters
     ----------

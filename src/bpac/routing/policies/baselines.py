@@ -73,7 +73,7 @@ class Offline(PlainPolicy):
 
     @property
     def exploration(self) -> Exploration:
-        """None: after calibration nothing is looked at."""
+        """No exploration: after calibration no draft is audited."""
         return NoExploration()
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
@@ -88,7 +88,7 @@ class Fixed(PlainPolicy):
     Parameters
     ----------
     threshold: drafts below it are kept.
-    explores: the rate at which drafts below it are audited all the same; 0 for none.
+    explores: the rate at which drafts below it are audited (default: 0, none).
     """
 
     in_order: ClassVar[bool] = False  # it learns nothing
@@ -104,7 +104,7 @@ class Fixed(PlainPolicy):
 
     @property
     def exploration(self) -> Exploration:
-        """The schedule used unless told otherwise."""
+        """The default schedule."""
         return Constant(self.explores) if self.explores else NoExploration()
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:

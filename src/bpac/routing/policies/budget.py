@@ -15,7 +15,7 @@ from bpac.routing.policies.policy import PlainPolicy
 
 @dataclass(frozen=True, slots=True)
 class Budget(PlainPolicy):
-    """Keeps the loss really served below ε on any stream (MATH section 7).
+    """Keeps the actual average loss below ε on any stream (MATH section 7).
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Budget(PlainPolicy):
 
     @property
     def exploration(self) -> Exploration:
-        """The schedule used unless told otherwise."""
+        """The default schedule."""
         return Constant(0.2)
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:

@@ -14,7 +14,7 @@ class Policy(Protocol):
     """A policy, as a value: it makes the bettor of each epoch."""
 
     # The paper caps its bets by the exploration rate even while every query goes to the expert;
-    # the others know that the propensity of every query was 1 then.
+    # the others use that the propensity of every query is 1 then.
     certain_while_closed: ClassVar[bool]
     # Whether outcomes are sums: then a loss of 0 changes nothing, and one that comes after the round
     # was given up is still taken.
@@ -27,7 +27,7 @@ class Policy(Protocol):
 
     @property
     def exploration(self) -> Exploration:
-        """The schedule used unless told otherwise."""
+        """The default schedule."""
 
     @property
     def alarm(self) -> AlarmSettings | None:
@@ -52,7 +52,7 @@ class PlainPolicy:
 
     @property
     def exploration(self) -> Exploration:
-        """The schedule used unless told otherwise."""
+        """The default schedule."""
         return TwoStage()
 
     @property

@@ -65,7 +65,7 @@ class Portfolio(PlainPolicy):
 
     @property
     def exploration(self) -> Exploration:
-        """The paper's schedule, unless an alarm stands by to look harder: then no more than pays."""
+        """The default schedule: ``WhileItPays`` with memory ``alarmed``, the paper's with the others."""
         return WhileItPays() if self.memory == "alarmed" else TwoStage()
 
     @property

@@ -31,7 +31,7 @@ class Proposals:
         self._tickets = tickets
         self._coins = coins
         self._write = write
-        # The coins of the steps up to the last that is known, whose coin stands first.
+        # The coins of the next steps in reverse order: the first belongs to the last step that has one.
         self._draws: list[float] = []
         self._last_step = 0
         # The only proposal that may still be applied: nothing has happened since it was made.
@@ -107,7 +107,7 @@ class Proposals:
             raise StaleProposal(f"{entry!r} is not the latest proposal of this router: propose again, then apply")
 
     def _find(self, decision: object) -> Decision:
-        """The recorded round that a caller means, or an error that says why there is none."""
+        """The recorded round of a decision, or an error that says why there is none."""
         if not isinstance(decision, Decision):
             raise ObservationError(f"observe and forfeit take the Decision that decide returned, got {decision!r}")
         step, made = decision.step, self._route.step

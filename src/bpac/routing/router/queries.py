@@ -1,4 +1,4 @@
-"""The queries of a router: they arrive, and some come to no decision (MATH section 12)."""
+"""The order in which queries arrive, and queries that are never decided (MATH section 12)."""
 
 from bpac.errors import InputError
 from bpac.routing.router.parts import RouterParts
@@ -59,8 +59,9 @@ class Queries(RouterParts):
         """Report that all queries under way were ended by something else than themselves, such as an outage.
 
         What was under way took longer than what was decided, so it is likelier to lose: withdrawing all of it at once
-        would spare the losses that were on their way. As after a crash, the earliest ticket under way is charged for
-        good, and wins beyond it are forgotten. The tickets given out so far are void: send their queries to the expert.
+        would leave out the losses that were about to be seen. As after a crash, the earliest ticket under way is
+        charged for good, and wins beyond it are forgotten. The tickets given out so far are void: send their queries to
+        the expert.
         """
         with self._lock:
             self._proposals.latest = None

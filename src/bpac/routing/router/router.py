@@ -40,21 +40,24 @@ class Router(RouterView, Queries, WarmStarts):
 
     Queries count in the order in which they arrive. A caller with several queries under way takes a ticket for each
     when it comes (``arrive``) and hands it in with the draft's score (``decide``). Without tickets, decisions count in
-    the order of the calls; the promise then assumes that this order says nothing about the losses, which it does where
+    the order of the calls; the promise then assumes that this order does not depend on the losses. It does where
     drafts of hard questions take longer (MATH section 12).
 
     Parameters
     ----------
-    epsilon: the average loss against always asking the expert stays below this (ε) …
-    alpha: … with at least the probability 1 − alpha, at all times (α).
-    policy: a name (``portfolio``, ``budget``, ``paper``, …) or a policy object.
+    epsilon: bound on the average loss compared with always asking the expert (ε). With the default policy no threshold
+        is ever in force whose risk exceeds it; with ``budget`` the actual average loss never does.
+    alpha: the chance that this fails at any time (α, default: 0.1).
+    policy: routing policy: a name such as ``portfolio`` (default), ``budget`` or ``paper``, or a policy object.
     memory, assume: settings of the portfolio policy.
-    exploration: a schedule other than the policy's own.
-    explore: ``serve`` gives callers the expert's answer on an audit, ``shadow`` the draft.
-    alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
-    max_owed: audits that may be outstanding; beyond it the oldest is given up.
-    seed: makes the coins repeatable, for experiments.
-    coins: another random source.
+    exploration: exploration schedule (default: the policy's own).
+    explore: what the caller of an audited query gets: ``serve`` gives the expert's answer (default), ``shadow`` the
+        draft.
+    alpha_epochs: whether ``all`` epochs together have level α (default), or ``each`` epoch has it, after every drift
+        alarm anew.
+    max_owed: audits that may be outstanding (default: 4096); beyond it the oldest is given up.
+    seed: random seed that makes the coins repeatable, for experiments (default: from the operating system).
+    coins: another random source, in place of the seed.
     journal: called with every entry before it takes effect, for example ``entries.append``. It is never called by two
         threads at once.
 
@@ -156,7 +159,7 @@ class Router(RouterView, Queries, WarmStarts):
         """Report that the expert refused to answer: there is nothing that the draft could lose against.
 
         It counts as a fair round, which pays nothing on average at any threshold (MATH section 13): refusals then
-        neither open nor close anything, whoever provokes them.
+        neither raise nor lower a threshold, even if a caller provokes them.
 
         Parameters
         ----------
@@ -250,7 +253,7 @@ class Router(RouterView, Queries, WarmStarts):
         return router
 
     def trial(self) -> "Router":
-        """A router like this one to try out what may come: it has no journal, and no query is under way there."""
+        """A copy of this router to try things out: it has no journal, and no query is under way there."""
         route = load_snapshot(self.snapshot())
         if route.running:
             route.stopped()

@@ -1,4 +1,4 @@
-"""The read-only half of a router: where it stands, and what its state says."""
+"""The read-only half of a router: where it stands."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class RouterView(RouterParts):
 
     @property
     def settings(self) -> Settings:
-        """What this router promises, and how it goes about it."""
+        """What this router promises, and how it keeps it."""
         return self._route.settings
 
     @property

@@ -9,10 +9,10 @@
    moves on, and the charge is taken back when the ticket is done. Its wealth is then at most what it would be if
    the outcome were known, so passing over is always valid. It is done when the deadline of a draft passes, and where
    the rounds held up behind a ticket have won more than the charge takes.
-5. When queries under way are cut off, by a crash say, the earliest of them is passed over for good: the cut is then a
-   stopping time in the order of arrival, and spares no loss that was on its way.
-6. Arrivals are not in the journal. Everything here follows from the entries of decided and withdrawn tickets, so a fold
-   of the journal finds the same prefix at every point.
+5. When queries under way are cut off, for example by a crash, the earliest of them is passed over for good: the cut is
+   then a stopping time in the order of arrival, and leaves out no loss that was about to be seen.
+6. Arrivals are not in the journal. Everything here follows from the entries of decided and withdrawn tickets, so the
+   journal leads to the same prefix at every point.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -95,7 +95,7 @@ class Arrivals:
 def cut_off_rounds(
     done: Mapping[int, RoundT | None], tickets: range, harmless: Callable[[RoundT], bool]
 ) -> Iterator[RoundT | None]:
-    """The rounds that still count after queries were cut off, in order of arrival; none stands for the charge.
+    """The rounds that still count after queries were cut off, in order of arrival; none marks the place of the charge.
 
     The earliest ticket that is not done is charged. Of the rounds beyond it only those that are not harmless count:
     what was under way is likelier to lose than what was decided, so the wins beyond it prove nothing.

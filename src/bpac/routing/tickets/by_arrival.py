@@ -38,7 +38,7 @@ class ByArrival:
         self._most_held = most_held
         self.arrivals = Arrivals()
         self.passes = 0
-        # Rounds beyond the prefix, by step; and rounds whose charge in the bettor stands, whatever comes of them.
+        # Rounds beyond the prefix, by step; and rounds whose charge stays, whatever their outcome.
         self._held: dict[int, Held] = {}
         self._had: set[int] = set()
         # The latest round, if the bettor was charged for it before the route charges it.
@@ -64,7 +64,7 @@ class ByArrival:
             self._bettor.charge(decision)
 
     def refund(self, decision: Decision, loss: float) -> None:
-        """The loss of a charged round is known after all."""
+        """The loss of a charged round is known later."""
         if not self._noted(decision, LOSS, loss):
             self._bettor.refund(decision, loss)
 
@@ -80,7 +80,7 @@ class ByArrival:
             self._bettor.replace(decision, instead, loss, charged=charged or early)
 
     def withdrawn(self, number: int) -> None:
-        """A ticket comes to no decision."""
+        """A ticket is withdrawn."""
         self._done(number, None)
 
     def overdue(self, number: int) -> None:
@@ -197,8 +197,8 @@ class ByArrival:
         Parameters
         ----------
         held: the round; none for a ticket that was withdrawn.
-        more: whether more rounds may follow at once. An audit without an outcome is charged before they do: they must
-            not find it nowhere.
+        more: whether more rounds may follow at once. An audit without an outcome is charged before they do: its loss
+            must not be left out of what they see.
         """
         if held is None:
             return

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Ticket(NamedTuple):
-    """What was in force when a query arrived; its decision is made on these terms, however long its draft takes.
+    """What was in force when a query arrived. Its decision is made on these terms, however long its draft takes.
 
     Parameters
     ----------
@@ -13,7 +13,7 @@ class Ticket(NamedTuple):
     threshold: the threshold in force at its arrival (û).
     rate: the exploration rate in force at its arrival (ρ).
     score: index of the score in use, where a router has several.
-    seen: entries in the journal at its arrival, so that an auditor can tell which threshold was in force.
+    seen: entries in the journal at its arrival, so that an auditor can compute which threshold was in force.
     """
 
     number: int

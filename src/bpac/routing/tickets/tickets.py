@@ -13,7 +13,7 @@ new_tuple = tuple.__new__
 
 
 class Tickets:
-    """Gives out tickets and takes them back. They live in memory only: what a crash ends, the next start charges.
+    """Gives out tickets and takes them back. They are in memory only: after a crash the next start charges for them.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Tickets:
             route.overdue(ticket.number)
 
     def cut_off(self) -> None:
-        """Whatever is under way was ended at once: number afresh, which charges the earliest ticket."""
+        """All queries under way were ended at once: start anew, which charges the earliest ticket."""
         if self._open:
             self._start()
 
@@ -103,7 +103,7 @@ class Tickets:
         self._open.clear()
 
     def stop(self) -> bool:
-        """Note that nothing is under way, if that is so and tickets are in use."""
+        """Write that nothing is under way; false if something is, or if tickets are not in use."""
         if self._open or not self._started or not self._route.running:
             return False
         self._write(Stopped())
