@@ -13,6 +13,7 @@
 
 from threading import RLock
 from types import TracebackType
+from typing import NoReturn
 
 from bpac.errors import Interrupted
 
@@ -50,12 +51,16 @@ class RouterLock:
         """Take the lock for a change; ``Interrupted`` if another one is not complete."""
         self.acquire()
         if self.busy:
-            self.release()
-            raise Interrupted(
-                "this router is in the middle of a change: an earlier call was interrupted (rebuild the router from "
-                "its journal, or open its file again), or its journal callback calls it"
-            )
+            self.refuse()
         self.busy = True
+
+    def refuse(self) -> NoReturn:
+        """Release the lock, because another change is not complete, and raise ``Interrupted``."""
+        self.release()
+        raise Interrupted(
+            "this router is in the middle of a change: an earlier call was interrupted (rebuild the router from its "
+            "journal, or open its file again), or its journal callback calls it"
+        )
 
     def change(self) -> "Change":
         """A block that changes the router, and leaves it as it was if it raises an ordinary error."""
