@@ -10,8 +10,6 @@ import pytest
     ("module", "package", "named", "extra"),
     [
         ("bpac.models.client", "aiohttp", "aiohttp", "models"),
-        ("bpac.models.client", "msgspec", "msgspec", "models"),
-        ("bpac.wire.completions", "msgspec", "msgspec", "models"),
         ("bpac.models.embedding", "tokenizers", "tokenizers and safetensors", "embeddings"),
         ("bpac.models.embedding", "safetensors", "tokenizers and safetensors", "embeddings"),
     ],
@@ -25,9 +23,10 @@ def test_a_missing_extra_is_named(module: str, package: str, named: str, extra: 
 
 
 @pytest.mark.parametrize(
-    "module", ["bpac.answer", "bpac.scores", "bpac.losses", "bpac.models.judging", "bpac.stores", "bpac.testing"]
+    "module",
+    ["bpac.answer", "bpac.scores", "bpac.losses", "bpac.models.judging", "bpac.stores", "bpac.testing", "bpac.wire.stream"],
 )
 def test_no_extra_is_needed_for_the_rest(module: str) -> None:
-    """Answers, scores, losses, judges, stores and the scripted server are imported without any extra."""
-    gone = "".join(f"sys.modules[{name!r}] = None; " for name in ("aiohttp", "msgspec", "tokenizers", "safetensors"))
+    """Answers, scores, losses, judges, stores, the wire codec and the scripted server need no extra."""
+    gone = "".join(f"sys.modules[{name!r}] = None; " for name in ("aiohttp", "tokenizers", "safetensors"))
     subprocess.run([sys.executable, "-c", f"import sys; {gone}import {module}"], check=True)
