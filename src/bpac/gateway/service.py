@@ -21,8 +21,8 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
-from bpac.gateway.telemetry.exposition import exposition
-from bpac.gateway.telemetry.metrics import Metrics
+from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -181,7 +181,7 @@ class Service:
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
         status = self.status()
-        return exposition(self.metrics, status.routes, self.busy, status.connections)
+        return prometheus_text(self.metrics, status.routes, self.busy, status.connections)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")

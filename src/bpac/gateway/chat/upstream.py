@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TypeVar
 from bpac.errors import AnswerError, Refused, Unavailable
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.log_rate import LogRate
-from bpac.gateway.telemetry.metrics import Metrics
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, field
 
 from bpac.errors import SettingsError
-from bpac.gateway.config.reading import ConfigTable, Seconds, as_table, read_table
 from bpac.gateway.config.secrets import BaseUrl, Secret
+from bpac.gateway.config.toml_tables import ConfigTable, Seconds, as_table, read_table
 
 # The characters that HTTP allows in the name of a header.
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

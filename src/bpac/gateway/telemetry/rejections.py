@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 from bpac.gateway.http.bad_request import BadRequest
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.log_rate import LogRate
-from bpac.gateway.telemetry.metrics import Metrics
 
 log = logging.getLogger("bpac.gateway")
 

@@ -13,12 +13,12 @@ from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
+from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter
 from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
 from bpac.stores.sqlite.ownership import Ownership
 from bpac.stores.sqlite.reading import UNREADABLE, SqliteReader
 from bpac.stores.sqlite.statements import APPEND, CLAIM, KEY, LOSS, OPEN, SNAPSHOT, entry_text, note_and_check, step_of
-from bpac.stores.sqlite.writing import CallWriter, ThreadWriter, TurnWriter
 from bpac.stores.store import Claim, CoinKey, Game
 
 log = logging.getLogger("bpac.stores")
