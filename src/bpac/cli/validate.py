@@ -32,7 +32,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     validate.add_argument("--streams", type=int, default=2000, help="number of streams (default: 2000)")
     validate.add_argument("--steps", type=int, default=1000, help="number of queries in each stream (default: 1000)")
     validate.add_argument(
-        "--law", choices=tuple(LAWS), default="rising", help="distribution of uncertainty and loss (default: rising)"
+        "--law",
+        choices=tuple(LAWS),
+        default="rising",
+        help="distribution of uncertainty and loss. rising: a loss is more probable if the uncertainty is higher; "
+        "flat: equally probable everywhere; graded: like rising, with losses of 0.6; levels: the uncertainty has only "
+        "three values; edge: one value, whose risk is just above 0.1 (default: rising)",
     )
     validate.add_argument(
         "--faults",
