@@ -80,7 +80,7 @@ class Identity(NamedTuple):
 
 
 # Every caller of a gateway without keys.
-ANYBODY = Identity("", "", frozenset(Role))
+ANONYMOUS = Identity("", "", frozenset(Role))
 
 
 class ApiKeys:

@@ -69,7 +69,7 @@ class Rejections:
         self._counts[reason] += 1
         self._metrics.count("bpac_http_refused_total", reason=reason)
         if rejected := self._rate.count(reason):
-            log.warning("request refused", extra={"reason": reason, "address": address, "since_last_line": rejected})
+            log.warning("request rejected", extra={"reason": reason, "address": address, "since_last_line": rejected})
 
     def count_error(self, error: Exception, address: str) -> None:
         """Count an error that was sent to a caller, if its code is that of a limit or a check."""

@@ -67,7 +67,7 @@ class Writer(ABC):
 
 
 class CallWriter(Writer):
-    """Commits within the call that hands in the work, for programs without an event loop."""
+    """Commits within the call that submits the work, for programs without an event loop."""
 
     def put(self, work: Work) -> None:
         """Commit this work, or raise ``StoreError``."""

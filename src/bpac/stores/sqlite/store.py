@@ -82,7 +82,7 @@ class SqliteStore(SqliteReader):
         found = self.contents
         new = version < HASH_CHAINS or not any(end.number for end in found.ends.values())
         if found.acknowledged.doubt and not (found.acknowledged.missing and new):
-            log.warning("%s: whether a journal has lost its end is not known", found.acknowledged.doubt)
+            log.warning("%s: bpac cannot check whether the last journal entries are missing", found.acknowledged.doubt)
         for loss in found.new_losses:
             log.error("%s: %s", self.path, loss)
             self._writing.execute(LOSS, loss)
