@@ -83,7 +83,7 @@ class StreamedDraft(Draft):
         return None if self._task.cancelled() else self._task.result()
 
     def response(self, headers: list[Header]) -> ChatResponse:
-        """What there is of the draft at once, and the rest as it comes."""
+        """What there is of the draft at once, and the rest as it arrives."""
         return ChatResponse(headers, events=self._events(), abandon=self.release)
 
     def discard(self) -> None:

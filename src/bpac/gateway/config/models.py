@@ -59,7 +59,7 @@ class ModelSettings(ConfigTable, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.model.strip():
-            raise SettingsError("model must not be empty: give the name that the server knows the model by")
+            raise SettingsError("model must not be empty: give the name of the model on its server")
 
 
 def read_models(values: object, path: str = "models") -> dict[str, ModelSettings]:

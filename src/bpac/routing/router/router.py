@@ -39,7 +39,7 @@ class Router(RouterView, Queries, WarmStarts):
     the other (``lock.py``). It waits for nothing else, so an event loop may call it directly.
 
     Queries count in the order in which they arrive. A caller with several queries under way takes a ticket for each
-    when it comes (``arrive``) and hands it in with the draft's score (``decide``). Without tickets, decisions count in
+    when it comes (``arrive``) and passes it on with the draft's score (``decide``). Without tickets, decisions count in
     the order of the calls; the promise then assumes that this order does not depend on the losses. It does where
     drafts of hard questions take longer (MATH section 12).
 
