@@ -19,7 +19,7 @@ from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.laws import Law, PowerLaw
 from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import SeededCoins
-from bpac.routing.lock import RLock
+from bpac.routing.lock import RouterLock
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio
 from bpac.routing.router import Router
 
@@ -97,9 +97,9 @@ def cost_per_round(repeats: int) -> None:
 
 def take_lock(count: int) -> None:
     """Take and release the lock of a router that often."""
-    lock = RLock()
+    lock = RouterLock()
     for _ in range(count):
-        lock.acquire()
+        lock.start()
         try:
             pass
         finally:

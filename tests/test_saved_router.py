@@ -1,17 +1,23 @@
 """``bpac.open``: a router in a file."""
 
+import gc
+import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import bpac
-from bpac.errors import SettingsError, StoreError, StoreInUse
+from bpac.errors import InputError, Interrupted, SettingsError, StoreError, StoreInUse
 from bpac.routing.audit.audit import audit_journal
+from bpac.routing.journal.entries import Labelled
 from bpac.stores import open_store
 
 # Decides for ever, and prints each step once ``decide`` or ``observe`` has returned.
@@ -194,3 +200,142 @@ def test_a_journal_that_lost_entries_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(StoreError, match="restore the file from a copy"):
         bpac.open(path)
+
+
+def test_history_is_fed_once(tmp_path: Path) -> None:
+    """A program that warms its router up at every start is refused the second time, and nothing counts twice."""
+    rows = [(0.5, 0.0)] * 20
+    with bpac.open(tmp_path / "router.db", epsilon=0.1) as router:
+        router.warm_start(rows)
+    with bpac.open(tmp_path / "router.db") as router:
+        assert router.labelled == 20
+        with pytest.raises(InputError, match="20 rows of history already"):
+            router.warm_start(rows)
+        assert router.labelled == 20
+        router.decide(0.3)
+
+
+def test_history_that_fails_half_way_is_not_fed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash in the middle of a warm start leaves none of its rows in the file."""
+    router = bpac.open(tmp_path / "router.db", epsilon=0.1)
+    real, calls = router._route.learned, []
+
+    def dying(row: Labelled) -> None:
+        calls.append(row)
+        if len(calls) == 11:
+            raise KeyboardInterrupt
+        real(row)
+
+    monkeypatch.setattr(router._route, "learned", dying)
+    with pytest.raises(KeyboardInterrupt):
+        router.warm_start([(0.5, 0.0)] * 20)
+    with pytest.raises(Interrupted):
+        router.decide(0.3)
+    router.close()
+    with bpac.open(tmp_path / "router.db") as router:
+        assert router.labelled == 0
+
+
+def test_closing_waits_for_decisions_of_other_threads(tmp_path: Path) -> None:
+    """Every decision that was returned is in the file, though another thread closed it meanwhile."""
+    for number in range(5):
+        router = bpac.open(tmp_path / f"{number}.db", epsilon=0.1)
+        decided: list[int] = []
+
+        def decide(router: bpac.Router = router, decided: list[int] = decided) -> None:
+            with suppress(StoreError):
+                while True:
+                    decided.append(router.decide(0.3).step)
+
+        threads = [threading.Thread(target=decide) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(decided) < 50:
+            pass
+        router.close()
+        for thread in threads:
+            thread.join()
+        with bpac.open(tmp_path / f"{number}.db") as router:
+            assert router.step >= max(decided)
+
+
+def test_an_interrupt_after_the_commit_stops_the_router(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outcome that was written and not applied cannot be reported again: the file stays readable."""
+    router = bpac.open(tmp_path / "router.db", epsilon=0.1)
+    decision = router.decide(0.3)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(router, "_settle", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            router.observe(decision, 0.0)
+    with pytest.raises(Interrupted, match="open its file again"):
+        router.observe(decision, 0.0)
+    router.close()
+    with bpac.open(tmp_path / "router.db") as router:
+        assert router.owed == ()
+
+
+def test_a_file_whose_first_opening_failed_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash while a new file is set up leaves nothing in it that could not be opened."""
+    with monkeypatch.context() as patched:
+        patched.setattr("bpac.saved_router.Opened", None)
+        with pytest.raises(TypeError):
+            bpac.open(tmp_path / "router.db", epsilon=0.1)
+    bpac.open(tmp_path / "router.db", epsilon=0.2).close()
+
+
+def test_a_failed_close_releases_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the last snapshot cannot be written, the error is raised, and the file can be opened again."""
+    router = bpac.open(tmp_path / "router.db", epsilon=0.1)
+    router.decide(0.3)
+    router._store._writing.execute("PRAGMA query_only = 1")
+    with pytest.raises(StoreError):
+        router.close()
+    bpac.open(tmp_path / "router.db").close()
+
+
+def test_a_forgotten_router_releases_its_file(tmp_path: Path) -> None:
+    """A router that is dropped without being closed does not lock its file for good."""
+    router = bpac.open(tmp_path / "router.db", epsilon=0.1)
+    router.decide(0.3)
+    del router
+    gc.collect()
+    with bpac.open(tmp_path / "router.db") as router:
+        assert router.step == 1
+
+
+@pytest.mark.parametrize("started", [0, 30])
+def test_a_copy_without_its_other_files_is_refused(tmp_path: Path, started: int) -> None:
+    """After a crash the newest rounds are in files beside the first: a copy of it alone would forget them."""
+    router = bpac.open(tmp_path / "router.db", epsilon=0.1)
+    play(router, started)
+    (tmp_path / "copy").mkdir()
+    shutil.copy(tmp_path / "router.db", tmp_path / "copy" / "router.db")
+    router.close()
+    with pytest.raises(StoreError, match=r"without .*router\.db\.head"):
+        bpac.open(tmp_path / "copy" / "router.db", epsilon=0.1)
+
+
+def test_a_forked_process_does_not_own_the_file(tmp_path: Path) -> None:
+    """A worker that was forked with an open router is refused with a clear error, and the parent goes on."""
+    with bpac.open(tmp_path / "router.db", epsilon=0.1) as router:
+        router.decide(0.3)
+        child = os.fork()
+        if child == 0:
+            try:
+                router.decide(0.3)
+            except StoreError as error:
+                os._exit(0 if "open it after the fork" in str(error) else 2)
+            os._exit(3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert router.decide(0.3).step == 2
+
+
+def test_a_trial_of_a_saved_router_is_not_saved(tmp_path: Path) -> None:
+    """What is tried out leaves no trace in the file."""
+    with bpac.open(tmp_path / "router.db", epsilon=0.1) as router:
+        play(router.trial(), 30)
+        assert router.step == 0

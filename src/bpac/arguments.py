@@ -64,6 +64,28 @@ def whole(value: object, name: str, least: int, most: int | None = None) -> int:
     return value
 
 
+def text(value: object, name: str) -> str:
+    """The value as a plain string that can be written to a journal, or ``InputError``.
+
+    Parameters
+    ----------
+    value: what was passed in.
+    name: its name, for the error.
+
+    >>> text("outage", "cause")
+    'outage'
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a string, got {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{name} must be text that UTF-8 can encode, without lone surrogates, got {value!r}"
+        ) from error
+    return str(value)
+
+
 def one_of(value: object, name: str, choices: tuple[str, ...]) -> None:
     """Raise ``SettingsError`` unless ``value`` is one of the words in ``choices``."""
     if value not in choices:

@@ -10,6 +10,7 @@
         - ``AlreadyResolved``: the round already has an outcome
         - ``UnknownTicket``: the ticket was not given out here, or is already done
         - ``StaleProposal``: the entry is not the latest proposal of the router
+    - ``Interrupted``: a call was interrupted in the middle of a change, so the router may not go on
     - ``JournalError``: entries that no router can have written
         - ``TornLine``: the last line was cut off while it was being written
     - ``CheckFailed``: a policy fails a check that every policy must pass (``bpac.routing.checks``)
@@ -71,6 +72,10 @@ class UnknownTicket(ObservationError):
 
 class StaleProposal(ObservationError):
     """The entry is not the latest proposal of the router: it was never proposed, or something else happened since."""
+
+
+class Interrupted(BpacError):
+    """A call was interrupted in the middle of a change, or made from the router's own journal callback."""
 
 
 class JournalError(BpacError):

@@ -6,21 +6,24 @@
 3. Opening the file again gives the same router: same threshold, same wealth, same audits that wait for their outcome.
 4. Coins come from secret keys whose digests are in the journal before their first use, as in the gateway, so that an
    exported journal can be checked with ``bpac audit``.
-5. One process owns the file at a time.
+5. One process owns the file at a time, and a process that was forked does not own it.
+6. Until the router is closed, the files beside it (``-wal``, ``.head``) belong to it. A copy of the first file alone
+   lacks the latest rounds, and is refused.
 """
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from bpac.errors import SettingsError, SnapshotError, StoreError
+from bpac.errors import InputError, SettingsError, SnapshotError, StoreError
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Opened
+from bpac.routing.journal.entries import Labelled, Opened
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
 from bpac.routing.tickets.ticket import Ticket
@@ -41,6 +44,8 @@ class SavedRouter(Router):
     _store: SqliteStore
     _game: Game
     _next_snapshot = 0
+    # Closes the store, also when the router is forgotten without being closed.
+    _release: Callable[[], object]
 
     def __enter__(self) -> Self:
         return self
@@ -66,10 +71,23 @@ class SavedRouter(Router):
 
     def close(self) -> None:
         """Release the file. Audits that wait for their outcome can be reported after the next opening."""
-        if self._store.failure is None:
-            self.stop()
-            self.save_snapshot()
-        self._store.close()
+        # With the lock: another thread may be deciding.
+        with self._lock:
+            try:
+                if self._store.failure is None and not self._lock.busy:
+                    self.stop()
+                    self.save_snapshot()
+            finally:
+                self._release()
+
+    def _learn(self, rows: list[Labelled]) -> None:
+        if self.labelled:
+            raise InputError(
+                f"{self._store.path} has {self.labelled} rows of history already, and rows that are fed twice would "
+                "count twice: ask router.labelled before a warm start"
+            )
+        with self._store.together():
+            super()._learn(rows)
 
     def save_snapshot(self) -> None:
         """Write the state to the file, so that the next opening is quick. ``close`` and ``decide`` also do it."""
@@ -126,6 +144,11 @@ def _opened(store: SqliteStore, wanted: Settings | None) -> SavedRouter:
             f"{store.path}: {lost[0]}. A router cannot go on without them: restore the file from a copy, or start a "
             "new router in another file"
         )
+    if not store.end_is_known:
+        raise StoreError(
+            f"{store.path} was copied or moved without {store.path}.head, so it is not known whether the journal is "
+            "complete: put that file beside it, or start a new router in another file"
+        )
     games = store.games()
     if len(games) > 1 or any(game.route != ROUTE for game in games):
         raise StoreError(f"{store.path} holds the journals of a gateway, not of one router: give another file")
@@ -139,8 +162,10 @@ def _opened(store: SqliteStore, wanted: Settings | None) -> SavedRouter:
         return router
     if wanted is None:
         raise SettingsError(f"{store.path} holds no router yet: give epsilon to start a new one")
-    game = store.open_game(ROUTE, "", json.dumps(wanted.to_json()))
-    store.append(game, Opened(wanted.to_json()), {})
+    with store.together():
+        game = store.open_game(ROUTE, "", json.dumps(wanted.to_json()))
+        store.append(game, Opened(wanted.to_json()), {})
+    store.checkpoint()
     return _restored(store, game)
 
 
@@ -164,6 +189,7 @@ def _rebuilt(store: SqliteStore, game: Game, entries: Iterator[Any], snapshot: A
         journal=partial(store.append, game, note={}),
     )
     router._store, router._game, router._next_snapshot = store, game, router.step + SNAPSHOT_EVERY
+    router._release = weakref.finalize(router, store.close)
     return router
 
 

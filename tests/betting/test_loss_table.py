@@ -87,6 +87,16 @@ def test_a_table_is_rebuilt_from_its_rows(operations: list[Operation]) -> None:
     assert all(any(sums) for _, *sums in table.rows())
 
 
+def test_a_limit_may_fall_to_a_level_without_a_booking() -> None:
+    """If no stretch passes the test, the limit is 0, whether or not anything is booked there."""
+    table = LossTable(1, TOP)
+    table.add(2, [7])
+    table.climb(lambda sums: True)
+    assert (table.limit, table.below) == (TOP, [7])
+    table.fall(lambda sums: False)
+    assert (table.limit, table.below) == (0, [0])
+
+
 @pytest.mark.parametrize("counted", [False, True], ids=["above the limit", "below the limit"])
 def test_a_dead_level_stays_dead(counted: bool) -> None:
     """A level that lost too much for 64 bits stays dead in all its sums, and the sums below it stay consistent."""

@@ -17,8 +17,8 @@ def test_every_forfeit_has_a_remedy() -> None:
 
 
 def test_every_reason_without_a_score_has_a_remedy() -> None:
-    """Those that the gateway's documentation lists, and an outage and an error of the gateway itself."""
+    """Those that the gateway's documentation lists, and an error of the gateway itself."""
     listed = re.search(r"^\| `x-bpac-unscored` \|(.*)\|$", DOCS, re.MULTILINE)
     assert listed is not None
-    assert UNSCORED.keys() == {*re.findall(r"`(.+?)`", listed[1]), "outage", "error"}
+    assert UNSCORED.keys() == {*re.findall(r"`(.+?)`", listed[1]), "error"}
     assert remedies_of(["something new"], UNSCORED) == {"something new": "see the gateway's log"}

@@ -30,7 +30,7 @@ def shifting(router: Router, step: int, luck: float) -> tuple[float, float]:
 
 
 def attacking(router: Router, step: int, luck: float) -> tuple[float, float]:
-    """Wrong exactly where a draft would be kept, and sure of itself."""
+    """Wrong exactly where a draft would be kept, with a low uncertainty."""
     return 0.0, float(router.threshold > 0.0)
 
 
@@ -73,8 +73,8 @@ def test_budget_and_certificate_hold(stream: Stream, mode: Mode) -> None:
     assert sum(missed for _, missed in results) <= 2 * allowed
 
 
-def test_the_streams_do_harm() -> None:
-    """Control: latched wealth, whose promise assumes i.i.d. rounds, lets an attacker through."""
+def test_the_attack_breaks_a_policy_for_iid_rounds() -> None:
+    """Control: latched wealth, whose promise assumes i.i.d. rounds, does not hold against an attacker."""
     routers = [Router(EPSILON, ALPHA, memory="latched", seed=seed) for seed in range(100)]
     results = [play(router, attacking, random.Random(seed)) for seed, router in enumerate(routers)]
     assert sum(above for above, _ in results) > 50

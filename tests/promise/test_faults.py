@@ -69,7 +69,7 @@ def wrong(rule: str) -> FaultRules:
     return rules
 
 
-def test_drafts_without_score_are_no_rounds() -> None:
+def test_drafts_without_a_score_do_not_count_as_rounds() -> None:
     """Control: counted as rounds of uncertainty 1, an outage of the draft opens unsafe thresholds."""
     assert not holds(streams("outage-draft", wrong("unscored")))
 
@@ -96,7 +96,7 @@ class AsWins(FaultRules):
 
 
 class NotCounted(PortfolioWealth):
-    """Wrong: a refused audit is treated as if it had never been, while refusals among kept drafts were won."""
+    """Wrong: a refused audit is treated as if it did not exist, while refusals among kept drafts were won."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The promise with many drafts under way: queries count in the order in which they arrive, or it breaks."""
+"""The promise with many drafts under way: queries count in the order in which they arrive, or the promise breaks."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def streams(
     delay: str = "none",
     count: int = 80,
 ) -> list[StreamResult]:
-    """Send streams through fresh routers. Drafts that lose take three times as long, unless told otherwise."""
+    """Send streams through fresh routers, with drafts that take as long as ``drafting`` says."""
     make_router = RouterFactory(named_policy(policy, memory), 0.1, ALPHA)
     validation = Validation(make_router, LAWS[law], steps, Delay.parse(delay), drafting)
     return validation.run(count, seed=1, workers=1)
@@ -75,13 +75,13 @@ def test_promise_holds_with_256_drafts_under_way(policy: str, memory: str | None
 )
 @pytest.mark.parametrize("law", ["rising", "edge"])
 @pytest.mark.parametrize("in_flight", [64, 256])
-def test_the_order_of_completion_breaks_it(policy: str, memory: str | None, law: str, in_flight: int) -> None:
+def test_the_order_of_completion_breaks_the_promise(policy: str, memory: str | None, law: str, in_flight: int) -> None:
     """Control: without tickets every policy that bets fails the same test."""
     assert not holds(streams(policy, memory, law, slow_losses(in_flight, tickets=False), count=40))
 
 
-def test_independent_times_break_nothing() -> None:
-    """Without tickets it is the link between time and loss that does the harm: independent times do none."""
+def test_independent_draft_times_keep_the_promise() -> None:
+    """Without tickets it is the link between time and loss that breaks the promise: independent times do not."""
     assert holds(streams("portfolio", "latched", "edge", Drafting.parse("independent:5", 64, tickets=False)))
 
 
@@ -91,7 +91,7 @@ def test_late_feedback_composes_with_slow_drafts() -> None:
 
 
 def test_tickets_still_open_thresholds() -> None:
-    """The promise is used and not only kept: with 64 under way a fifth of 1,500 queries is spared the expert."""
+    """With 64 drafts under way a fifth of 1,500 queries still does not need the expert."""
     assert calls(streams("portfolio", "latched", "rising", slow_losses(64), steps=1500, count=20)) < 0.8
 
 

@@ -118,7 +118,7 @@ class OnArrival(PortfolioWealth):
 
 
 class Dropping(PortfolioWealth):
-    """Wrong: a round whose outcome is lost is treated as if it had never been."""
+    """Wrong: a round whose outcome is lost is treated as if it did not exist."""
 
     __slots__ = ()
 

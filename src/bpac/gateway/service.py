@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sized
 from contextlib import suppress
 from typing import Any
 
-from bpac.errors import BpacError, StoreError
+from bpac.errors import StoreError
 from bpac.gateway.auth.keys import Role
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.grading import grader_of
@@ -206,8 +206,12 @@ class Service:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_EVERY)
-            try:
-                for game in self.live_games():
+            for game in self.live_games():
+                try:
                     game.sweep(time.monotonic())
-            except BpacError as error:
-                log.error("could not check the deadlines of open requests", exc_info=error)
+                except Exception as error:  # whatever it is, the deadlines of all other games are kept
+                    log.error(
+                        "could not check the deadlines of open requests",
+                        extra={"route": game.route.name},
+                        exc_info=error,
+                    )

@@ -5,7 +5,7 @@ from typing import Literal
 
 from bpac.arguments import one_of, open_fraction, whole
 from bpac.errors import InputError
-from bpac.routing.lock import RLock
+from bpac.routing.lock import RouterLock
 from bpac.routing.router import Router
 
 # Segments beyond the limit share this one.
@@ -41,7 +41,7 @@ class Segments(Mapping[str, Router]):
         self._most = whole(most, "most", 1)
         self._alpha = open_fraction(alpha, "alpha") / (most if alpha_scope == "all" else 1)
         self._start = start
-        self._lock = RLock()
+        self._lock = RouterLock()
         self._routers: dict[str, Router] = {}
 
     def router(self, segment: str) -> Router:

@@ -72,12 +72,12 @@ class LiveGame:
         decision = self.router.propose(uncertainty, ticket=ticket)
         self.journal.write(decision, {"at": at, **note})
         self.router.apply(decision)
+        if decision.call_expert:
+            self.outcomes.wait_for(decision)
         self.drafting.decided(ticket)
         self.history.decided(decision, at, self.router, self._tokens)
         # Last: this may take a snapshot, for which router and history must be at the same step.
         self.drafting.release()
-        if decision.call_expert:
-            self.outcomes.wait_for(decision)
         return decision
 
     def sweep(self, time_now: float) -> None:

@@ -23,7 +23,7 @@ from bpac.routing.policies import Portfolio
 EPSILON = 0.1
 IN_FLIGHT = (1, 16, 64, 256)
 ARRIVAL, COMPLETION = "order of arrival (tickets)", "order of completion"
-RULES, WRONG_RULES = "rules of MATH 12 and 13", "wrong rules"
+RULES, WRONG_RULES = "rules of the gateway", "wrong rules"
 # The number of the query whose draft hangs, and the deadline of drafts, at ten times their mean time.
 HUNG, DEADLINE = 200, 10.0
 

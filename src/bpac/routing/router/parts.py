@@ -6,7 +6,7 @@ from collections.abc import Callable
 from bpac.errors import SettingsError
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.journal.entries import Entry
-from bpac.routing.lock import RLock
+from bpac.routing.lock import RouterLock
 from bpac.routing.route import Route
 from bpac.routing.router.proposals import Proposals
 from bpac.routing.tickets.tickets import Tickets
@@ -21,7 +21,7 @@ class RouterParts:
     What can be done with them is in the classes built on this one, one for each role.
     """
 
-    _lock: RLock
+    _lock: RouterLock
     _route: Route
     _journal: Write | None
     _tickets: Tickets
@@ -33,7 +33,7 @@ class RouterParts:
             _check_journal(journal)
         if coins is not None and not callable(getattr(coins, "draws", None)):
             raise SettingsError(f"coins must have a method draws(step), as SeededCoins has; got {coins!r}")
-        self._lock = RLock()
+        self._lock = RouterLock()
         self._route = route
         self._journal = journal
         self._tickets = Tickets(route, self._write)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from bpac.arguments import fraction
+from bpac.arguments import fraction, text
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, StaleProposal, UnknownStep
 from bpac.routing.coins import Coins, CommittedCoins
 from bpac.routing.decision import Decision
@@ -85,8 +85,9 @@ class Proposals:
 
     def forfeit(self, decision: Decision, cause: str, draft_served: bool) -> Resolved:
         """The entry that gives an outcome up."""
-        if not isinstance(cause, str) or not isinstance(draft_served, bool):
-            raise InputError(f"cause must be a string and draft_served a bool, got {cause!r} and {draft_served!r}")
+        cause = text(cause, "cause")
+        if not isinstance(draft_served, bool):
+            raise InputError(f"draft_served must be a bool, got {draft_served!r}")
         step = self._find(decision).step
         if step in self._route.given_up:
             raise AlreadyResolved(f"step {step} was given up already; only its loss is still accepted")

@@ -1,6 +1,6 @@
 """The order in which queries arrive, and queries that are never decided (MATH section 12)."""
 
-from bpac.errors import InputError
+from bpac.arguments import text
 from bpac.routing.router.parts import RouterParts
 from bpac.routing.tickets.ticket import Ticket
 
@@ -21,12 +21,9 @@ class Queries(RouterParts):
         >>> router.decide(0.4, ticket=first).ticket                  # … and counts second
         1
         """
-        self._lock.acquire()  # as in ``decide``
-        try:
+        with self._lock.change():
             self._proposals.latest = None
             return self._tickets.give()
-        finally:
-            self._lock.release()
 
     def withdraw(self, ticket: Ticket, reason: str = "") -> None:
         """Let a ticket go without a decision: its caller left, or its draft has no score.
@@ -36,9 +33,8 @@ class Queries(RouterParts):
         ticket: what ``arrive`` returned.
         reason: why, for the journal.
         """
-        if not isinstance(reason, str):
-            raise InputError(f"reason must be a string, got {reason!r}")
-        with self._lock:
+        reason = text(reason, "reason")
+        with self._lock.change():
             self._proposals.latest = None
             self._tickets.withdraw(ticket, reason)
 
@@ -51,7 +47,7 @@ class Queries(RouterParts):
         ----------
         ticket: what ``arrive`` returned.
         """
-        with self._lock:
+        with self._lock.change():
             self._proposals.latest = None
             self._tickets.overdue(ticket)
 
@@ -63,7 +59,7 @@ class Queries(RouterParts):
         charged permanently, and wins beyond it are forgotten. The tickets given out so far are void: send their queries
         to the expert.
         """
-        with self._lock:
+        with self._lock.change():
             self._proposals.latest = None
             self._tickets.cut_off()
 
@@ -72,6 +68,6 @@ class Queries(RouterParts):
 
         A router that is rebuilt without such a note assumes that a query was cut off, and is charged for it.
         """
-        with self._lock:
+        with self._lock.change():
             self._proposals.latest = None
             return self._tickets.stop()

@@ -11,7 +11,7 @@
    ``proposals.py``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Self, cast
 
 from bpac.arguments import fraction
@@ -108,17 +108,26 @@ class Router(RouterView, Queries, WarmStarts):
             score is not decided: send it to the expert, and withdraw its ticket.
         ticket: what ``arrive`` returned for the query; without one, it counts as arriving now.
         """
-        self._lock.acquire()  # in half the time of a with statement
+        lock = self._lock
+        lock.acquire()  # what ``start`` does, without the call: this is done for every query
+        if lock.busy:
+            lock.refuse()
+        lock.busy = True
         try:
-            decision = self._proposals.decision(uncertainty, ticket)
-            if self._journal is not None:
-                self._journal(decision)
+            try:
+                decision = self._proposals.decision(uncertainty, ticket)
+                if self._journal is not None:
+                    self._journal(decision)
+            except Exception:
+                lock.busy = False
+                raise
             self._route.decided(decision)
             if decision[9]:
                 self._tickets.done(decision)
+            lock.busy = False
             return decision
         finally:
-            self._lock.release()
+            lock.release()
 
     def observe(self, decision: Decision, loss: float) -> None:
         """Report the loss of an audited draft: any time later, in any order, once.
@@ -128,19 +137,20 @@ class Router(RouterView, Queries, WarmStarts):
         decision: what ``decide`` returned.
         loss: loss of the draft against the expert's answer, in [0, 1].
         """
-        self._lock.acquire()
+        if type(loss) is not float or not 0.0 <= loss <= 1.0:
+            loss = fraction(loss, "loss")
+        lock, route = self._lock, self._route
+        lock.start()
         try:
-            route = self._route
             if decision is not None and decision is route.uncharged and self._journal is None:
                 # The shortest way for replays: nothing need be looked up or written.
-                if type(loss) is not float or not 0.0 <= loss <= 1.0:
-                    loss = fraction(loss, "loss")
                 self._proposals.latest = None
                 route.resolved(decision, loss)
             else:
-                self._record(self._proposals.outcome(decision, loss))
+                self._settle(self._written(lambda: self._proposals.outcome(decision, loss)))
+            lock.busy = False
         finally:
-            self._lock.release()
+            lock.release()
 
     def forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> None:
         """Give up on an outcome: the loss counts as 1.
@@ -152,8 +162,7 @@ class Router(RouterView, Queries, WarmStarts):
         draft_served: the expert failed and the caller got the draft instead. No theorem
             covers such an answer: the certificate counts it as loss 1.
         """
-        with self._lock:
-            self._record(self._proposals.forfeit(decision, cause, draft_served))
+        self._record(lambda: self._proposals.forfeit(decision, cause, draft_served))
 
     def refuse(self, decision: Decision, *, draft_served: bool = False) -> None:
         """Report that the expert refused to answer: there is nothing that the draft could lose against.
@@ -166,8 +175,7 @@ class Router(RouterView, Queries, WarmStarts):
         decision: what ``decide`` returned.
         draft_served: the draft was accepted, and the caller got it in the expert's place.
         """
-        with self._lock:
-            self._record(self._proposals.refusal(decision, draft_served))
+        self._record(lambda: self._proposals.refusal(decision, draft_served))
 
     def propose(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
         """The next decision, which takes effect when it is passed to ``apply``.
@@ -190,7 +198,7 @@ class Router(RouterView, Queries, WarmStarts):
         >>> router.step
         1
         """
-        with self._lock:
+        with self._lock.change():
             return self._proposals.decision(uncertainty, ticket)
 
     def propose_outcome(self, decision: Decision, loss: float) -> Resolved:
@@ -216,14 +224,20 @@ class Router(RouterView, Queries, WarmStarts):
         entry: the latest proposal of this router. Nothing else may have happened since: it would stand earlier in the
             journal, and could have led to another proposal.
         """
-        with self._lock:
+        with self._lock.change():
             self._proposals.check(entry)
+        lock = self._lock
+        lock.start()
+        try:
             if isinstance(entry, Decision):
                 self._route.decided(entry)
                 if entry.ticket:
                     self._tickets.done(entry)
             else:
                 self._settle(entry)
+            lock.busy = False
+        finally:
+            lock.release()
 
     @classmethod
     def rebuild(
@@ -257,13 +271,28 @@ class Router(RouterView, Queries, WarmStarts):
         route = load_snapshot(self.snapshot())
         if route.running:
             route.stopped()
-        router = type(self).__new__(type(self))
+        router = Router.__new__(Router)
         router._start(route, 0, None, None)
         return router
 
-    def _record(self, entry: Resolved) -> None:
-        self._write(entry)
-        self._settle(entry)
+    def _record(self, propose: Callable[[], Resolved]) -> None:
+        lock = self._lock
+        lock.start()
+        try:
+            self._settle(self._written(propose))
+            lock.busy = False
+        finally:
+            lock.release()
+
+    def _written(self, propose: Callable[[], Resolved]) -> Resolved:
+        """An entry that is proposed and written; if that fails, nothing has changed."""
+        try:
+            entry = propose()
+            self._write(entry)
+        except Exception:
+            self._lock.busy = False
+            raise
+        return entry
 
     def _settle(self, entry: Resolved) -> None:
         self._proposals.latest = None

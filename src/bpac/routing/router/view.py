@@ -47,6 +47,11 @@ class RouterView(RouterParts):
         return self._route.step
 
     @property
+    def labelled(self) -> int:
+        """The number of rows of history that warm starts have fed."""
+        return self._route.labelled
+
+    @property
     def epoch(self) -> int:
         """The number of the current epoch: one more than the resets by the drift alarm."""
         return self._route.epoch

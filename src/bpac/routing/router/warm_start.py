@@ -64,7 +64,7 @@ class WarmStarts(RouterParts):
         ----------
         rows: score (with several scores, one for each name) and loss of each draft.
         """
-        with self._lock:
+        with self._lock.change():
             self._learn(rows_of_table(self._route, rows))
 
     def warm_start_from(self, entries: Iterable[Entry]) -> None:
@@ -78,7 +78,7 @@ class WarmStarts(RouterParts):
         ----------
         entries: the journal from its first entry on, for example what ``read_journal`` gives.
         """
-        with self._lock:
+        with self._lock.change():
             self._learn(rows_of_game(self._route, entries))
 
     def _learn(self, rows: list[Labelled]) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import os
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
 from bpac.errors import StoreError
@@ -45,10 +47,14 @@ class Writer(ABC):
     def close(self) -> None:
         """Write what is pending."""
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Accept nothing more, and log why."""
         if self.failure is None:
-            failure = StoreError(f"{self._path} failed ({error}): nothing is decided until the gateway is restarted")
+            why = str(error) or type(error).__name__
+            failure = StoreError(
+                f"{self._path} failed ({why}): nothing is decided until the gateway is restarted or the file is opened "
+                "again"
+            )
             failure.__cause__ = error
             log.error("the store failed: nothing is decided until the gateway is restarted", exc_info=failure)
             self.failure = failure
@@ -69,12 +75,31 @@ class Writer(ABC):
 class CallWriter(Writer):
     """Commits within the call that submits the work, for programs without an event loop."""
 
+    def __init__(self, connection: sqlite3.Connection, path: str, acknowledged: AcknowledgedFile) -> None:
+        super().__init__(connection, path, acknowledged)
+        self._process = os.getpid()
+        self._collected: list[Work] | None = None
+
     def put(self, work: Work) -> None:
         """Commit this work, or raise ``StoreError``."""
-        if self.failure is None:
-            self._commit([work])
-        if self.failure is not None:
-            raise self.failure
+        if self._collected is not None:
+            self._collected.append(work)
+        else:
+            self._commit_now([work])
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Commit all that is put in this block at its end, or nothing of it."""
+        self._collected = []
+        try:
+            yield
+        except BaseException as error:
+            # The caller may have acted on what was put: the file is behind it.
+            self.fail(error)
+            raise
+        finally:
+            work, self._collected = self._collected, None
+        self._commit_now(work)
 
     async def durable(self) -> None:
         """Nothing to wait for; ``StoreError`` if a commit failed."""
@@ -83,6 +108,21 @@ class CallWriter(Writer):
 
     def close(self) -> None:
         """Nothing is left to write."""
+
+    def _commit_now(self, work: list[Work]) -> None:
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"{self._path} was opened by process {self._process}, and this is another one: a file belongs to one "
+                "process, so open it after the fork"
+            )
+        if self.failure is None:
+            try:
+                self._commit(work)
+            except BaseException as error:  # an interrupt: whether it was committed is not known
+                self.fail(error)
+                raise
+        if self.failure is not None:
+            raise self.failure
 
 
 class TurnWriter(Writer):

@@ -34,8 +34,8 @@ class Ownership:
             owner = os.read(descriptor, 40).decode("ascii", "replace").strip() or "unknown"
             os.close(descriptor)
             raise StoreInUse(
-                f"{self.path} is in use by another gateway (process {owner}): a journal has one writer, or rounds "
-                "would be counted twice. Stop that gateway, or give this one a store of its own"
+                f"{self.path} is in use by process {owner}: a journal has one writer, or rounds "
+                "would be counted twice. Stop or close that one, or use another file"
             ) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

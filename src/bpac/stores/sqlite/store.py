@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from bpac.errors import StoreError
@@ -86,6 +86,24 @@ class SqliteStore(SqliteReader):
         for loss in found.new_losses:
             log.error("%s: %s", self.path, loss)
             self._writing.execute(LOSS, loss)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Commit all that is written in this block at its end, or nothing of it; only with ``commit_each``."""
+        if not isinstance(self._writer, CallWriter):
+            raise StoreError(f"{self.path} was opened without commit_each, and cannot commit a block together")
+        with self._writer.together():
+            yield
+
+    def checkpoint(self) -> None:
+        """Move what is committed into the file itself, so that a copy of it alone is not taken for a new store."""
+        self._writing.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    @property
+    def end_is_known(self) -> bool:
+        """Whether the file beside the store that notes the end of each journal is there, or nothing needs it yet."""
+        entries = any(end.number for end in self.contents.ends.values())
+        return not (entries and self.contents.acknowledged.doubt)
 
     @property
     def failure(self) -> StoreError | None:
