@@ -30,7 +30,8 @@ def test_fraction_refuses_everything_else(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "remedy"), [("loss", "is a forfeit"), ("uncertainty", "the expert answers"), ("perplexity", "rescale it")]
+    ("name", "remedy"),
+    [("loss", r"call forfeit\(\)"), ("uncertainty", r"without decide\(\)"), ("perplexity", "rescale it")],
 )
 def test_fraction_names_the_remedy(name: str, remedy: str) -> None:
     """The message says what to do about the value."""

@@ -1,4 +1,4 @@
-"""Checks of arguments and settings, with one wording for every layer."""
+"""Checks of arguments and settings, with the same error messages everywhere."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ def fraction(value: object, name: str) -> float:
     >>> fraction(float("nan"), "loss")
     Traceback (most recent call last):
     ...
-    bpac.errors.InputError: loss must be a number in [0, 1], got nan; a loss that is not known is a forfeit
+    bpac.errors.InputError: loss must be a number in [0, 1], got nan; if the loss is not known, call forfeit()
     """
     if type(value) is float and 0.0 <= value <= 1.0:  # by far the most common case, checked for every query
         return value
@@ -24,8 +24,8 @@ def fraction(value: object, name: str) -> float:
     if _is_number(value) and 0 <= value <= 1:
         return float(value)
     remedy = {
-        "loss": "a loss that is not known is a forfeit",
-        "uncertainty": "a draft without a score is not decided: the expert answers",
+        "loss": "if the loss is not known, call forfeit()",
+        "uncertainty": "if there is no score, call the expert without decide()",
     }.get(name, "rescale it")
     raise InputError(f"{name} must be a number in [0, 1], got {value!r}; {remedy}")
 
@@ -129,5 +129,5 @@ def _real(value: object, name: str) -> Any:
 
 
 def _is_number(value: Any) -> TypeGuard[Any]:
-    # bool is an int in Python, but a verdict in the place of a number is a mistake that must be reported.
+    # bool is an int in Python, but True or False instead of a number is an error.
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -7,8 +7,8 @@
     - ``ObservationError``: an outcome that fits no open round
         - ``UnknownStep``: the step was never decided here
         - ``NotAudited``: the draft was kept, so there is nothing to observe
-        - ``AlreadyResolved``: the round has its outcome already
-        - ``UnknownTicket``: the ticket was not given out here, or is done already
+        - ``AlreadyResolved``: the round already has an outcome
+        - ``UnknownTicket``: the ticket was not given out here, or is already done
         - ``StaleProposal``: the entry is not the latest proposal of the router
     - ``Interrupted``: a call was interrupted in the middle of a change, so the router may not go on
     - ``JournalError``: entries that no router can have written
@@ -22,7 +22,7 @@
         - ``TooLong`` (``bpac.models.reading``): it is longer than allowed
         - ``TooSlow`` (``bpac.models.reading``): it takes longer than allowed
     - ``ModelError``: a model server gave no answer
-        - ``Refused``: it refused the request, and would refuse it again: a status 4xx
+        - ``Refused``: it rejected the request (a status 4xx); a retry would not help
             - ``UpstreamRefused`` (``bpac.gateway.chat.upstream``): the gateway's caller gets the server's error
         - ``Unavailable``: it failed, even after retries
     - ``StoreError``: a store cannot be used, or failed and accepts no more entries
@@ -63,11 +63,11 @@ class NotAudited(ObservationError):
 
 
 class AlreadyResolved(ObservationError):
-    """The round has its outcome already; a second one is refused."""
+    """The round already has an outcome."""
 
 
 class UnknownTicket(ObservationError):
-    """The ticket was not given out by this router since it started, or is done already."""
+    """The ticket was not given out by this router since it started, or is already done."""
 
 
 class StaleProposal(ObservationError):
@@ -115,7 +115,7 @@ class ModelError(BpacError):
 
     Parameters
     ----------
-    message: what was asked of whom, and what came back.
+    message: the model and its server, and what went wrong.
     status: the HTTP status of the last reply; none if there was no reply.
     """
 
@@ -125,7 +125,7 @@ class ModelError(BpacError):
 
 
 class Refused(ModelError):
-    """The server refused the request and would refuse it again (a status 4xx)."""
+    """The server rejected the request (a status 4xx); a retry would not help."""
 
 
 class Unavailable(ModelError):

@@ -119,7 +119,7 @@ def test_traces_equal_the_reference_traces(tmp_path: Path, stream: str, referenc
         (["--epsilon", "1"], "epsilon must lie strictly between 0 and 1"),
         (["--alpha", "nan"], "alpha must lie strictly between 0 and 1"),
         (["--policy", "paper", "--memory", "latched"], "memory and assume belong to policy"),
-        (["--assume", "any", "--memory", "latched"], 'take "revocable"'),
+        (["--assume", "any", "--memory", "latched"], 'use "revocable"'),
         (["--delay", "sometimes"], "delay 'sometimes' is none of"),
         (["--runs", "0"], "runs must be at least 1"),
         (["--seed", "-1"], "seed must be at least 0"),

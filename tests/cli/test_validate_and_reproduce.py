@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bpac.cli.main import main
+from bpac.replay.validation import streams_needed
 from tests.cli.running import run_json
 
 
@@ -37,6 +38,17 @@ def test_baselines_are_reported_without_a_promise(capsys: pytest.CaptureFixture[
         assert "promised" not in out
     assert main(["validate", *short]) == 0
     assert "promised: at most 10.00%" in capsys.readouterr().out
+
+
+def test_too_few_streams_to_show_the_promise_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the number of streams that would do; with that number the line is gone."""
+    few = ["validate", "--steps", "20", "--streams"]
+    assert main([*few, "20"]) == 0
+    assert capsys.readouterr().out.endswith("but more streams are needed to show it: try --streams 120\n")
+    assert main([*few, "120"]) == 0
+    assert "more streams" not in capsys.readouterr().out
+    # Far more than could be run, because the share of violations is all that is allowed.
+    assert streams_needed(2, 20, alpha=0.1) is None
 
 
 def test_an_unknown_result_is_answered_with_the_known_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, expect
 
 from bpac.dashboard.what_if import what_if
 from bpac.gateway.games.restoring import folded as fold
+from bpac.gateway.telemetry.counters import BOUNDS
 from bpac.gateway.telemetry.latency import QUANTILES
-from bpac.gateway.telemetry.metrics import BOUNDS
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request, ScriptedServer

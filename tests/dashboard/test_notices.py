@@ -121,7 +121,7 @@ def test_where_a_lost_game_stood() -> None:
     shown = lost_journals(losses, games, [games[2]])
     assert shown is not None
     assert [(one["route"], one["segment"], one["now"]) for one in shown["journals"]] == [
-        (None, "", "the whole journal is gone, with the name of its route"),
+        (None, "", "the whole journal is missing, including the name of its route"),
         ("homework", "ben", "no game serves this traffic now"),
         ("homework", "anna", "game 3 continues in its place"),
     ]

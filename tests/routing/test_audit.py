@@ -134,7 +134,7 @@ def test_a_journal_without_hashes_and_commitments_is_said_to_prove_less() -> Non
     lines = exported(60, committed=False).lines
     audit = audit_journal(lines)
     assert (audit.differences, audit.chained, audit.coins.uncommitted) == ([], True, 60)
-    assert "the coins of 60 rounds were not committed to" in audit.unproved[0]
+    assert "did not commit to the coins of 60 rounds" in audit.unproved[0]
     plain = [split_head(line)[0] for line in without(lines, GAME, "claim")]
     audit = audit_journal(plain)
     assert (audit.differences, audit.chained, audit.head, len(audit.unproved)) == ([], False, None, 2)

@@ -53,7 +53,7 @@ def test_decide_refuses_what_is_not_a_number_in_0_1(policy: str, value: Any) -> 
     with refused(
         router,
         InputError,
-        r"^uncertainty must be .* got .*; a draft without a score is not decided: the expert answers$",
+        r"^uncertainty must be .* got .*; if there is no score, call the expert without decide\(\)$",
     ):
         router.decide(value)
 
@@ -63,7 +63,7 @@ def test_decide_refuses_what_is_not_a_number_in_0_1(policy: str, value: Any) -> 
 def test_observe_refuses_what_is_not_a_number_in_0_1(policy: str, value: Any) -> None:
     """``observe`` takes numbers in [0, 1] only, says what to do about a loss that is not known, and changes nothing."""
     router = played(policy)
-    with refused(router, InputError, r"^loss must be .* got .*; a loss that is not known is a forfeit$"):
+    with refused(router, InputError, r"^loss must be .* got .*; if the loss is not known, call forfeit\(\)$"):
         router.observe(router.owed[0], value)
 
 
@@ -72,7 +72,7 @@ def test_observe_checks_the_loss_of_the_latest_decision_too(value: Any) -> None:
     """The outcome of the latest decision takes a shorter way, with the same check."""
     router = played()
     decision = router.decide(1.0)
-    with pytest.raises(InputError, match=r"^loss must be .* got .*; a loss that is not known is a forfeit$"):
+    with pytest.raises(InputError, match=r"^loss must be .* got .*; if the loss is not known, call forfeit\(\)$"):
         router.observe(decision, value)
     router.observe(decision, 1)
     with pytest.raises(AlreadyResolved):
@@ -86,9 +86,9 @@ def test_a_second_outcome_is_refused(policy: str) -> None:
     late, at_once = router.owed[0], router.decide(1.0)
     for decision in (late, at_once):
         router.observe(decision, 0.0)
-        with refused(router, AlreadyResolved, rf"^step {decision.step} has its outcome already"):
+        with refused(router, AlreadyResolved, rf"^step {decision.step} already has an outcome"):
             router.observe(decision, 0.0)
-        with refused(router, AlreadyResolved, rf"^step {decision.step} has its outcome already"):
+        with refused(router, AlreadyResolved, rf"^step {decision.step} already has an outcome"):
             router.forfeit(decision)
 
 
@@ -101,7 +101,7 @@ def test_a_loss_reported_after_a_forfeit_is_accepted_once(policy: str) -> None:
     with refused(router, AlreadyResolved, rf"^step {decision.step} was given up already; only its loss"):
         router.forfeit(decision)
     router.observe(decision, 0.5)
-    with refused(router, AlreadyResolved, rf"^step {decision.step} has its outcome already"):
+    with refused(router, AlreadyResolved, rf"^step {decision.step} already has an outcome"):
         router.observe(decision, 0.5)
 
 
@@ -111,7 +111,7 @@ def test_the_papers_policy_refuses_a_loss_after_a_forfeit(policy: str) -> None:
     router = played(policy)
     decision = router.owed[0]
     router.forfeit(decision)
-    with refused(router, AlreadyResolved, "has its outcome already"):
+    with refused(router, AlreadyResolved, "already has an outcome"):
         router.observe(decision, 0.5)
 
 
@@ -143,7 +143,7 @@ def test_a_decision_of_another_router_is_refused() -> None:
     for _ in range(owed.step):
         foreign = other.decide(0.123)
     for stranger in (foreign, owed._replace(propensity=0.5), owed._replace(uncertainty=0.123)):
-        with refused(router, UnknownStep, f"^this router decided step {owed.step} differently: hand in the Decision"):
+        with refused(router, UnknownStep, f"^this router decided step {owed.step} differently: pass the Decision"):
             router.observe(stranger, 0.0)
 
 

@@ -46,7 +46,7 @@ NONSENSE: list[tuple[Callable[[], object], str]] = [
     (router(memory=""), "memory must be one of"),
     (router(assume="worst"), "assume must be one of iid, any"),
     (router(assume="any", memory="latched"), 'memory "latched" holds for i.i.d. streams only'),
-    (router(assume="any", memory="alarmed"), 'with assume = "any" take "revocable"'),
+    (router(assume="any", memory="alarmed"), 'with assume = "any" use "revocable"'),
     (router(policy="paper", memory="latched"), 'belong to policy "portfolio", not to "paper": leave them out'),
     (router(policy="budget", assume="any"), 'belong to policy "portfolio"'),
     (router(policy=Portfolio(), memory="latched"), "set them on the policy object instead"),

@@ -70,7 +70,7 @@ def file_rows(path: str | Path) -> Iterator[DatasetRow]:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.name.endswith(".gz") else raw).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: cannot be read ({error})") from error
+        raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     rows = _lines(path, text) if name.endswith(".jsonl") else _entries(path, text)
     empty = True
     for number, (place, row) in enumerate(rows, start=1):

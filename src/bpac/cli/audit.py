@@ -12,6 +12,7 @@ from bpac.cli.output import add_json_option, print_report
 from bpac.errors import InputError, JournalError
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.audit.coins import CoinCounts
+from bpac.routing.coins import COMMITTED_BLOCK
 
 FINE, FAILED = 0, 1
 MOST_SHOWN = 20
@@ -65,7 +66,7 @@ def _read(path: Path) -> Iterator[IO[str]]:
         with path.open(encoding="utf-8") as file:
             yield file
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from error
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     except JournalError as error:
         raise JournalError(f"{path}: {error}") from error
     except InputError as error:
@@ -81,29 +82,39 @@ def _head(text: str) -> str:
 
 def _text(audit: Audit) -> str:
     rounds = max(1, audit.certificate["rounds"])
+    differences = len(audit.differences)
     lines = [
-        f"{audit.rounds} rounds and {audit.claims} claims computed again: "
-        + (f"{len(audit.differences)} differences" if audit.differences else "all as recorded"),
+        f"recomputed {_counted(audit.rounds, 'round')} and {_counted(audit.claims, 'claim')}: "
+        + (_counted(differences, "difference") if differences else "no differences"),
         *(
             f"  line {found.line}: {found.what}"
             + ("" if found.computed is None else f" recorded as {found.recorded}, computed {found.computed}")
             for found in audit.differences[:MOST_SHOWN]
         ),
+        *([f"  and {differences - MOST_SHOWN} more"] if differences > MOST_SHOWN else ()),
+        *(["  the first difference is probably the cause of the others"] if differences > 1 else ()),
         f"threshold {audit.threshold:.6g}; average loss per request between {audit.certificate['lower'] / rounds:.2%} "
-        f"and {audit.certificate['upper'] / rounds:.2%} over {audit.certificate['rounds']} rounds, "
+        f"and {audit.certificate['upper'] / rounds:.2%} over {_counted(audit.certificate['rounds'], 'round')}, "
         f"{audit.certificate['confidence']:.0%} confidence each",
-        f"{audit.owed} rounds without an outcome and {sum(audit.forfeits.values())} given up, all counted as loss 1",
+        f"losses counted as 1: {audit.owed} not graded yet, {sum(audit.forfeits.values())} given up",
         _coins_text(audit.coins),
         *(f"not proved: {lacking}" for lacking in audit.unproved),
     ]
     if audit.noted:
-        lines.append(f"heads noted earlier: {audit.noted} found where they must be")
+        lines.append(f"heads given with --head or --claims: {audit.noted} found")
     if audit.head is not None:
-        lines.append(f"head after {audit.entries} entries, to be noted: {audit.head}")
+        lines.append(f"head (hash) after {audit.entries} entries; keep it to detect later changes: {audit.head}")
     return "\n".join(lines)
 
 
 def _coins_text(coins: CoinCounts) -> str:
-    checked = f"coins: {coins.verified} rounds computed again from keys that were committed to before them"
-    rest = {"wait for the end of their block": coins.open, "have a key that is withheld": coins.withheld}
-    return ", ".join([checked, *(f"{count} {why}" for why, count in rest.items() if count)])
+    rest = {
+        f"can be verified when their block of {COMMITTED_BLOCK} is complete": coins.open,
+        "cannot be verified because their key was not revealed": coins.withheld,
+        "cannot be verified because the journal did not commit to them": coins.uncommitted,
+    }
+    return "; ".join([f"coins: {coins.verified} verified", *(f"{count} {why}" for why, count in rest.items() if count)])
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

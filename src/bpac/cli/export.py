@@ -39,7 +39,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     export.add_argument(
         "--thin",
         action="store_true",
-        help="sample the rows of a table so that every request is equally likely to be in it; this is the default",
+        help="sample the rows of a table so that every request is equally likely to be in it: the default, and the "
+        "opposite of --all-audits",
     )
     export.add_argument(
         "--all-audits",

@@ -70,7 +70,10 @@ def _measured(grader: MeasuredGrader, pairs: int) -> dict[str, Any]:
 
 
 def _table(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    wrong = [name for name, one in found.items() if one["different"]["false"]]
     lines = [
+        f"called different answers equal: {', '.join(wrong)}" if wrong else "no grader called different answers equal",
+        "",
         "| grader | different pairs | called equal | at most | unknown "
         "| equal pairs | called different | at most | unknown |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

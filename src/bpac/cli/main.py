@@ -14,6 +14,11 @@ EPILOG = "bpac COMMAND --help describes a command and its options."
 # Each command has the module of its name. Only the module of the command that is called is imported, so that a command
 # works without what the others need; the list of all commands needs every module.
 COMMANDS = (
+    "demo",
+    "serve",
+    "status",
+    "export",
+    "audit",
     "replay",
     "validate",
     "reproduce",
@@ -22,11 +27,6 @@ COMMANDS = (
     "table",
     "chain",
     "graders",
-    "serve",
-    "status",
-    "export",
-    "audit",
-    "demo",
 )
 
 

@@ -12,7 +12,7 @@ from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 from bpac.routing.policies import MEMORIES, POLICIES, Paper, Policy, named_policy
 
 SCHEDULES = (
-    "two-stage[:WARMUP_RATE:DEPLOY_RATE:WARMUP_STEPS], constant:RATE, gain[:EAGERNESS:FLOOR:MOST] "
+    "two-stage[:WARMUP_RATE:DEPLOY_RATE:WARMUP_STEPS], constant:RATE, gain[:EAGERNESS:FLOOR:CEILING] "
     "or while-it-pays[:HORIZON]"
 )
 BETS = "adaptive[:MAX_STAKE] or fixed[:SIZE]"
@@ -34,8 +34,8 @@ def add_policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
     parser.add_argument(
         "--memory",
         choices=MEMORIES,
-        help="whether the portfolio keeps a certified threshold until a drift alarm (alarmed), only while its wealth "
-        "lasts (revocable) or for good (latched) (default: alarmed)",
+        help="whether the portfolio keeps a certified threshold until a drift alarm (alarmed), only while the "
+        "evidence supports it (revocable) or forever (latched) (default: alarmed)",
     )
     parser.add_argument(
         "--assume",
@@ -44,7 +44,12 @@ def add_policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
         "identically distributed (iid), or nothing (any) (default: iid)",
     )
     parser.add_argument(
-        "--exploration", metavar="SPEC", help=f"exploration schedule: {SCHEDULES} (default: that of the policy)"
+        "--exploration",
+        metavar="SPEC",
+        help=f"share of accepted drafts that are audited, as a schedule: {SCHEDULES}. two-stage: a higher rate for the "
+        "first WARMUP_STEPS queries; constant: always the same; gain: in proportion to the "
+        "traffic that looks safe and is not accepted yet; while-it-pays: a high rate as long as audits are worth their "
+        "cost over the next HORIZON queries or more (default: that of the policy)",
     )
     parser.add_argument(
         "--bet", metavar="SPEC", help=f"bet of the policies paper and paper-prior: {BETS} (default: adaptive)"
@@ -53,7 +58,7 @@ def add_policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
         "--epsilon",
         type=float,
         default=epsilon,
-        help=f"promised bound on the loss, between 0 and 1 (default: {epsilon})",
+        help=f"largest average loss that is allowed, between 0 and 1 (default: {epsilon})",
     )
     parser.add_argument(
         "--alpha", type=float, default=0.1, help="probability with which the promise may fail (default: 0.1)"
@@ -63,10 +68,9 @@ def add_policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
         "--delay",
         default="none",
         metavar="SPEC",
-        help="when outcomes arrive: at once (none), after a random number of requests with this mean "
-        "(independent:MEAN), the same but three times as long for outcomes with a loss (losses:MEAN), or never for "
-        "that share of outcomes, at most 1/3, and three times that share of those with a loss (lost:SHARE) (default: "
-        "none)",
+        help="when outcomes arrive. none: at once; independent:MEAN: after a random number of queries with this mean; "
+        "losses:MEAN: the same, but three times as long for outcomes with a loss; lost:SHARE: never for this share of "
+        "outcomes (at most 1/3), and for three times this share of those with a loss (default: none)",
     )
     parser.add_argument(
         "--in-flight", type=int, default=1, metavar="N", help="number of drafts in flight at once (default: 1)"

@@ -52,7 +52,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--order",
         choices=("shuffled", "given"),
         default="shuffled",
-        help="order of the rows: shuffled anew in each run, or as given in the table (default: shuffled)",
+        help="order of the rows: shuffled in each run, or as given in the table (default: shuffled)",
     )
     replay.add_argument(
         "--expert-correct-only",
@@ -136,20 +136,27 @@ def _report(options: argparse.Namespace, policy: Policy, table: Table, runs: lis
 
 
 def _text(report: Mapping[str, Any]) -> str:
+    several = report["runs"] > 1
+
     def percent(key: str) -> str:
         spread = report[key]
-        return "unknown" if spread is None else f"{spread['mean']:7.2%} ± {spread['std']:.2%}"
+        if spread is None:
+            return "unknown"
+        return f"{spread['mean']:7.2%}" + (f" ± {spread['std']:.2%}" if several else "")
 
+    runs = f"{report['runs']} runs" if several else "1 run"
+    threshold = report["threshold"]
+    deviation = f" ± {threshold['std']:.2g}" if several else ""
     name = report["policy"] + (f" ({report['memory']})" if report["memory"] else "")
     return "\n".join(
         (
-            f"{name} on {report['table']}: {report['runs']} runs of {report['steps']} steps, "
+            f"{name} on {report['table']}: {runs} of {report['steps']} queries, "
             f"ε = {report['epsilon']}, α = {report['alpha']}",
             f"  expert calls  {percent('expert_call_rate')}   (oracle: {report['oracle_expert_call_rate']:.2%})",
             f"  actual loss   {percent('empirical_risk')}   ({_promise(report['policy'], report['epsilon'])})",
             f"  tokens        {percent('token_ratio')}   relative to always calling the expert",
-            f"  threshold     {report['threshold']['mean']:.4g} ± {report['threshold']['std']:.2g} at the end",
-            f"  time          {report['microseconds_per_step']:.2f} µs per step",
+            f"  threshold     {threshold['mean']:.4g}{deviation} at the end",
+            f"  time          {report['microseconds_per_step']:.2f} µs per query",
         )
     )
 

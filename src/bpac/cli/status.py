@@ -58,13 +58,16 @@ def _text(status: GameStatus) -> Iterator[str]:
     """The state of a game in a few lines."""
     summary, unscored = status.summary, status.unscored
     name = f"{status.route} {status.segment}".strip()
-    rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
-    certificate = summary.certificate
-    yield (
-        f"{name}: {summary.steps} rounds, {status.state.replace('_', ' ')}, threshold {summary.threshold:.4g}, "
-        f"expert calls {rate}, {summary.owed} waiting for their outcome, "
-        f"average loss per request ≤ {certificate.average_upper:.2%} ({certificate.confidence:.0%} confidence)"
-    )
+    state = f"{status.state.replace('_', ' ')}, threshold {summary.threshold:.4g}"
+    if summary.steps:
+        rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
+        certificate = summary.certificate
+        yield (
+            f"{name}: {summary.steps} rounds, {state}, expert calls {rate}, {summary.owed} waiting for their outcome, "
+            f"average loss per request ≤ {certificate.average_upper:.2%} ({certificate.confidence:.0%} confidence)"
+        )
+    else:
+        yield f"{name}: no request decided yet, {state}"
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
@@ -74,7 +77,8 @@ def _text(status: GameStatus) -> Iterator[str]:
         causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
         share = summary.forfeit_share
         yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
-    yield from _savings_text(status.savings)
+    if summary.steps or status.savings.tokens_saved:  # drafts without a score cost tokens, too
+        yield from _savings_text(status.savings)
 
 
 def _savings_text(savings: SavingsReport) -> Iterator[str]:

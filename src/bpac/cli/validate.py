@@ -15,7 +15,7 @@ from bpac.replay.metrics import mean_and_std
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.faults import FAULTS, Faults
 from bpac.replay.simulation.laws import LAWS, largest_safe, named_law
-from bpac.replay.validation import Promise, Validation, upper_95
+from bpac.replay.validation import Promise, Validation, streams_needed, upper_95
 from bpac.routing.policies import ORACLE
 
 PROMISES: dict[Promise, str] = {
@@ -32,7 +32,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     validate.add_argument("--streams", type=int, default=2000, help="number of streams (default: 2000)")
     validate.add_argument("--steps", type=int, default=1000, help="number of queries in each stream (default: 1000)")
     validate.add_argument(
-        "--law", choices=tuple(LAWS), default="rising", help="distribution of uncertainty and loss (default: rising)"
+        "--law",
+        choices=tuple(LAWS),
+        default="rising",
+        help="distribution of uncertainty and loss. rising: a loss is more probable if the uncertainty is higher; "
+        "flat: equally probable everywhere; graded: like rising, with losses of 0.6; levels: the uncertainty has only "
+        "three values; edge: one value, whose risk is just above 0.1 (default: rising)",
     )
     validate.add_argument(
         "--faults",
@@ -107,8 +112,13 @@ def _validate(options: argparse.Namespace) -> int:
         return 0
     promised = f"promised: at most {options.alpha:.2%}"
     print(
-        f"{options.policy}: {PROMISES[promise]} in {violations} of {options.streams} streams of {options.steps} steps\n"
-        f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95 % confidence; "
+        f"{options.policy}: {PROMISES[promise]} in {violations} of {options.streams} streams "
+        f"of {options.steps} queries\n"
+        f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95% confidence; "
         f"{'this policy makes no promise' if options.policy in WITHOUT_PROMISE else promised}"
     )
+    if options.policy not in WITHOUT_PROMISE and report["rate"] <= options.alpha < report["upper_95"]:
+        needed = streams_needed(violations, options.streams, options.alpha)
+        advice = "" if needed is None else f": try --streams {needed}"
+        print(f"  the rate is within the promise, but more streams are needed to show it{advice}")
     return 0

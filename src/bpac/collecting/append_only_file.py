@@ -131,7 +131,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise TableError(f"{path}: cannot be read ({error})") from error
+        raise TableError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def _settings(path: Path, first: bytes, kind: str) -> dict[str, Any]:

@@ -52,7 +52,11 @@ def lost_journals(
 def _journal(loss: LostEntries, game: Game | None, current: dict[tuple[str, str], int]) -> dict[str, Any]:
     document: dict[str, Any] = {**loss._asdict(), "text": str(loss)}
     if game is None:
-        return document | {"route": None, "segment": "", "now": "the whole journal is gone, with the name of its route"}
+        return document | {
+            "route": None,
+            "segment": "",
+            "now": "the whole journal is missing, including the name of its route",
+        }
     number = current.get((game.route, game.segment))
     if number is None:
         now = "no game serves this traffic now"

@@ -21,8 +21,8 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
-from bpac.gateway.telemetry.exposition import exposition
-from bpac.gateway.telemetry.metrics import Metrics
+from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -101,15 +101,15 @@ class Service:
     def _warn_of_missing_roles(self) -> None:
         if not self.config.granted(Role.OPERATOR):
             log.warning(
-                "no key has the role operator: /v1/status, /metrics and /dashboard are closed to everybody. Add one as "
-                "[[gateway.keys]]; bpac status reads the store and works without"
+                "no key has the role operator, so nobody can use /v1/status, /metrics and /dashboard: add a key with "
+                "this role as [[gateway.keys]]. The command bpac status needs no key"
             )
         if not self.config.granted(Role.FEEDBACK):
             for name, route in self.config.routes.items():
                 if route.loss["name"] == "external":
                     log.warning(
-                        "no key has the role feedback: no loss can be reported for this route, and every round is "
-                        "given up at its deadline and counted as loss 1. Add one as [[gateway.keys]]",
+                        "no key has the role feedback, so no loss can be reported for this route, and every round is "
+                        "given up at its deadline and counted as loss 1: add a key with this role as [[gateway.keys]]",
                         extra={"route": name},
                     )
 
@@ -158,7 +158,7 @@ class Service:
             raise stopping()
         if self.busy >= self.config.max_in_flight:
             self.metrics.count("bpac_turned_away_total", route=route.settings.name)
-            raise BadRequest("too many requests under way", 429, code="overloaded", retry_after=1)
+            raise BadRequest("too many requests in progress, try again later", 429, code="overloaded", retry_after=1)
         self._answering += 1
         try:
             return await route.answer(request, games.game(request, caller, label), caller_left)
@@ -181,7 +181,7 @@ class Service:
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
         status = self.status()
-        return exposition(self.metrics, status.routes, self.busy, status.connections)
+        return prometheus_text(self.metrics, status.routes, self.busy, status.connections)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")
@@ -210,4 +210,8 @@ class Service:
                 try:
                     game.sweep(time.monotonic())
                 except Exception as error:  # whatever it is, the deadlines of all other games are kept
-                    log.error("deadlines cannot be kept", extra={"route": game.route.name}, exc_info=error)
+                    log.error(
+                        "could not check the deadlines of open requests",
+                        extra={"route": game.route.name},
+                        exc_info=error,
+                    )

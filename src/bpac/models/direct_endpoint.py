@@ -127,7 +127,7 @@ class DirectExchange:
         if connector is None:
             raise aiohttp.ClientConnectionError("the session is closed")
         self._connection = await connector.connect(self._endpoint.request, [], self._timeout)
-        if self._connection.protocol is None:  # lost while it was handed over
+        if self._connection.protocol is None:  # lost while it was passed on
             raise aiohttp.ServerDisconnectedError
         return self._connection.protocol
 

@@ -110,7 +110,7 @@ class Replay:
     make_router: makes a fresh router, given its random source.
     runs: number of replays.
     seed: random seed of the shuffles, coins and delays.
-    order: ``shuffled`` anew for each run, or as ``given``.
+    order: ``shuffled`` for each run, or as ``given``.
     delay: when outcomes arrive.
     drafting: how many drafts are in flight at once, and how long they take.
     """

@@ -1,5 +1,6 @@
 """Monte-Carlo checks of the promises, on streams whose true risk is known exactly."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,7 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from bpac.arguments import whole
-from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
+from bpac.betting.bounds.fixed_sample import binomial_cdf, clopper_pearson_upper
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.simulation.events import Answered, Drafted, Event, delayed
@@ -162,3 +163,22 @@ def _missed(router: Router, served: float) -> bool:
 def upper_95(violations: int, streams: int) -> float:
     """Exact upper 95 % confidence bound on the probability of a violation."""
     return clopper_pearson_upper(violations, streams, 0.05)
+
+
+def streams_needed(violations: int, streams: int, alpha: float) -> int | None:
+    """A number of streams that would probably bring ``upper_95`` down to ``alpha``; none if 800,000 may be too few.
+
+    Parameters
+    ----------
+    violations, streams: the streams so far; the share of violations is at most ``alpha``.
+    alpha: the probability with which the promise may fail.
+
+    >>> upper_95(0, 20) <= 0.1, streams_needed(0, 20, alpha=0.1)
+    (False, 120)
+    """
+    # A few streams without a violation do not show that there will be none: half of what is allowed is expected then.
+    rate = max(violations / streams, alpha / 2.0)
+    rounded = (digits * 10**power for power in range(5) for digits in (10, 12, 15, 20, 25, 30, 40, 50, 60, 80))
+    # The same as upper_95(…) <= alpha, without the search for the bound.
+    enough = (more for more in rounded if more > streams and binomial_cdf(math.ceil(rate * more), more, alpha) <= 0.05)
+    return next(enough, None)

@@ -101,7 +101,7 @@ class CommittedCoins:
         """What must stand in the journal before the draws of this step are used; none if it is there already."""
         if self._in_use and self._first_step <= step < self._first_step + COMMITTED_BLOCK:
             return None
-        if step != self._first_step or self._in_use:  # otherwise it was handed out, and could not be written
+        if step != self._first_step or self._in_use:  # otherwise it was returned before, and could not be written
             key = secrets.token_bytes(KEY_BYTES)
             self._keys[step] = key
             self._first_step, self._key, self._in_use = step, key, False

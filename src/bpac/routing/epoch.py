@@ -1,4 +1,4 @@
-"""An epoch: one bet within a game, and everything that a drift alarm forgets.
+"""An epoch: one bet within a game, and all of the game's state that a drift alarm resets.
 
 1. The *bettor* turns the outcomes of rounds into a threshold.
 2. The *rates* are the probabilities with which accepted drafts are audited. Rates that learn follow the rounds, too.

@@ -1,11 +1,9 @@
 """The outcomes of audits: owed, charged, reported, refunded, given up.
 
 1. An audit without an outcome is *owed*. It counts as loss 1 from the next decision on (``charge``); an outcome that is
-   reported before that costs no detour. A refund undoes its charge to the bit, so that nothing depends on which way an
-   outcome took.
+   reported before that is booked directly. A refund undoes its charge exactly, so that both lead to the same state.
 2. An audit may be *given up*: it keeps its charge. Where outcomes are sums, a loss that is reported later still counts.
-3. What was served counts for good. Everything else belongs to the current epoch, and is forgotten when the drift alarm
-   rings.
+3. What was served counts permanently. Everything else belongs to the current epoch, and is reset by the drift alarm.
 """
 
 from collections import Counter
@@ -155,7 +153,7 @@ class Outcomes:
             epoch.set_rate(self.step)
 
     def _accounts(self, decision: Decision) -> tuple[Account[Decision], ...]:
-        """The accounts that follow a round: what was served counts for good, the rest in its epoch."""
+        """The accounts that follow a round: what was served counts permanently, the rest in its epoch."""
         return self.current.accounts if decision.epoch == self.current.number else self._lasting
 
     def _close(self, decision: Decision) -> None:

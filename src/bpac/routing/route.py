@@ -2,7 +2,7 @@
 
 1. ``decided`` applies a decision, ``settle`` the outcome of an audit (see ``outcomes.py``); ``started``, ``stopped``,
    ``withdrawn`` and ``overdue`` apply what becomes of tickets, ``learned`` a row of history.
-2. Nothing is checked here: ``Router`` checks what callers hand in, ``rebuild`` what a journal says.
+2. Nothing is checked here: ``Router`` checks the arguments of callers, and ``rebuild`` the entries of a journal.
 """
 
 from collections import Counter

@@ -44,7 +44,7 @@ class Settings:
     policy: how the router bets.
     exploration: the probability with which the expert is called for accepted drafts.
     explore: ``serve`` gives the caller the expert's answer on an audit, ``shadow`` the draft.
-    alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has it anew.
+    alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has level α again.
     max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up. As many that were
         given up are remembered, in case their outcome comes later, and as many rounds wait for an earlier ticket.
     """

@@ -44,7 +44,7 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
     parts = urlsplit(address)
     if address == "memory://":
         if read_only:
-            raise SettingsError("store: the journals in memory:// end with their gateway; there is nothing to read")
+            raise SettingsError("store: memory:// keeps no journals after the gateway stops; use sqlite:///FILE")
         return MemoryStore()
     if parts.scheme != "sqlite" or parts.netloc or len(parts.path) < 2:
         raise SettingsError(f"store must be memory:// or sqlite:///FILE, got {_shown(address)!r}")

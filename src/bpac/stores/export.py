@@ -21,7 +21,7 @@ def chosen_game(store: Store, route: str | None, segment: str | None, number: in
     Parameters
     ----------
     store: where the journals are.
-    route, segment: of the game; not needed if there is only one. Of several games the latest is meant.
+    route, segment: those of the game; not needed if there is only one. If several games match, the latest is used.
     number: of the game, to choose an earlier one (default: none, the latest).
     """
     games = [

@@ -85,7 +85,7 @@ class StreamEvent(NamedTuple):
 
     @property
     def only_usage(self) -> bool:
-        """Whether it brings the counts of tokens and nothing else."""
+        """Whether it contains only token counts."""
         return not self.chunk.choices and self.chunk.usage is not None
 
 

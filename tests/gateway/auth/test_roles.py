@@ -182,7 +182,7 @@ def test_missing_roles_are_logged_at_the_start(caplog: pytest.LogCaptureFixture)
     with Running(MODELS, gateway={"api_keys": ["one"]}, loss="external"):
         pass
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert [message.split(":")[0] for message in warnings] == [
+    assert [message.split(",")[0] for message in warnings] == [
         "no key has the role operator", "no key has the role feedback"
     ]  # fmt: skip
     caplog.clear()

@@ -43,6 +43,30 @@ def test_the_expert_answers_if_the_draft_fails(failure: str, stream: bool, score
         assert status["state"] == "not_routing"
 
 
+@STREAMS
+@pytest.mark.parametrize("score", ["perplexity", {"name": "perplexity", "first_tokens": 8}])
+@pytest.mark.parametrize(
+    ("failure", "kind", "why"),
+    [
+        ("busy", "failed", "gave no answer in 1 attempt: status 500"),
+        ("nothing", "failed", "gave no answer in 1 attempt: "),
+        ("refused", "refused", "refused with status 400"),
+    ],
+)
+def test_failed_drafts_are_logged_once_for_many(
+    failure: str, kind: str, why: str, *, stream: bool, score: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Callers get the expert's answer, so only the log tells an operator which model fails, and how."""
+    with Running(pair((BROKEN | MORE)[failure], EXPERT), model={"retries": 0}, score=score) as (gateway, _):
+        for _ in range(3):
+            assert post(gateway.url, ASK | {"stream": stream}).status == 200
+        gateway.idle()
+    (logged,) = [vars(record) for record in caplog.records if record.message == "draft failed"]
+    assert (logged["levelname"], logged["model"], logged["kind"]) == ("WARNING", "small", kind)
+    assert logged["since_last_line"] == 1
+    assert why in logged["error"]
+
+
 def test_unscored_requests_certify_nothing() -> None:
     """As rounds of uncertainty 1 that never lose, eighty of them would open every threshold."""
     with Running(pair(DRAFT, EXPERT)) as (gateway, _):

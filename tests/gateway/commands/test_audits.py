@@ -90,9 +90,9 @@ def test_a_cut_off_end_is_found_by_what_was_noted(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     assert main(["audit", str(whole), "--head", head, "--claims", str(cut)]) == 0
     printed = capsys.readouterr().out
-    assert f"to be noted: {head}" in printed
-    assert "found where they must be" in printed
-    assert f"coins: {RESTART_AT} rounds computed again" in printed
+    assert f"keep it to detect later changes: {head}" in printed
+    assert "heads given with --head or --claims: 3 found" in printed
+    assert f"coins: {RESTART_AT} verified; {ROUNDS - RESTART_AT} can be verified when" in printed
     with pytest.raises(SystemExit):
         main(["audit", str(whole), "--head", "abc"])
     assert "64 hexadecimal digits" in capsys.readouterr().err
@@ -108,12 +108,12 @@ def test_audits_say_what_old_journals_do_not_prove(tmp_path: Path, capsys: pytes
     lines = list(journal_lines(store, game))
     audit = audit_journal(lines)
     assert (audit.differences, audit.chained, audit.coins.uncommitted) == ([], True, 60)
-    assert "the coins of 60 rounds were not committed to" in audit.unproved[0]
+    assert "did not commit to the coins of 60 rounds" in audit.unproved[0]
     old = [split_head(line)[0] for line in without(lines, GAME, "claim")]
     path = tmp_path / "old.jsonl"
     path.write_text("\n".join(old) + "\n")
     assert main(["audit", str(path)]) == 0
-    assert "not proved: it carries no hash chain" in capsys.readouterr().out
+    assert "not proved: it has no hash chain" in capsys.readouterr().out
     assert main(["audit", str(path), "--strict", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["differences"], found["chained"], found["head"], len(found["unproved"])) == (

@@ -52,6 +52,16 @@ def test_status_prints_what_the_gateway_reports(place: Path, capsys: pytest.Capt
     assert f"homework: {ROUNDS} rounds" in said(capsys, "status", str(place / "gateway.toml"))
 
 
+def test_status_of_a_game_without_a_decision_names_no_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A gateway that has only been started has lost and saved nothing, and has shown nothing either."""
+    data = settings("http://127.0.0.1:9/v1", gateway={"store": f"sqlite:///{tmp_path}/bpac.db"})
+    (tmp_path / "gateway.toml").write_text(to_toml(data))
+    with RunningGateway(data):
+        pass
+    printed = said(capsys, "status", str(tmp_path / "gateway.toml"))
+    assert printed == "homework: no request decided yet, warming up, threshold 0\n"
+
+
 def test_an_audit_recomputes_an_export(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every threshold and certificate follows from the journal alone, and is as recorded."""
     journal = place / "journal.jsonl"
@@ -62,7 +72,7 @@ def test_an_audit_recomputes_an_export(place: Path, capsys: pytest.CaptureFixtur
     assert report["claims"] >= 3
     assert report["threshold"] == status["threshold"]
     assert report["certificate"]["upper"] == status["certificate"]["upper"]
-    assert "all as recorded" in said(capsys, "audit", str(journal))
+    assert "no differences" in said(capsys, "audit", str(journal))
 
 
 def test_the_library_rebuilds_the_router_of_an_export(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

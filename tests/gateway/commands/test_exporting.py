@@ -126,7 +126,7 @@ def test_a_table_has_the_format_of_its_name(tmp_path: Path, capsys: pytest.Captu
     assert "t.xlsx: the name of a table file ends in .csv" in capsys.readouterr().err
     assert export(config, "--out", tmp_path / "journals" / "j.jsonl") == 0
     assert main(["audit", str(tmp_path / "journals" / "j.jsonl")]) == 0
-    assert f"{tmp_path / 'journals' / 'j.jsonl'}: 2 rounds" in capsys.readouterr().out
+    assert f"{tmp_path / 'journals' / 'j.jsonl'}: recomputed 2 rounds" in capsys.readouterr().out
 
 
 def test_exported_journals_are_private(tmp_path: Path) -> None:

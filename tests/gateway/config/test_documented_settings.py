@@ -17,8 +17,8 @@ from bpac.gateway.config.losses import LOSSES
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.http.openapi import document
-from bpac.gateway.telemetry import exposition
-from bpac.gateway.telemetry.metrics import COUNTERS
+from bpac.gateway.telemetry import prometheus
+from bpac.gateway.telemetry.counters import COUNTERS
 from bpac.losses import ToolCallLoss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
@@ -132,7 +132,7 @@ def test_every_metric_is_documented_with_its_labels() -> None:
     documented: dict[str, set[str]] = {}
     for names, labels, _ in rows("### Metrics"):
         documented |= {name.strip(" `"): set(labels.split(", ")) - {""} for name in names.split(",")}
-    assert documented.keys() >= {*exposition.GAMES, *COUNTERS}
+    assert documented.keys() >= {*prometheus.GAMES, *COUNTERS}
     with Running(pair(Reply("41"), Reply("42")), model={"price": 1.0}) as (gateway, _):
         for more in ({}, {"n": 2}, {"metadata": {"a": "b"}}):
             post(gateway.url, {"model": "homework", "messages": [{"role": "user", "content": "?"}], **more})

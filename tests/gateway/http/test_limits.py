@@ -89,7 +89,7 @@ def test_rejections_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> Non
         for _ in range(20):
             assert refused(gateway, b"no HTTP\r\n") == (400, "invalid_http")
         assert gateway.service.rejections.counts == {"invalid_http": 20}
-    lines = [vars(record) for record in caplog.records if record.message == "request refused"]
+    lines = [vars(record) for record in caplog.records if record.message == "request rejected"]
     assert [(line["reason"], line["address"], line["since_last_line"]) for line in lines] == [
         ("invalid_http", "127.0.0.1", 1)
     ]

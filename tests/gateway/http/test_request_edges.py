@@ -117,7 +117,7 @@ def test_each_model_is_found_under_its_name() -> None:
                 with pytest.raises(openai.NotFoundError) as caught:
                     client.models.retrieve(name)
                 assert caught.value.body == {
-                    "message": f"there is no route {name!r}: ask /v1/models",
+                    "message": f"there is no route {name!r}: GET /v1/models lists the routes",
                     "type": "invalid_request_error", "param": "model", "code": "model_not_found",
                 }  # fmt: skip
             # Some clients end every path with a slash.

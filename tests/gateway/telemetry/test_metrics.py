@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from bpac.gateway.telemetry.exposition import GAMES, exposition
-from bpac.gateway.telemetry.metrics import BOUNDS, COUNTERS, Metrics
+from bpac.gateway.telemetry.counters import BOUNDS, COUNTERS, Metrics
+from bpac.gateway.telemetry.prometheus import GAMES, prometheus_text
 from bpac.testing import Reply
 from tests.gateway.configured import settings
 from tests.gateway.raw import post
@@ -52,7 +52,7 @@ def test_durations_are_a_cumulative_histogram() -> None:
     for seconds in (0.0001, 0.02, 0.02, 1000.0):
         metrics.time("draft", "homework", seconds)
     (family,) = [
-        one for one in text_string_to_metric_families(exposition(metrics, {}, 0)) if one.name == "bpac_seconds"
+        one for one in text_string_to_metric_families(prometheus_text(metrics, {}, 0)) if one.name == "bpac_seconds"
     ]
     buckets = {sample.labels["le"]: sample.value for sample in family.samples if "le" in sample.labels}
     assert list(buckets) == [*map(str, BOUNDS), "+Inf"]
@@ -67,7 +67,7 @@ def test_labels_may_hold_any_text() -> None:
     name = 'a"b\\c\nd é {}'
     metrics.count("bpac_answers_total", route=name, answered_by="draft")
     (family,) = [
-        one for one in text_string_to_metric_families(exposition(metrics, {}, 0)) if one.name == "bpac_answers"
+        one for one in text_string_to_metric_families(prometheus_text(metrics, {}, 0)) if one.name == "bpac_answers"
     ]
     assert family.samples[0].labels == {"route": name, "answered_by": "draft"}
 

@@ -166,7 +166,7 @@ class ServedLoss:
             self._solved_upper = self._solved_lower = None
 
     def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
-        """Book the loss of the other round in the place of the charge."""
+        """Book the loss of the other round instead of the charge."""
         if charged:
             self.refund(decision, loss)
         else:

@@ -83,7 +83,7 @@ def betting_upper(losses: Sequence[float], alpha: float) -> float:
 def binary_upper(losses: Sequence[float], alpha: float) -> float:
     """Clopper–Pearson for losses that are all 0 or 1."""
     if any(loss not in (0.0, 1.0) for loss in losses):
-        raise InputError("clopper-pearson needs losses that are 0 or 1: take hoeffding-bentkus or betting")
+        raise InputError("clopper-pearson needs losses that are 0 or 1: use hoeffding-bentkus or betting")
     return clopper_pearson_upper(int(sum(losses)), len(losses), alpha)
 
 

@@ -11,7 +11,7 @@ from bpac.betting.payoff import LOG_UNIT
 RATES = tuple(4.0**-power for power in range(2, 14))
 # Of the largest rate that keeps every factor positive.
 LARGEST_SHARE = 0.9
-# The estimate is kept in whole multiples of this, like logarithms: sums of whole numbers know no order.
+# The estimate is kept in whole multiples of this, like logarithms: sums of integers do not depend on the order.
 UNIT = 1 << 20
 
 

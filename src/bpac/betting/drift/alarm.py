@@ -1,4 +1,4 @@
-"""The drift alarm (MATH section 3): notices that a certified threshold has gone bad."""
+"""The drift alarm (MATH section 3): detects that a certified threshold has become unsafe."""
 
 import math
 from dataclasses import dataclass

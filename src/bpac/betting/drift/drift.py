@@ -14,8 +14,8 @@ class Drift:
        is not drift, and must not make the router forget what it has learned.
     2. Drift could hide behind audits that are given up. So a second alarm, the *doubt*, counts them as losses. It never
        makes the router forget anything. It raises the exploration rate, and, at the level at which the alarm would
-       reset, to 1: every draft is audited until verdicts come again. Then nothing unaudited is served, and the alarm
-       sees what was hidden.
+       reset, to 1: every draft is audited until there are verdicts again. Then nothing unaudited is served, and the
+       alarm sees what was hidden.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Drift:
         rate, doubt = self.alarm.careful_rate, self.doubt
         if doubt is not None:
             if doubt.rings:
-                # No higher, so that it fades soon after verdicts come again.
+                # No higher, so that it fades soon after there are verdicts again.
                 doubt.hold_at(self._settings.reset_at)
                 rate = 1.0
             elif doubt.level <= max(self.alarm.level, 1.0):

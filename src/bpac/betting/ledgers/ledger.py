@@ -111,7 +111,7 @@ class Ledger(ABC):
         """Leave the charge where it is."""
 
     def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
-        """Book the loss of the other round in the place of the charge."""
+        """Book the loss of the other round instead of the charge."""
         self.resolve(instead, loss)  # first, as in ``refund``
         if charged:
             self.remove(decision, 1.0)

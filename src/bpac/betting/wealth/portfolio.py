@@ -65,7 +65,7 @@ class PortfolioWealth(Ledger):
     ) -> None:
         self._terms = terms
         self._bar = bar
-        self._fractions = tuple(sorted(fractions))  # the boldest last, as the table of losses wants it
+        self._fractions = tuple(sorted(fractions))  # ascending, which LossTable requires
         self._levels = levels
         self._level = levels.code
         self._latched = latched
@@ -201,7 +201,7 @@ class PortfolioWealth(Ledger):
         return _log_mean(self._tried) >= self._bar
 
     def _fewest_rounds(self) -> int:
-        """The fewest rounds in which the stretch tried last could pass: until then there is no need to look."""
+        """The fewest rounds in which the stretch tried last could pass: until then the check can be skipped."""
         logs, wins = self._tried, self._win
         if not any(wins):
             return 1  # a state that was loaded has not seen a round yet, or a round wins next to nothing

@@ -7,7 +7,7 @@ from typing import Any
 
 from bpac.gateway.auth.addresses import network_of
 from bpac.gateway.auth.failed_logins import FailedLogins
-from bpac.gateway.auth.keys import ANYBODY, ApiKeys, Identity
+from bpac.gateway.auth.keys import ANONYMOUS, ApiKeys, Identity
 from bpac.gateway.http.bad_request import BadRequest
 
 
@@ -31,7 +31,7 @@ class Authentication:
         scope: the ASGI scope of the request.
         """
         if not self.keys.needed:
-            return ANYBODY
+            return ANONYMOUS
         key = request_key(scope["headers"])
         found = await self.checked(key, scope) if key else None
         if found is None:

@@ -12,7 +12,7 @@
 
 from collections import OrderedDict
 
-# Wrong keys without a delay; decrease of the count per second; largest count. With these, an address starts afresh ten
+# Wrong keys without a delay; decrease of the count per second; largest count. With these, an address starts again ten
 # minutes after its last wrong key.
 FREE, FORGOTTEN, COUNTED = 10.0, 0.1, 60.0
 # Seconds of delay for each further wrong key, and at most.

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from bpac.errors import SettingsError
-from bpac.gateway.config.reading import ConfigTable
 from bpac.gateway.config.secrets import ApiKey
+from bpac.gateway.config.toml_tables import ConfigTable
 from bpac.gateway.http.bad_request import BadRequest
 
 # Names are written to the journal and used as names of segments.
@@ -80,7 +80,7 @@ class Identity(NamedTuple):
 
 
 # Every caller of a gateway without keys.
-ANYBODY = Identity("", "", frozenset(Role))
+ANONYMOUS = Identity("", "", frozenset(Role))
 
 
 class ApiKeys:

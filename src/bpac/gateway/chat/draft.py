@@ -4,7 +4,7 @@ A draft is scored whole (``WholeDraft``), or by its first tokens if the score ne
 stream (``StreamedDraft``). A route treats both alike:
 
 1. ``scored`` waits until there is enough of the draft for its score, and returns the uncertainty.
-2. A draft that is not decided on is discarded. One that is decided on is served with ``response``, or handed to the
+2. A draft that is not decided on is discarded. One that is decided on is served with ``response``, or passed to the
    grader with ``whole``, or both.
 3. ``release`` ends a draft for its caller: unless the grader needs it, it is cancelled.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from bpac.answer import Answer
 from bpac.arguments import fraction
-from bpac.errors import BpacError, NoScore
+from bpac.errors import BpacError, ModelError, NoScore
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.upstream import Upstream
@@ -96,7 +96,11 @@ class WholeDraft(Draft):
     async def scored(self, stages: Stages) -> float:
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
         with stages("draft"):
-            self._completion, samples = await self._drafted()
+            try:
+                self._completion, samples = await self._drafted()
+            except ModelError as error:
+                self._model.log_failed_draft(error)
+                raise
         answer = self._completion.answer
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         return uncertainty(self._score, answer, samples)

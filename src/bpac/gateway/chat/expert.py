@@ -3,8 +3,8 @@
 An expert call is a task of its own. From the decision on the round counts, so the call goes on when its caller leaves,
 and however it ends the journal gets an outcome:
 
-1. The decision is durable before the expert is asked: a crash must not forget a round that the expert has seen.
-2. The answer goes to the caller as it comes, unless the decision serves the draft.
+1. The decision is durable before the expert is asked: a round that the expert has seen must survive a crash.
+2. The answer is sent to the caller as it arrives, unless the decision serves the draft.
 3. If the expert refuses what was asked, the refusal is recorded. If it fails, the round is forfeited: loss 1. In both
    cases the caller may get the draft instead, but only after the journal says so.
 4. Otherwise the draft is graded, and its loss recorded; a draft or a grade that does not come is a forfeit.

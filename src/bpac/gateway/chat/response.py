@@ -34,7 +34,7 @@ class ChatResponse:
 
 
 def expert_response(answer: ExpertAnswer, headers: list[Header], *, stream: bool) -> ChatResponse:
-    """The expert's answer, passed on as it comes."""
+    """The expert's answer, passed on as it arrives."""
     return ChatResponse(headers, events=_events(answer)) if stream else ChatResponse(headers, answer.first)
 
 

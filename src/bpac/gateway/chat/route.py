@@ -39,7 +39,7 @@ from bpac.routing.tickets.ticket import Ticket
 
 log = logging.getLogger("bpac.gateway")
 
-# What stands in the place of a decision's id where no decision was made.
+# The header's value instead of a decision's id if no decision was made.
 UNSCORED = "unscored"
 
 

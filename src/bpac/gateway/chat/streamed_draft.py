@@ -83,7 +83,7 @@ class StreamedDraft(Draft):
         return None if self._task.cancelled() else self._task.result()
 
     def response(self, headers: list[Header]) -> ChatResponse:
-        """What there is of the draft at once, and the rest as it comes."""
+        """What there is of the draft at once, and the rest as it arrives."""
         return ChatResponse(headers, events=self._events(), abandon=self.release)
 
     def discard(self) -> None:
@@ -129,6 +129,10 @@ class StreamedDraft(Draft):
             return event(visible(part.body(), self._request))
         return event_stream([part._replace(data=without_logprobs(part.data))])
 
+    def _fail(self, error: ModelError) -> None:
+        self._model.log_failed_draft(error)
+        self._channel.end(error)
+
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()
         answer: Answer | None = None
@@ -139,9 +143,9 @@ class StreamedDraft(Draft):
             answer = transcript.answer()
             self._channel.end()
         except AnswerError:
-            self._channel.end(Unavailable(f"{self._model} sent a stream that is not an answer"))
+            self._fail(Unavailable(f"{self._model} sent a stream that is not an answer"))
         except ModelError as error:
-            self._channel.end(error)
+            self._fail(error)
         except asyncio.CancelledError:
             self._channel.end(Unavailable("the draft was cancelled"))
             raise

@@ -7,11 +7,11 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from bpac.errors import AnswerError, Refused, Unavailable
+from bpac.errors import AnswerError, ModelError, Refused, Unavailable
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.log_rate import LogRate
-from bpac.gateway.telemetry.metrics import Metrics
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint
@@ -63,7 +63,7 @@ class Upstream:
     settings: the model and its server.
     session: the connections, shared by all upstreams.
     traces: adds headers to requests, with which the server can continue the trace (default: no traces).
-    metrics: counts failed attempts as ``bpac_upstream_failures_total{model,kind}`` (default: not read by anybody).
+    metrics: counts failed attempts as ``bpac_upstream_failures_total{model,kind}`` (default: a private counter).
     limits: how long an answer may be.
     """
 
@@ -111,6 +111,16 @@ class Upstream:
         """
         request, deadline = self._request(body), time.monotonic() + within
         return resumed(lambda: self._retried(lambda: started(self._events(request, deadline))), str(self))
+
+    def log_failed_draft(self, error: ModelError) -> None:
+        """Log that a draft of this model failed: the first failure of each kind, then at most one line per minute.
+
+        The caller gets the expert's answer then, so that only the log shows that the server of the drafts is down.
+        """
+        kind = "refused" if isinstance(error, Refused) else "failed"
+        if times := self._log_rate.count(f"draft {kind}"):
+            known = {"model": self.settings.name, "kind": kind, "since_last_line": times}
+            log.warning("draft failed", extra=known | {"error": str(error)})
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
         own = {**self.settings.body, "model": self.settings.model}

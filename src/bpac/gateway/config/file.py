@@ -10,9 +10,9 @@ from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
-from bpac.gateway.config.reading import ConfigTable, Count, Seconds, as_table, check_keys, read_table
 from bpac.gateway.config.routes import RouteSettings, read_routes
 from bpac.gateway.config.secrets import ApiKey, Url
+from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, check_keys, read_table
 
 
 class Config(ConfigTable, frozen=True):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from bpac.gateway.config.reading import ConfigTable, Count, Seconds
+from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds
 
 
 class Limits(ConfigTable, frozen=True):

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from bpac.arguments import one_of
 from bpac.errors import SettingsError
-from bpac.gateway.config.reading import ConfigTable, Count, Seconds, as_table, read_table
+from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 
 # Settings that are not in the file stay unset: their defaults are those of the graders.
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, field
 
 from bpac.errors import SettingsError
-from bpac.gateway.config.reading import ConfigTable, Seconds, as_table, read_table
 from bpac.gateway.config.secrets import BaseUrl, Secret
+from bpac.gateway.config.toml_tables import ConfigTable, Seconds, as_table, read_table
 
 # The characters that HTTP allows in the name of a header.
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -59,7 +59,7 @@ class ModelSettings(ConfigTable, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.model.strip():
-            raise SettingsError("model must not be empty: give the name that the server knows the model by")
+            raise SettingsError("model must not be empty: give the name of the model on its server")
 
 
 def read_models(values: object, path: str = "models") -> dict[str, ModelSettings]:

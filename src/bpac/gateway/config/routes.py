@@ -10,7 +10,7 @@ from msgspec import field
 from bpac.errors import InputError, SettingsError
 from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
-from bpac.gateway.config.reading import ConfigTable, Count, Seconds, as_table, read_table
+from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
 from bpac.routing.coins import Coins
 from bpac.routing.router import Router

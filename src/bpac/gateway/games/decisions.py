@@ -63,7 +63,7 @@ class Decisions:
             raise BadRequest(str(error), 404, "decision", "unknown_decision") from error
 
     def _owner(self, game: LiveGame, step: int) -> object:
-        """For whom a decision was made; none if it is not noted. Its id was served, so the decision is durable."""
+        """The owner of a decision; none if it is not recorded. Its id was served, so the decision is durable."""
         for (entry, note), _ in self._store.rounds(game.journal.game, step + 1, 1):
             if isinstance(entry, Decision) and entry.step == step:
                 return note.get("caller")

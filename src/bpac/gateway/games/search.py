@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.dashboard.decisions import DecisionView
-from bpac.gateway.auth.keys import ANYBODY, Identity
+from bpac.gateway.auth.keys import ANONYMOUS, Identity
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.routing.decision import Decision
@@ -42,10 +42,10 @@ class DecisionQuery:
     max_uncertainty: float = 1.0
     before: int | None = None
     limit: int = 50
-    identity: Identity = ANYBODY
+    identity: Identity = ANONYMOUS
 
     @classmethod
-    def read(cls, parameters: Mapping[str, str], identity: Identity = ANYBODY) -> "DecisionQuery":
+    def read(cls, parameters: Mapping[str, str], identity: Identity = ANONYMOUS) -> "DecisionQuery":
         """The query in the parameters of a URL, or ``BadRequest`` with the parameter that is wrong."""
         for name, choices in CHOICES.items():
             if parameters.get(name) and parameters[name] not in choices:

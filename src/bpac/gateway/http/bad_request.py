@@ -37,7 +37,7 @@ def stopping() -> BadRequest:
 
 def no_such_route(name: str) -> BadRequest:
     """The error of requests for a route that is not configured."""
-    return BadRequest(f"there is no route {name!r}: ask /v1/models", 404, "model", "model_not_found")
+    return BadRequest(f"there is no route {name!r}: GET /v1/models lists the routes", 404, "model", "model_not_found")
 
 
 def no_such_decision() -> BadRequest:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bpac.gateway.telemetry.metrics import BOUNDS, Metrics
+from bpac.gateway.telemetry.counters import BOUNDS, Metrics
 
 STAGES = ("draft", "journal", "expert", "grading")
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}

@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 from bpac.gateway.http.bad_request import BadRequest
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.log_rate import LogRate
-from bpac.gateway.telemetry.metrics import Metrics
 
 log = logging.getLogger("bpac.gateway")
 
@@ -69,7 +69,7 @@ class Rejections:
         self._counts[reason] += 1
         self._metrics.count("bpac_http_refused_total", reason=reason)
         if rejected := self._rate.count(reason):
-            log.warning("request refused", extra={"reason": reason, "address": address, "since_last_line": rejected})
+            log.warning("request rejected", extra={"reason": reason, "address": address, "since_last_line": rejected})
 
     def count_error(self, error: Exception, address: str) -> None:
         """Count an error that was sent to a caller, if its code is that of a limit or a check."""

@@ -3,7 +3,7 @@
 import time
 from types import TracebackType
 
-from bpac.gateway.telemetry.metrics import Metrics
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# These colours and dashes can be told apart without colour vision and in black and white.
+# These colours and dashes can be distinguished without colour vision and in black and white.
 COLOURS = {"portfolio": "#0072b2", "paper": "#d55e00", "oracle": "#555555", "limit": "#cc3311"}
 STYLES: dict[str, Any] = {"portfolio": "-", "paper": "--", "oracle": ":"}
 

@@ -47,7 +47,7 @@ class DriftTask:
     def run(self, number: int) -> dict[str, NDArray[Any]]:
         """The true ``risk`` of the threshold in force, the expert ``calls`` in each phase, and the ``recovery``.
 
-        Recovery is the number of rounds of the hard phase until the threshold is safe for good; ∞ if it never is.
+        Recovery is the number of rounds of the hard phase until the threshold is safe and stays so; ∞ if it never is.
         """
         rng = np.random.default_rng([number, 1])
         method = self.method

@@ -58,7 +58,7 @@ class Experiment:
     ----------
     name: its name on the command line.
     title: what it shows.
-    stream: name of a built-in table, which is generated anew for every run, or of a given table.
+    stream: name of a built-in table, which is generated again for every run, or of a given table.
     methods: the methods that are compared.
     varied: meaning of ``at``, in experiments that vary something.
     rows: number of rows (default: that of the built-in table).

@@ -31,9 +31,9 @@ class ReplayTask:
     Parameters
     ----------
     method: the method.
-    stream: name of a built-in table, which is generated anew for every run, or of the given table.
+    stream: name of a built-in table, which is generated again for every run, or of the given table.
     rows: number of rows (default: that of the built-in table).
-    table: a given table, which is shuffled anew for every run.
+    table: a given table, which is shuffled for every run.
     """
 
     method: RoutingMethod

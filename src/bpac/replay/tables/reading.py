@@ -38,7 +38,7 @@ def read_table(path: str | Path, score: str = "uncertainty") -> Table:
         with open_text(path) as file:
             return _collect(path, (_csv_rows if kind == "csv" else _json_rows)(path, file), score)
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: cannot be read ({error})") from error
+        raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
 def _csv_rows(path: Path, file: IO[str]) -> Iterator[Row]:

@@ -75,11 +75,11 @@ class Audit:
         """What this journal cannot prove."""
         lacking = []
         if not self.chained:
-            lacking.append("it carries no hash chain: it cannot show whether anything was changed, removed or added")
+            lacking.append("it has no hash chain, so changes cannot be detected")
         if self.coins.uncommitted:
             lacking.append(
-                f"the coins of {self.coins.uncommitted} rounds were not committed to: "
-                "it cannot show that they are random"
+                f"it did not commit to the coins of {self.coins.uncommitted} rounds beforehand, so whether they are "
+                "random cannot be checked"
             )
         return lacking
 

@@ -49,7 +49,7 @@ class InOrder:
         self._fill(decision, decision, loss)
 
     def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
-        """Settle the other round in the place of this one."""
+        """Settle the other round instead of this one."""
         if charged:
             self._fill(decision, instead, loss)
         else:
@@ -67,7 +67,7 @@ class InOrder:
         del self._waiting[:ready]
 
     def forfeit(self, decision: Round) -> None:
-        """Settle the round with loss 1, for good."""
+        """Settle the round with loss 1 permanently."""
         self.refund(decision, 1.0)
 
     def state(self) -> dict[str, Any]:

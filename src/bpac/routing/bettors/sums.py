@@ -52,7 +52,7 @@ class SumBettor:
         """Leave the charge where it is."""
 
     def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
-        """Book the loss of the other round in the place of the charge."""
+        """Book the loss of the other round instead of the charge."""
         self._losses.replace(decision, instead, loss, charged=charged)
         self._move()
 

@@ -20,7 +20,7 @@ class Rates(Protocol):
 
 
 class Exploration(Protocol):
-    """A schedule: a value that starts afresh with every epoch."""
+    """A schedule: a value that starts again with every epoch."""
 
     @property
     def floor(self) -> float:

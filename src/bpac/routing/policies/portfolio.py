@@ -54,9 +54,9 @@ class Portfolio(PlainPolicy):
         one_of(self.memory, "memory", MEMORIES)
         if arbitrary and self.memory != "revocable":
             raise SettingsError(
-                f'memory "{self.memory}" holds for i.i.d. streams only: with assume = "any" take "revocable"'
+                f'memory "{self.memory}" holds for i.i.d. streams only: with assume = "any" use "revocable"'
             )
-        # A prior is paid for by the number of thresholds, so there are few of them: 8 an octave.
+        # A prior is paid for by the number of thresholds, so there are few of them: 8 per octave.
         levels = self.levels or (RelativeLevels(4, 20) if arbitrary else RelativeLevels())
         of_kind(levels, "levels", (RelativeLevels, EvenLevels, ListedLevels))
         of_kind(self.drift, "drift", (AlarmSettings,))

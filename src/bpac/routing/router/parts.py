@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from bpac.errors import SettingsError
 from bpac.routing.coins import Coins, SeededCoins
-from bpac.routing.grading_value import GradingValue
 from bpac.routing.journal.entries import Entry
 from bpac.routing.lock import RouterLock
 from bpac.routing.route import Route
 from bpac.routing.router.proposals import Proposals
 from bpac.routing.tickets.tickets import Tickets
+from bpac.routing.worth_grading import GradingValue
 
 Write = Callable[[Entry], object]
 

@@ -115,13 +115,13 @@ class Proposals:
         found = self._route.find(step)
         if found is not None:
             if found != decision:
-                raise UnknownStep(f"this router decided step {step} differently: hand in the Decision it returned")
+                raise UnknownStep(f"this router decided step {step} differently: pass the Decision that it returned")
             return found
         if not 1 <= step <= made:
             raise UnknownStep(f"step {step} was never decided here: this router has made {made} decisions")
         if not decision.call_expert:
             raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
-        raise AlreadyResolved(f"step {step} has its outcome already: a second one is refused")
+        raise AlreadyResolved(f"step {step} already has an outcome")
 
     def _draw(self, step: int) -> None:
         """Draw for this step and some that follow it; what commits to the draws is written first."""

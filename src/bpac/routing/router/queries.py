@@ -56,8 +56,8 @@ class Queries(RouterParts):
 
         What was under way took longer than what was decided, so it is likelier to lose: withdrawing all of it at once
         would leave out the losses that were about to be seen. As after a crash, the earliest ticket under way is
-        charged for good, and wins beyond it are forgotten. The tickets given out so far are void: send their queries to
-        the expert.
+        charged permanently, and wins beyond it are forgotten. The tickets given out so far are void: send their queries
+        to the expert.
         """
         with self._lock.change():
             self._proposals.latest = None

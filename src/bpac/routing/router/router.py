@@ -39,7 +39,7 @@ class Router(RouterView, Queries, WarmStarts):
     the other (``lock.py``). It waits for nothing else, so an event loop may call it directly.
 
     Queries count in the order in which they arrive. A caller with several queries under way takes a ticket for each
-    when it comes (``arrive``) and hands it in with the draft's score (``decide``). Without tickets, decisions count in
+    when it comes (``arrive``) and passes it on with the draft's score (``decide``). Without tickets, decisions count in
     the order of the calls; the promise then assumes that this order does not depend on the losses. It does where
     drafts of hard questions take longer (MATH section 12).
 
@@ -53,11 +53,11 @@ class Router(RouterView, Queries, WarmStarts):
     exploration: exploration schedule (default: the policy's own).
     explore: what the caller of an audited query gets: ``serve`` gives the expert's answer (default), ``shadow`` the
         draft.
-    alpha_epochs: whether ``all`` epochs together have level α (default), or ``each`` epoch has it, after every drift
-        alarm anew.
+    alpha_epochs: whether ``all`` epochs together have level α (default), or ``each`` epoch after a drift alarm has
+        level α again.
     max_owed: audits that may be outstanding (default: 4096); beyond it the oldest is given up.
     seed: random seed that makes the coins repeatable, for experiments (default: from the operating system).
-    coins: another random source, in place of the seed.
+    coins: another random source, instead of the seed.
     journal: called with every entry before it takes effect, for example ``entries.append``. It is never called by two
         threads at once.
 
@@ -159,7 +159,7 @@ class Router(RouterView, Queries, WarmStarts):
         ----------
         decision: what ``decide`` returned.
         cause: why; counted in ``summary``.
-        draft_served: the expert failed and the caller got the draft in its place. No theorem
+        draft_served: the expert failed and the caller got the draft instead. No theorem
             covers such an answer: the certificate counts it as loss 1.
         """
         self._record(lambda: self._proposals.forfeit(decision, cause, draft_served))
@@ -178,7 +178,7 @@ class Router(RouterView, Queries, WarmStarts):
         self._record(lambda: self._proposals.refusal(decision, draft_served))
 
     def propose(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
-        """The next decision, which takes effect when it is handed to ``apply``.
+        """The next decision, which takes effect when it is passed to ``apply``.
 
         For callers that write the journal themselves: propose, write the entry, apply it, with nothing in between. In
         a program with several threads only one of them may do so; the others would find their proposals stale.
@@ -202,17 +202,17 @@ class Router(RouterView, Queries, WarmStarts):
             return self._proposals.decision(uncertainty, ticket)
 
     def propose_outcome(self, decision: Decision, loss: float) -> Resolved:
-        """The entry that ``observe`` would write; it takes effect when it is handed to ``apply``."""
+        """The entry that ``observe`` would write; it takes effect when it is passed to ``apply``."""
         with self._lock:
             return self._proposals.outcome(decision, loss)
 
     def propose_forfeit(self, decision: Decision, cause: str = "unknown", *, draft_served: bool = False) -> Resolved:
-        """The entry that ``forfeit`` would write; it takes effect when it is handed to ``apply``."""
+        """The entry that ``forfeit`` would write; it takes effect when it is passed to ``apply``."""
         with self._lock:
             return self._proposals.forfeit(decision, cause, draft_served)
 
     def propose_refusal(self, decision: Decision, *, draft_served: bool = False) -> Resolved:
-        """The entry that ``refuse`` would write; it takes effect when it is handed to ``apply``."""
+        """The entry that ``refuse`` would write; it takes effect when it is passed to ``apply``."""
         with self._lock:
             return self._proposals.refusal(decision, draft_served)
 

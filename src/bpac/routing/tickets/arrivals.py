@@ -9,8 +9,8 @@
    moves on, and the charge is taken back when the ticket is done. Its wealth is then at most what it would be if
    the outcome were known, so passing over is always valid. It is done when the deadline of a draft passes, and where
    the rounds held up behind a ticket have won more than the charge takes.
-5. When queries under way are cut off, for example by a crash, the earliest of them is passed over for good: the cut is
-   then a stopping time in the order of arrival, and leaves out no loss that was about to be seen.
+5. When queries under way are cut off, for example by a crash, the earliest of them is passed over permanently: the cut
+   is then a stopping time in the order of arrival, and leaves out no loss that was about to be seen.
 6. Arrivals are not in the journal. Everything here follows from the entries of decided and withdrawn tickets, so the
    journal leads to the same prefix at every point.
 """

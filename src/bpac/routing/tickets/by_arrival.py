@@ -14,11 +14,11 @@ NO_STEP = -(1 << 40)
 
 
 class ByArrival:
-    """Stands between a route and its bettor, and holds back what the bettor must not see yet.
+    """Passes rounds to the bettor in the order of arrival, and delays those that come too early.
 
     Parameters
     ----------
-    bettor: who bets in this epoch.
+    bettor: the bettor of this epoch.
     terms: the terms of the bets.
     scores: how many scores a decision has beside the one in use.
     commutes: whether the bettor can take a charge back.
@@ -89,11 +89,11 @@ class ByArrival:
         self._advance()
 
     def cut_off(self) -> None:
-        """Whatever is under way will not be decided: charge the earliest ticket for good, and number afresh.
+        """Whatever is under way will not be decided: charge the earliest ticket permanently, and restart the numbering.
 
         Of the rounds beyond it those that cost something stay, and the others are forgotten. Those whose outcome is not
-        known keep their charge for good: they were decided in time, so they are likelier to win than others, and such
-        a win must not count.
+        known keep their charge permanently: they were decided in time, so they are likelier to win than others, and
+        such a win must not count.
         """
         held, first = self.arrivals.held, self.arrivals.reached + 1
         self.start()

@@ -80,7 +80,7 @@ class Tickets:
             route.overdue(ticket.number)
 
     def cut_off(self) -> None:
-        """All queries under way were ended at once: start anew, which charges the earliest ticket."""
+        """All queries under way were ended at once: start again, which charges the earliest ticket."""
         if self._open:
             self._start()
 

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 
-from bpac.stores.sqlite.writing import Writer
+from bpac.stores.sqlite.commits import Writer
 
 
 class Checkpoints:

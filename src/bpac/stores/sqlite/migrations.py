@@ -131,6 +131,7 @@ def check(connection: sqlite3.Connection, path: str) -> int:
         raise StoreError(f"{path} is a database of another program: give the store a file of its own")
     if version > len(MIGRATIONS):
         raise StoreError(
-            f"{path} was written by a newer version (tables {version}, this one knows {len(MIGRATIONS)}): upgrade bpac"
+            f"{path} was written by a newer version of bpac (tables of version {version}; this one can read versions "
+            f"up to {len(MIGRATIONS)}): upgrade bpac"
         )
     return int(version)

@@ -27,7 +27,10 @@ class ReadOnlySqliteStore(SqliteReader):
         place = place_of(path)
         refuse_link(place)
         if not os.path.exists(place):
-            raise StoreError(f"{place} does not exist: no gateway has used it yet, or not from this directory")
+            raise StoreError(
+                f"{place} does not exist: start the gateway first, or run this command in the directory where it was "
+                "started"
+            )
         with ExitStack() as opened:
             try:
                 reading = opened.enter_context(closing(connect(place, read_only=True)))

@@ -13,12 +13,12 @@ from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
+from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter
 from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
 from bpac.stores.sqlite.ownership import Ownership
 from bpac.stores.sqlite.reading import UNREADABLE, SqliteReader
 from bpac.stores.sqlite.statements import APPEND, CLAIM, KEY, LOSS, OPEN, SNAPSHOT, entry_text, note_and_check, step_of
-from bpac.stores.sqlite.writing import CallWriter, ThreadWriter, TurnWriter
 from bpac.stores.store import Claim, CoinKey, Game
 
 log = logging.getLogger("bpac.stores")
@@ -82,7 +82,7 @@ class SqliteStore(SqliteReader):
         found = self.contents
         new = version < HASH_CHAINS or not any(end.number for end in found.ends.values())
         if found.acknowledged.doubt and not (found.acknowledged.missing and new):
-            log.warning("%s: whether a journal has lost its end is not known", found.acknowledged.doubt)
+            log.warning("%s: bpac cannot check whether the last journal entries are missing", found.acknowledged.doubt)
         for loss in found.new_losses:
             log.error("%s: %s", self.path, loss)
             self._writing.execute(LOSS, loss)

@@ -40,7 +40,7 @@ function nextThreshold(game, curve) {
   const held = lapsed ? `${now} was certified earlier and stays in use${until}.` : `Certified up to ${now}.`;
   if (index < 0) return { index, sentence: `${held} No larger threshold is waiting to be certified.` };
   const share = percent(Math.max(0, curve.log_wealth[index]) / goal);
-  const progress = `has reached ${wealth(curve.log_wealth[index])} of the ${wealth(goal)} needed (${share} of the way).`;
+  const progress = `has reached ${wealth(curve.log_wealth[index])} of the ${wealth(goal)} needed (${share} of the way on the logarithmic scale).`;
   if (game.threshold === 0) {
     return { index, sentence: `No threshold is certified yet. The wealth of the smallest one ${progress}` };
   }

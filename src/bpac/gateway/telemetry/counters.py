@@ -1,6 +1,6 @@
 """Metrics of a gateway: counters and durations since the process started.
 
-They are plain numbers in dictionaries, because they change with every request; ``exposition`` turns them into
+They are plain numbers in dictionaries, because they change with every request; ``prometheus_text`` turns them into
 Prometheus's format when they are read.
 """
 

@@ -6,7 +6,7 @@ from itertools import accumulate, groupby
 
 from bpac.errors import MissingExtra
 from bpac.gateway.games.status import GameStatus
-from bpac.gateway.telemetry.metrics import BOUNDS, COUNTERS, Metrics
+from bpac.gateway.telemetry.counters import BOUNDS, COUNTERS, Metrics
 
 try:
     from prometheus_client import CollectorRegistry, generate_latest
@@ -170,7 +170,7 @@ class _Page(Collector):
         return family
 
 
-def exposition(
+def prometheus_text(
     metrics: Metrics, routes: Mapping[str, Iterable[GameStatus]], in_flight: int, connections: int = 0
 ) -> str:
     """The page that Prometheus reads.

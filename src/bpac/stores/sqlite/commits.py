@@ -73,7 +73,7 @@ class Writer(ABC):
 
 
 class CallWriter(Writer):
-    """Commits within the call that hands in the work, for programs without an event loop."""
+    """Commits within the call that submits the work, for programs without an event loop."""
 
     def __init__(self, connection: sqlite3.Connection, path: str, acknowledged: AcknowledgedFile) -> None:
         super().__init__(connection, path, acknowledged)
