@@ -24,7 +24,15 @@ def test_a_missing_extra_is_named(module: str, package: str, named: str, extra: 
 
 @pytest.mark.parametrize(
     "module",
-    ["bpac.answer", "bpac.scores", "bpac.losses", "bpac.models.judging", "bpac.stores", "bpac.testing", "bpac.wire.stream"],
+    [
+        "bpac.answer",
+        "bpac.scores",
+        "bpac.losses",
+        "bpac.models.judging",
+        "bpac.stores",
+        "bpac.testing",
+        "bpac.wire.stream",
+    ],
 )
 def test_no_extra_is_needed_for_the_rest(module: str) -> None:
     """Answers, scores, losses, judges, stores, the wire codec and the scripted server need no extra."""
