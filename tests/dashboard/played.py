@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.replay.simulation.laws import Law
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac.betting.ledgers.levels import EvenLevels
-from bpac.dashboard.clean_rounds import MOST_ROUNDS, clean_rounds_needed
+from bpac.dashboard.estimates.clean_rounds import MOST_ROUNDS, clean_rounds_needed
 from bpac.routing.exploration.schedules import Constant
 from bpac.routing.policies import Budget, Hoeffding, Offline, Portfolio
 from bpac.routing.router import Router

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
-from bpac.dashboard.history import MOST_EVENTS, MOST_POINTS, History
-from bpac.dashboard.wealth import wealth_curve
+from bpac.dashboard.estimates.wealth import wealth_curve
+from bpac.dashboard.history.history import MOST_EVENTS, MOST_POINTS, History
 from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.http.dashboard import MOST_FULL, MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw

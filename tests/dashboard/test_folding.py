@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bpac.dashboard.unscored import CALLER_LEFT
+from bpac.dashboard.history.unscored import CALLER_LEFT
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.live_game import LiveGame

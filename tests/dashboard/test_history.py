@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bpac.betting.bounds.certificate import Certificate
-from bpac.dashboard.history import COLUMNS, MOST_EVENTS, MOST_POINTS, History
+from bpac.dashboard.history.history import COLUMNS, MOST_EVENTS, MOST_POINTS, History
 from bpac.dashboard.savings import TokenSavings
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision

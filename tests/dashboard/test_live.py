@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
-from bpac.dashboard.what_if import what_if
+from bpac.dashboard.estimates.what_if import what_if
 from bpac.gateway.games.restoring import folded as fold
 from bpac.gateway.telemetry.counters import BOUNDS
 from bpac.gateway.telemetry.latency import QUANTILES

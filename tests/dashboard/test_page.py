@@ -10,7 +10,7 @@ import pytest
 
 from bpac.dashboard import page
 from bpac.dashboard.document import Subject, game_document, whole_document
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.routing.router import Router
 
 HOSTILE = '</script><script>alert(1)</script><!-- "\u2028 &amp; <img src=x onerror=alert(1)>'

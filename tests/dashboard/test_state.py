@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
+from bpac.dashboard.history.unscored import CALLER_LEFT, MANY
 from bpac.dashboard.state import state_of
-from bpac.dashboard.unscored import CALLER_LEFT, MANY
 from bpac.routing.policies import Offline
 from bpac.routing.router import Router
 from tests.dashboard.played import feed

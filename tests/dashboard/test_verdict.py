@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from bpac.dashboard.clean_rounds import clean_rounds_needed
-from bpac.dashboard.history import History
-from bpac.dashboard.unscored import MANY
+from bpac.dashboard.estimates.clean_rounds import clean_rounds_needed
+from bpac.dashboard.history.history import History
+from bpac.dashboard.history.unscored import MANY
 from bpac.dashboard.verdict import GameVerdict, promise, verdict
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import Portfolio

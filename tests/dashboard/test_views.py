@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.dashboard.document import Subject, game_document, whole_document
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.dashboard.page import replay_page
 from bpac.dashboard.remedies import FORFEITED, UNSCORED
 from bpac.gateway.games.live_game import LiveGame

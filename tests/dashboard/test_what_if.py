@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bpac.betting.bounds.fixed_sample import binomial_cdf
-from bpac.dashboard.bins import Bins
-from bpac.dashboard.history import History
-from bpac.dashboard.what_if import estimates, what_if
+from bpac.dashboard.estimates.what_if import estimates, what_if
+from bpac.dashboard.history.bins import Bins
+from bpac.dashboard.history.history import History
 from bpac.replay.simulation.laws import Law, LevelLaw, PowerLaw, largest_safe
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router

@@ -13,7 +13,7 @@ from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.cli.main import main
 from bpac.collecting.answers_file import Role
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.demo.client import ServedAnswer
 from bpac.demo.directory import DEFAULT_PORT, ROUTE, DemoDirectory, chosen_port
 from bpac.demo.ground_truth import GroundTruth, ground_truth

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bpac.dashboard.clean_rounds import clean_rounds_needed
-from bpac.dashboard.history import History
+from bpac.dashboard.estimates.clean_rounds import clean_rounds_needed
+from bpac.dashboard.estimates.wealth import wealth_curve
+from bpac.dashboard.estimates.what_if import what_if
+from bpac.dashboard.history.history import History
 from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
 from bpac.dashboard.savings import TokenSavings
 from bpac.dashboard.state import state_of
 from bpac.dashboard.verdict import verdict
-from bpac.dashboard.wealth import wealth_curve
-from bpac.dashboard.what_if import what_if
 from bpac.routing.policies import POLICIES, Policy
 from bpac.routing.router import Router
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.routing.policies import Fixed, Offline
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary

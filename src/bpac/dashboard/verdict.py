@@ -6,7 +6,7 @@ from typing import NamedTuple
 from bpac.betting.bounds.certificate import Certificate
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.wealth.thresholds import PriorThreshold
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.dashboard.remedies import UNSCORED, remedies_of
 from bpac.dashboard.words import bound_percent, percent
 from bpac.routing.policies import Budget, Fixed, Naive, Offline, Paper, Portfolio

@@ -10,7 +10,7 @@ import numpy as np
 
 from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, whole_document
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.dashboard.page import replay_page
 from bpac.dashboard.savings import TokenSavings
 from bpac.output_files import whole_file

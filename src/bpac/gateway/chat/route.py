@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bpac.dashboard.unscored import CALLER_LEFT, OUTAGE
+from bpac.dashboard.history.unscored import CALLER_LEFT, OUTAGE
 from bpac.errors import AnswerError, ModelError, StoreError
 from bpac.gateway.chat.draft import Draft, WholeDraft
 from bpac.gateway.chat.expert import Expert, ExpertCall, is_refusal

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.restoring import current_game, folded
 from bpac.gateway.games.savings import Savings

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bpac.dashboard.history import History, Tokens
+from bpac.dashboard.history.history import History, Tokens
 from bpac.errors import SnapshotError
 from bpac.gateway.games.savings import Savings
 from bpac.routing.coins import Coins

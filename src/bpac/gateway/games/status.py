@@ -5,9 +5,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bpac.betting.bounds.certificate import Certificate
-from bpac.dashboard.history import History
+from bpac.dashboard.history.history import History
+from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
-from bpac.dashboard.unscored import UnscoredReport
 from bpac.gateway.games.savings import SavingsReport
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bpac.dashboard.bins import Bins, Counts, Sums
-from bpac.dashboard.history import History
+from bpac.dashboard.history.bins import Bins, Counts, Sums
+from bpac.dashboard.history.history import History
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
 

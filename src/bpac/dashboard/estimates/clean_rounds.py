@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from bpac.betting.ledgers.levels import Levels
 from bpac.betting.payoff import Terms, log_units
-from bpac.dashboard.wealth import log_bar, log_mean
+from bpac.dashboard.estimates.wealth import log_bar, log_mean
 from bpac.routing.policies import Fixed, Offline, Portfolio
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from bpac.betting.bounds.certificate import Certificate
-from bpac.dashboard.bins import Bins
+from bpac.dashboard.history.bins import Bins
+from bpac.dashboard.history.unscored import Unscored
 from bpac.dashboard.savings import TokenSavings
-from bpac.dashboard.unscored import Unscored
 from bpac.routing.decision import Decision
 from bpac.routing.router import Router
 

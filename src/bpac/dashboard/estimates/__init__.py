@@ -1,0 +1,1 @@
+"""Estimates shown beside the facts: requests still needed, wealth by threshold, other limits."""

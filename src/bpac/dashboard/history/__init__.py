@@ -1,0 +1,1 @@
+"""The past of a game in bounded memory: a series of points, events, traffic by uncertainty, unscored requests."""
