@@ -64,7 +64,7 @@ def test_a_second_gateway_on_a_store_does_not_start(tmp_path: Path) -> None:
     with ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
         config = settings(models.base_url, gateway=options)
         with RunningGateway(config) as gateway:
-            with pytest.raises(StoreInUse, match="in use by another gateway"):
+            with pytest.raises(StoreInUse, match="in use by process"):
                 RunningGateway(config)
             assert post(gateway.url, ASK).status == 200
 
