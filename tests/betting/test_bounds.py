@@ -123,7 +123,7 @@ def test_calibration_finds_the_largest_safe_threshold(
         (([0.1], [0.0, 1.0], 0.1, 0.1), "1 scores and 2 losses"),
         (([1.1], [0.0], 0.1, 0.1), "uncertainty must be"),
         (([0.1], [math.nan], 0.1, 0.1), "loss must be"),
-        (([0.1], [0.5], 0.1, 0.1), "needs losses that are 0 or 1: take"),
+        (([0.1], [0.5], 0.1, 0.1), "needs losses that are 0 or 1: use"),
         (([0.1], [0.0], 0.0, 0.1), "epsilon"),
         (([0.1], [0.0], 0.1, 1.0), "alpha"),
         (([0.1], [0.0], 0.1, 0.1, "guess"), "bound must be one of"),

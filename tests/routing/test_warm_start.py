@@ -156,3 +156,11 @@ def test_history_adds_no_budget(rows: int) -> None:
             worst = max(worst, served / step)
         broken += worst > 0.08
     assert broken <= 3, "at most one in ten streams may break the promise; three of ten have chance 0.07"
+
+
+def test_the_rows_that_were_fed_are_counted() -> None:
+    """A program can ask whether its router has its history already."""
+    router = Router(0.05)
+    assert router.labelled == 0
+    router.warm_start([(0.3, 0.0), (0.6, 1.0)])
+    assert router.labelled == 2
