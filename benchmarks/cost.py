@@ -101,7 +101,7 @@ def take_lock(count: int) -> None:
     for _ in range(count):
         lock.start()
         try:
-            pass
+            lock.busy = False
         finally:
             lock.release()
 
