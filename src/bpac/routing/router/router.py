@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Self, cast
 
 from bpac.arguments import fraction
-from bpac.errors import SettingsError
+from bpac.errors import SettingsError, StaleProposal
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Exploration
@@ -224,11 +224,14 @@ class Router(RouterView, Queries, WarmStarts):
         entry: the latest proposal of this router. Nothing else may have happened since: it would stand earlier in the
             journal, and could have led to another proposal.
         """
-        with self._lock.change():
-            self._proposals.check(entry)
         lock = self._lock
         lock.start()
         try:
+            try:
+                self._proposals.check(entry)
+            except StaleProposal:
+                lock.busy = False
+                raise
             if isinstance(entry, Decision):
                 self._route.decided(entry)
                 if entry.ticket:
