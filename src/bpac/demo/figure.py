@@ -31,7 +31,7 @@ class JournalSeries:
     Parameters
     ----------
     epsilon: promised bound on the loss.
-    thresholds: threshold in each round.
+    thresholds: threshold in force at each round.
     calls: whether the expert was called in each round.
     certificates: the certificate at some rounds, including the last one.
     """
@@ -57,13 +57,17 @@ def _series(entries: list[Entry]) -> JournalSeries:
     series = JournalSeries(route.terms.epsilon)
     rounds = sum(isinstance(entry, Decision) for entry in entries)
     shown = set(_spaced(rounds))
+    latest, threshold = 0, 0.0
     for entry in entries[1:]:
         # Before the next decision and not after this one: the outcomes that arrived in between are included.
         if isinstance(entry, Decision) and route.step in shown:
             series.certificates.append(route.certificate())
         follow(route, [entry])
         if isinstance(entry, Decision):
-            series.thresholds.append(entry.threshold)
+            # A slow draft is decided with the threshold of its arrival, which is not the threshold of this moment.
+            if entry.seen >= latest:
+                latest, threshold = entry.seen, entry.threshold
+            series.thresholds.append(threshold)
             series.calls.append(entry.call_expert)
     series.certificates.append(route.certificate())
     return series
