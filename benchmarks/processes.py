@@ -106,7 +106,7 @@ def gateway(name: str, upstream: str, directory: Path, policy: str) -> AbstractC
     command = [
         sys.executable,
         "-c",
-        "from bpac.cli.main import main; main()",
+        "from bpac.cli.program import main; main()",
         "serve",
         str(config),
         "--log-level",

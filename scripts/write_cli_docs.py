@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from bpac.cli.main import build_parser
+from bpac.cli.program import build_parser
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 HEAD = """# Command line

@@ -2,6 +2,6 @@
 
 import sys
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 
 sys.exit(main())

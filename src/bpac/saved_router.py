@@ -162,9 +162,10 @@ def _opened(store: SqliteStore, wanted: Settings | None) -> SavedRouter:
         return router
     if wanted is None:
         raise SettingsError(f"{store.path} holds no router yet: give epsilon to start a new one")
+    settings = wanted.to_json()
     with store.together():
-        game = store.open_game(ROUTE, "", json.dumps(wanted.to_json()))
-        store.append(game, Opened(wanted.to_json()), {})
+        game = store.open_game(ROUTE, "", json.dumps(settings))
+        store.append(game, Opened(settings), {})
     store.checkpoint()
     return _restored(store, game)
 

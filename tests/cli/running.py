@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

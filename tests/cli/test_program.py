@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bpac import __version__
-from bpac.cli.main import COMMANDS, build_parser, main
+from bpac.cli.program import COMMANDS, build_parser, main
 from bpac.errors import MissingExtra
 
 
@@ -28,9 +28,9 @@ def test_the_installed_program_knows_its_version(program: list[str]) -> None:
 def test_a_command_imports_only_its_own_module() -> None:
     """What one command needs, even if it is broken or not installed, keeps no other from running."""
     code = (
-        f"import sys; from bpac.cli.main import COMMANDS, main; "
+        f"import sys; from bpac.cli.program import COMMANDS, main; "
         f"main({['validate', '--streams', '1', '--steps', '9']}); "
-        "print(*(name for name in COMMANDS if f'bpac.cli.{name}' in sys.modules))"
+        "print(*(name for name in COMMANDS if f'bpac.cli.commands.{name}' in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "validate"

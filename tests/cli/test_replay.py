@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.replay.tables.reading import read_table
 from bpac.routing.policies import POLICIES
 from tests.cli.running import run_json

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.replay.validation import streams_needed
 from tests.cli.running import run_json
 

@@ -7,7 +7,7 @@ import pytest
 
 from bpac.benchmarks.registry import named_benchmark
 from bpac.benchmarks.sampling import INSTRUCT
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.collecting.pairs import adds, arguments, bpac, number, request_counts, role
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.cli.main import build_parser
+from bpac.cli.program import build_parser
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = [

@@ -124,7 +124,7 @@ def test_ctrl_c_ends_a_run_and_keeps_its_answers(tmp_path: Path) -> None:
     with ScriptedServer(gate) as server:
         # If the tests run in the background, they and their children ignore Ctrl-C by default.
         heard = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        heard += "from bpac.cli.main import main; sys.exit(main(sys.argv[1:]))"
+        heard += "from bpac.cli.program import main; sys.exit(main(sys.argv[1:]))"
         words = [sys.executable, "-c", heard, *arguments(server, tmp_path, QUESTIONS)]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             while not recorded(path):

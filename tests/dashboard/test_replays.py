@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.dashboard.page import replay_page
 from bpac.replay.metrics import replay_metrics
 from bpac.replay.page import MOST_DECISIONS, replay_document

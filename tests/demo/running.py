@@ -9,7 +9,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from tests.gateway.configured import free_port, get_json, wait_for
 
 PROGRAM = Path(sys.executable).with_name("bpac")

@@ -11,7 +11,7 @@ import pytest
 
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.collecting.answers_file import Role
 from bpac.dashboard.history.history import History
 from bpac.demo.client import ServedAnswer

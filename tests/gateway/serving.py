@@ -10,7 +10,7 @@ import urllib.error
 from pathlib import Path
 from typing import Any
 
-from bpac.cli.main import build_parser
+from bpac.cli.program import build_parser
 from tests.gateway.configured import free_port, get_json, settings, wait_for
 
 COMMAND = [sys.executable, "-m", "tests.gateway.serving"]

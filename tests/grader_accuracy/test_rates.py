@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.grader_accuracy.benchmark_pairs import load_questions
 from bpac.grader_accuracy.generated_pairs import CALLS, TEXTS, generated_pairs
 from bpac.grader_accuracy.labelled_pair import LabelledPair, VariantsGenerator

@@ -5,7 +5,7 @@ import re
 from contextlib import chdir
 from pathlib import Path
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.testing import Reply, Request, ScriptedServer
 
 # A server that does not exist.

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from bpac import __version__
-from bpac.cli.main import COMMANDS
+from bpac.cli.program import COMMANDS
 from tests.install.environments import EXTRAS, ROOT, Ended, Environment, check_missing, new_environment
 from tests.install.inputs import NOWHERE, collect_command, write_answers, write_table
 from tests.install.servers import write_config
@@ -22,7 +22,7 @@ from tests.install.servers import write_config
 # Runs commands in one process, since each new one imports numpy, and prints how they ended.
 RUN = """
 import contextlib, io, json, sys
-from bpac.cli.main import main
+from bpac.cli import main
 ended = []
 for arguments in json.load(sys.stdin):
     out, err = io.StringIO(), io.StringIO()
@@ -144,7 +144,7 @@ def test_nothing_imports_an_extra_before_it_is_needed() -> None:
     required = {Requirement(text).name for name, texts in EXTRAS.items() if name != "dev" for text in texts} - {"bpac"}
     extras = {name for name, packages in packages_distributions().items() if required & set(packages)}
     assert not _imported_by("import bpac") & extras
-    assert not _imported_by("from bpac.cli.main import build_parser; build_parser()") & extras
+    assert not _imported_by("from bpac.cli.program import build_parser; build_parser()") & extras
     assert _imported_by("import bpac.models.client") & extras == {"aiohttp"}
 
 

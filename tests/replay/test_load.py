@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.errors import InputError
 from bpac.replay.replay import Replay
 from bpac.replay.router_factory import RouterFactory

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.errors import InputError
 from bpac.replay.parallel import Engine, run_tasks
 from bpac.replay.studies.comparison import ComparisonStudy

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.errors import InputError
 from bpac.replay.parallel import Engine
 from bpac.replay.studies.experiments import EXPERIMENTS, PUBLISHED, named_experiment

@@ -237,7 +237,7 @@ def test_a_long_table_takes_few_bytes_per_row(tmp_path: Path) -> None:
         for number, uncertainty in enumerate(rng.random(rows).tolist()):
             file.write(f"q{number},{uncertainty:.4f},{int(number % 9 == 0)},20,300\n")
     script = (
-        "import resource, sys; import bpac.cli.replay; from bpac.cli.main import main; "
+        "import resource, sys; import bpac.cli.commands.replay; from bpac.cli.program import main; "
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
         "code = main(['replay', sys.argv[1], '--order', 'given', '--json']); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr); sys.exit(code)"

@@ -1,1 +1,9 @@
-"""The command line: one module per command, imported when the command is called."""
+"""The command line.
+
+``program`` finds the command that is called, and imports its module from ``commands``; the other modules here are what
+several commands share.
+"""
+
+from bpac.cli.program import main
+
+__all__ = ["main"]

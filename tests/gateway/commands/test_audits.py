@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.errors import JournalError
 from bpac.routing.audit.audit import Audit, audit_journal
 from bpac.routing.coins import COMMITTED_BLOCK, CommittedCoins

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.replay.simulation.laws import LevelLaw
 from bpac.replay.tables.reading import read_table
 from bpac.routing.decision import Decision

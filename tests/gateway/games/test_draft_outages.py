@@ -2,7 +2,9 @@
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -140,39 +142,9 @@ def test_a_draft_that_fails_independently_is_withdrawn(stream: bool) -> None:
         assert gateway.service.live_games()[0].router.under_way == ()
 
 
-def test_a_failed_draft_is_held_back_while_others_are_under_way() -> None:
-    """It waits for the draft of another request; when that arrives, the failed one is withdrawn."""
-    broken, finish = threading.Event(), threading.Event()
-
-    def draft(request: Request) -> Reply:
-        if request.question == "bad":
-            return BROKEN
-        broken.set()
-        assert finish.wait(20.0)
-        return Reply("42")
-
-    with Running(pair(draft, Reply("42")), model=ONCE) as (gateway, _), ThreadPoolExecutor(1) as callers:
-        client = gateway.client()
-
-        def ask(content: str) -> None:
-            client.chat.completions.create(**{**ASK, "messages": [{"role": "user", "content": content}]})
-
-        slow = callers.submit(ask, "slow")
-        assert broken.wait(20.0)
-        ask("bad")
-        (game,) = gateway.service.live_games()
-        assert (len(game.router.under_way), count(gateway, Withdrawn)) == (2, 0)
-        finish.set()
-        slow.result()
-        gateway.idle()
-        assert list(game.router.under_way) == []
-        assert count(gateway, Withdrawn) == 1
-        kept = folded(gateway.service.store, game.journal.game)
-        assert (kept.history.state(), kept.router.step) == (game.history.state(), game.router.step)
-
-
-def test_drafts_are_not_held_back_beyond_their_deadline() -> None:
-    """At the deadline of drafts all that are held back are withdrawn, and those still being generated are overdue."""
+@contextmanager
+def one_slow_draft(*, failing: int) -> Iterator[tuple[RunningGateway, Callable[[], None]]]:
+    """A gateway with one draft that is being generated, and after it so many that failed; a call ends the slow one."""
     drafting, finish = threading.Event(), threading.Event()
 
     def draft(request: Request) -> Reply:
@@ -188,14 +160,35 @@ def test_drafts_are_not_held_back_beyond_their_deadline() -> None:
         def ask(content: str) -> None:
             client.chat.completions.create(**{**ASK, "messages": [{"role": "user", "content": content}]})
 
+        def end() -> None:
+            finish.set()
+            slow.result()
+            gateway.idle()
+
         slow = callers.submit(ask, "slow")
         assert drafting.wait(20.0)
-        ask("bad")
-        ask("bad")
+        for _ in range(failing):
+            ask("bad")
+        yield gateway, end
+
+
+def test_a_failed_draft_is_held_back_while_others_are_under_way() -> None:
+    """It waits for the draft of another request; when that arrives, the failed one is withdrawn."""
+    with one_slow_draft(failing=1) as (gateway, end):
+        (game,) = gateway.service.live_games()
+        assert (len(game.router.under_way), count(gateway, Withdrawn)) == (2, 0)
+        end()
+        assert list(game.router.under_way) == []
+        assert count(gateway, Withdrawn) == 1
+        kept = folded(gateway.service.store, game.journal.game)
+        assert (kept.history.state(), kept.router.step) == (game.history.state(), game.router.step)
+
+
+def test_drafts_are_not_held_back_beyond_their_deadline() -> None:
+    """At the deadline of drafts all that are held back are withdrawn, and those still being generated are overdue."""
+    with one_slow_draft(failing=2) as (gateway, end):
         (game,) = gateway.service.live_games()
         game.sweep(time.monotonic() + 3600.0)
         assert [type(entry) for entry in entries(gateway)[-3:]] == [Withdrawn, Withdrawn, Overdue]
-        finish.set()
-        slow.result()
-        gateway.idle()
+        end()
         assert list(game.router.under_way) == []

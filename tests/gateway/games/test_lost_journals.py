@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.cli.main import main
+from bpac.cli.program import main
 from bpac.routing.audit.audit import audit_journal
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import get_json, settings
@@ -147,7 +147,7 @@ def test_a_damaged_store_is_reported_in_one_line(
             whole[place : place + 60] = b"\xaa" * 60
         path.write_bytes(whole)
     if command == "serve":
-        run = "import sys; from bpac.cli.main import main; sys.exit(main())"
+        run = "import sys; from bpac.cli.program import main; sys.exit(main())"
         words = [sys.executable, "-c", run, command, str(tmp_path / "gateway.toml")]
         ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
         code, printed = ran.returncode, ran.stderr

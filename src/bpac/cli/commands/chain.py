@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bpac.cli.commands.table import summary_lines
 from bpac.cli.output import add_json_option, print_report, warn
-from bpac.cli.table import summary_lines
 from bpac.local.benchmark import COUNT
 from bpac.local.chain import ChainRun
 from bpac.local.server import MODEL

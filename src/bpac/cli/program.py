@@ -60,7 +60,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bpac {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in [command] if command in COMMANDS else COMMANDS:
-        importlib.import_module(f"bpac.cli.{name}").add_command(commands)
+        importlib.import_module(f"bpac.cli.commands.{name}").add_command(commands)
     for listed in commands._choices_actions:
         # The line in the list of commands is also the first sentence of the command's own help.
         about = listed.help or ""

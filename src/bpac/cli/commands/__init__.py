@@ -1,0 +1,1 @@
+"""One module per command, with the name of the command."""
