@@ -1,25 +1,25 @@
 """Figures of results, drawn with matplotlib (extra ``figures``)."""
 
-from bpac.replay.figures.canvas import as_svg, check_figure_format, check_installed, save
-from bpac.replay.figures.comparisons import draw_expert_calls, draw_stall, draw_sweep
-from bpac.replay.figures.load import draw_cases, draw_order
-from bpac.replay.figures.paths import draw_paths, draw_replays, draw_thresholds
-from bpac.replay.figures.robustness import draw_attacks, draw_certificates, draw_drift
+from bpac.replay.figures.canvas import Panel, as_figure, check_figure_format, check_installed, panel_svg, save
+from bpac.replay.figures.comparisons import expert_call_bars, stall_panel
+from bpac.replay.figures.load import case_panels, order_panels
+from bpac.replay.figures.over_time import draw_replays, panels_over_time
+from bpac.replay.figures.robustness import attack_panels, certificate_panels, drift_panel
 
 __all__ = [
-    "as_svg",
+    "Panel",
+    "as_figure",
+    "attack_panels",
+    "case_panels",
+    "certificate_panels",
     "check_figure_format",
     "check_installed",
-    "draw_attacks",
-    "draw_cases",
-    "draw_certificates",
-    "draw_drift",
-    "draw_expert_calls",
-    "draw_order",
-    "draw_paths",
     "draw_replays",
-    "draw_stall",
-    "draw_sweep",
-    "draw_thresholds",
+    "drift_panel",
+    "expert_call_bars",
+    "order_panels",
+    "panel_svg",
+    "panels_over_time",
     "save",
+    "stall_panel",
 ]

@@ -30,8 +30,9 @@ class PowerLaw:
     ----------
     most: probability of a loss at uncertainty 1.
     power: how fast the probability grows with v; 0 makes it constant.
-    crowding: uncertainty is ``v**crowding``; 1 makes it uniform, more moves it towards 0.
+    crowding: uncertainty grows like ``v**crowding``; 1 makes it uniform, more moves it towards the smallest value.
     sizes, weights: the possible sizes of a loss, and the probability of each.
+    span: the smallest and the largest uncertainty.
 
     >>> PowerLaw(most=0.4, power=1).risk(0.5)
     0.05
@@ -42,6 +43,7 @@ class PowerLaw:
     crowding: float = 1.0
     sizes: tuple[float, ...] = (1.0,)
     weights: tuple[float, ...] = (1.0,)
+    span: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         fraction(self.most, "most")
@@ -52,19 +54,27 @@ class PowerLaw:
             fraction(size, "each size")
         if len(self.sizes) != len(self.weights) or abs(sum(self.weights) - 1.0) > 1e-9:
             raise InputError(f"a law needs a weight for each size, and they must sum to 1; got {self.weights}")
+        if not 0.0 <= self.span[0] < self.span[1] <= 1.0:
+            raise InputError(f"span must be two increasing numbers in [0, 1], got {self.span}")
 
     def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
         """Uncertainties and losses of independent rounds."""
         quantile = rng.random(count)
         wrong = rng.random(count) < self.most * quantile**self.power
         size = rng.choice(self.sizes, size=count, p=self.weights)
-        return quantile**self.crowding, np.where(wrong, size, 0.0)
+        return self.uncertainty(quantile), np.where(wrong, size, 0.0)
+
+    def uncertainty(self, quantile: Vector) -> Vector:
+        """The uncertainties at these quantiles."""
+        low, high = self.span
+        return np.asarray(low + (high - low) * quantile**self.crowding)
 
     def risk(self, threshold: float) -> float:
         """Expected loss below a threshold, without the factor κ."""
+        low, high = self.span
         mean_size = sum(size * weight for size, weight in zip(self.sizes, self.weights, strict=True))
-        below = threshold ** ((self.power + 1.0) / self.crowding)
-        return float(mean_size * self.most * below / (self.power + 1.0))
+        reached = min(max((threshold - low) / (high - low), 0.0), 1.0)
+        return float(mean_size * self.most * reached ** ((self.power + 1.0) / self.crowding) / (self.power + 1.0))
 
 
 @dataclass(frozen=True, slots=True)

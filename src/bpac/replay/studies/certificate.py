@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.figures import draw_certificates
+from bpac.replay.figures import certificate_panels
 from bpac.replay.parallel import Arrays
-from bpac.replay.studies.experiments import ALPHA, RoutingMethod
+from bpac.replay.studies.methods import ALPHA, RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint, recorded_steps
-from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import SeededCoins
@@ -70,19 +70,20 @@ class CertificateStudy:
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """The bounds at the end, and how often they missed the actual loss at any recorded step."""
         named = {task.stream: arrays for task, arrays in zip(self.tasks(), results, strict=True)}
-        rows = []
+        rows, numbers = [], []
         for stream, arrays in named.items():
             lower, served, upper = (arrays["bounds"][:, k] for k in range(3))
             missed = ((served < lower - 1e-9) | (served > upper + 1e-9)).any(axis=1)
-            final = (percent(float(part[:, -1].mean())) for part in (lower, served, upper))
-            rows.append([stream, *final, share_with_bound(int(missed.sum()), len(served))])
-        # The columns of the file keep their names for scripts.
-        folder.write_csv(self.name, ["stream", "lower bound", "actual loss", "upper bound", "missed at any look"], rows)
-        svg = folder.write_figure(self.name, draw_certificates(named, EPSILON))
+            final = [float(part[:, -1].mean()) for part in (lower, served, upper)]
+            rows.append([stream, *map(percent, final), share_with_bound(int(missed.sum()), len(served))])
+            numbers.append((stream, *final, float(missed.mean())))
+        columns = ["stream", "lower_bound", "actual_loss", "upper_bound", "missed_share"]
+        folder.write_csv(self.name, columns, numbers)
+        panels = folder.write_figure(self.name, certificate_panels(named, EPSILON), 2)
         text = (
             f"Two bounds on the average loss of the served answers, each at level α = {ALPHA:g}, valid at all times "
             "together, and computed without the loss of any kept draft. "
             f"{len(results[0]['bounds'])} runs, checked at {results[0]['steps'].shape[1]} steps in each."
         )
         header = ["stream", "lower bound", "actual loss", "upper bound", "bounds missed at any step"]
-        return ReportSection(self.name, "The certificate and the actual loss", text, svg, header, rows)
+        return ReportSection(self.name, "The certificate and the actual loss", text, panels, TableOfNumbers(header, rows))

@@ -1,62 +1,132 @@
-"""Comparisons of methods on one table: those of the paper and similar ones."""
+"""Comparisons of methods on tables: figures over time, numbers at the end, and statements that are checked."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from bpac.replay.figures import draw_paths, draw_sweep, draw_thresholds
+from bpac.replay.figures import Panel, panels_over_time
 from bpac.replay.parallel import Arrays
-from bpac.replay.studies.experiments import Experiment
+from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod
 from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
-from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.report import ReportSection, TableOfNumbers
+from bpac.replay.studies.statements import Finding, Measured, Statement, mark_of
 from bpac.replay.studies.study import ResultsFolder
 from bpac.replay.tables.table import Table
 
+OVER_TIME = ("empirical_risk", "expert_call_rate", "token_ratio")
+# Mean and standard deviation of each metric at the last step, as columns of a file.
+COLUMNS = [f"{metric}_{part}" for metric in METRICS for part in ("mean", "std")]
+
 
 @dataclass(frozen=True, slots=True)
-class ComparisonStudy:
-    """An experiment as a study.
+class Part:
+    """One stream of a comparison.
 
     Parameters
     ----------
-    experiment: the experiment.
-    table: a given table to use instead of the built-in one.
+    label: its name in the figure.
+    stream: name of a built-in table, which is generated again for every run, or of a given table.
+    tables: the given table, for each score that it has; none for a built-in table.
+    order: whether a given table is shuffled for every run.
+    rows: number of rows of a built-in table (default: its own).
     """
 
-    experiment: Experiment
-    table: Table | None = None
+    label: str
+    stream: str
+    tables: Mapping[str, Table] | None = None
+    order: Literal["shuffled", "given"] = "shuffled"
+    rows: int | None = None
 
-    @property
-    def name(self) -> str:
-        """Its name on the command line and of its files."""
-        return self.experiment.name
+    def task(self, method: RoutingMethod) -> ReplayTask:
+        """The replays of a method on this stream."""
+        table = None if self.tables is None else self.tables[method.score]
+        return ReplayTask(method, self.stream, self.rows, table, self.order)
+
+    def has(self, method: RoutingMethod) -> bool:
+        """Whether the stream has the score that the method needs."""
+        return self.tables is None or method.score in self.tables
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of methods on one or more streams, as a study.
+
+    Parameters
+    ----------
+    name: its name on the command line and of its files.
+    title: what it shows.
+    parts: the streams.
+    methods: the methods that are compared on each stream.
+    number: the number of the figure or table of the paper that it reproduces; empty for our own.
+    text: how to read it.
+    panels: the metrics that the figure shows over time; empty for no figure.
+    drawn: which methods the figure shows (default: all).
+    marks: steps at which something happens, and what.
+    statements: what the paper prints or says, to be checked.
+    """
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+    methods: tuple[RoutingMethod, ...]
+    number: str = ""
+    text: str = ""
+    panels: tuple[str, ...] = OVER_TIME
+    drawn: Callable[[RoutingMethod], bool] = lambda _: True
+    marks: tuple[tuple[int, str], ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+    def _pairs(self) -> list[tuple[Part, RoutingMethod]]:
+        return [(part, method) for part in self.parts for method in self.methods if part.has(method)]
 
     def tasks(self) -> list[ReplayTask]:
-        """One task for each method."""
-        one = self.experiment
-        return [ReplayTask(method, one.stream, one.rows, self.table) for method in one.methods]
+        """One task for each stream and method."""
+        return [part.task(method) for part, method in self._pairs()]
+
+    def measured(self, results: Sequence[Arrays]) -> Measured:
+        """The results by part and method."""
+        return {
+            (part.label, method.label): replace(ReplayResult.of(part.task(method), arrays), method=method)
+            for (part, method), arrays in zip(self._pairs(), results, strict=True)
+        }
 
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
-        """ER, ECP, TP and threshold of every method."""
-        experiment = self.experiment
-        replays = [ReplayResult.of(task, arrays) for task, arrays in zip(self.tasks(), results, strict=True)]
-        header = ["method", "at", "epsilon", *(f"{metric}_{part}" for metric in METRICS for part in ("mean", "std"))]
-        final = [(r.method.label, r.method.at, r.method.epsilon, *_final(r)) for r in replays]
-        folder.write_csv(self.name, header, final)
-        folder.write_csv(f"{self.name}-paths", ["method", "at", "step", *header[3:]], _path_rows(replays))
-        if experiment.varied:
-            figure = draw_sweep(experiment, replays)
-        else:
-            figure = (draw_thresholds if experiment.view == "threshold" else draw_paths)(experiment, replays)
-        shown = ["method", *([experiment.varied] if experiment.varied else []), "ε", "ER", "ECP", "TP", "threshold"]
-        source = "Table" if self.table is not None else "Built-in table"
-        text = (
-            f"{source} {experiment.stream}, {len(replays[0].paths)} runs: "
-            "mean ± standard deviation at the end of the stream."
+        """Figure, numbers, and which of the paper's statements hold."""
+        measured = self.measured(results)
+        runs = len(results[0]["paths"])
+        folder.write_csv(self.name, ["stream", "method", "epsilon", "runs", *COLUMNS], _final_rows(measured, runs))
+        folder.write_csv(f"{self.name}-paths", ["stream", "method", "epsilon", "step", *COLUMNS], _path_rows(measured))
+        findings = [statement.check(measured) for statement in self.statements]
+        figure = folder.write_figure(self.name, self._panels(measured), 3) if self.panels else []
+        return ReportSection(
+            self.name,
+            self.title,
+            f"{self.text} {runs} runs, ε = {_epsilons(self.methods)}. {_saved(measured)}".strip(),
+            figure,
+            self.table(measured),
+            number=self.number,
+            mark=mark_of(findings, runs) if self.statements else None,
+            findings=findings,
         )
-        rows = [_shown(result, experiment) for result in replays]
-        svg = folder.write_figure(self.name, figure)
-        return ReportSection(self.name, experiment.title, text, svg, shown, rows)
+
+    def _panels(self, measured: Measured) -> list[Panel]:
+        panels = []
+        for part in self.parts:
+            shown = [
+                result for (label, _), result in measured.items() if label == part.label and self.drawn(result.method)
+            ]
+            label = part.label if len(self.parts) > 1 else ""
+            panels += panels_over_time(shown, self.panels, self.marks, label)
+        return panels
+
+    def table(self, measured: Measured) -> TableOfNumbers:
+        """ER, ECP, TP and threshold of every method at the end of the stream."""
+        rows = [
+            [part, method, f"{result.method.epsilon:g}", *percents(result), _threshold(result)]
+            for (part, method), result in measured.items()
+        ]
+        return TableOfNumbers(["stream", "method", "ε", "ER", "ECP", "TP", "threshold"], rows)
 
 
 def percents(result: ReplayResult) -> list[str]:
@@ -70,19 +140,41 @@ def _spread(result: ReplayResult, metric: str) -> str:
     return "" if math.isnan(mean) else f"{100 * mean:.1f} ± {100 * std:.1f} %"
 
 
-def _final(result: ReplayResult) -> Iterable[float]:
-    return (number for metric in METRICS for number in result.final(metric))
-
-
-def _shown(result: ReplayResult, experiment: Experiment) -> list[str]:
-    at = [f"{result.method.at:g}"] if experiment.varied else []
+def _threshold(result: ReplayResult) -> str:
     mean, std = result.final("threshold")
-    return [result.method.label, *at, f"{result.method.epsilon:g}", *percents(result), f"{mean:.3f} ± {std:.3f}"]
+    return f"{mean:.3f} ± {std:.3f}"
 
 
-def _path_rows(results: Sequence[ReplayResult]) -> Iterable[tuple[object, ...]]:
-    for result in results:
+def _epsilons(methods: Sequence[RoutingMethod]) -> str:
+    values = sorted({method.epsilon for method in methods})
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+
+
+def _saved(measured: Measured) -> str:
+    """What the portfolio does on the same streams, in words."""
+    words = []
+    for (part, label), result in measured.items():
+        paper = measured.get((part, B_PAC))
+        if label == PORTFOLIO and paper is not None:
+            calls = [100.0 * one.final("expert_call_rate")[0] for one in (result, paper)]
+            words.append(f"{part}: {calls[0]:.1f} % instead of {calls[1]:.1f} %")
+    return f"Expert calls of the portfolio instead of B-PAC on the same stream: {'; '.join(words)}." if words else ""
+
+
+def _final_rows(measured: Measured, runs: int) -> Iterable[tuple[object, ...]]:
+    for (part, label), result in measured.items():
+        final = (number for metric in METRICS for number in result.final(metric))
+        yield (part, label, result.method.epsilon, runs, *final)
+
+
+def _path_rows(measured: Measured) -> Iterable[tuple[object, ...]]:
+    for (part, label), result in measured.items():
         mean, std = result.paths.mean(axis=0), result.paths.std(axis=0)
         for k, step in enumerate(result.steps.tolist()):
-            values = (float(part[metric, k]) for metric in range(len(METRICS)) for part in (mean, std))
-            yield (result.method.label, result.method.at, step, *values)
+            values = (float(one[metric, k]) for metric in range(len(METRICS)) for one in (mean, std))
+            yield (part, label, result.method.epsilon, step, *values)
+
+
+def findings_rows(findings: Sequence[Finding]) -> list[list[str]]:
+    """The findings of a section as rows of the checklist."""
+    return [[one.said, one.paper, one.ours, "agrees" if one.holds else "differs", one.because] for one in findings]

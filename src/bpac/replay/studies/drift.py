@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.figures import draw_drift
+from bpac.replay.figures import drift_panel
 from bpac.replay.parallel import Arrays
-from bpac.replay.simulation.laws import PowerLaw
-from bpac.replay.studies.experiments import RoutingMethod
+from bpac.replay.studies.methods import B_PAC, RoutingMethod
 from bpac.replay.studies.replay_results import recorded_steps
-from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.study import ResultsFolder, percent
 from bpac.replay.tables.builtin import BENCHMARKS
 from bpac.routing.coins import SeededCoins
@@ -21,7 +20,7 @@ from bpac.routing.policies import Paper, Policy, Portfolio
 
 EPSILON = 0.08
 EASY = BENCHMARKS["mmlu-pro-like"].law
-HARD = PowerLaw(most=0.7, power=0.8, crowding=2.0)
+HARD = replace(EASY, most=0.7)
 PHASE = 4000
 PHASES = (EASY, HARD, EASY)
 
@@ -41,7 +40,7 @@ class DriftTask:
 
     def key(self) -> dict[str, Any]:
         """Everything that its numbers depend on."""
-        laws = [[law.most, law.power, law.crowding] for law in PHASES]
+        laws = [asdict(law) for law in PHASES]
         return {"settings": self.method.settings.to_json(), "laws": laws, "phase": self.phase}
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
@@ -87,7 +86,7 @@ class DriftStudy:
             "portfolio": Portfolio(),
             "revocable": Portfolio(memory="revocable"),
             "latched": Portfolio(memory="latched"),
-            "paper": Paper(),
+            B_PAC: Paper(),
         }
         return [DriftTask(RoutingMethod(label, policy, EPSILON)) for label, policy in policies.items()]
 
@@ -96,17 +95,21 @@ class DriftStudy:
         named = {task.method.label: arrays for task, arrays in zip(self.tasks(), results, strict=True)}
         header = ["method", "safe again after (median rounds)", "never, in the hard phase"]
         header += [f"ECP, {phase}" for phase in ("easy", "hard", "easy again")]
-        rows = []
+        rows, numbers = [], []
         for name, arrays in named.items():
             recovery = arrays["recovery"]
             median, never = float(np.median(recovery)), float(np.isinf(recovery).mean())
             shown = f"more than {PHASE}" if np.isinf(median) else f"{median:.0f}"
-            rows.append([name, shown, f"{never:.0%}", *(percent(x) for x in arrays["calls"].mean(axis=0))])
-        folder.write_csv(self.name, header, rows)
-        svg = folder.write_figure(self.name, draw_drift(named, EPSILON, (PHASE, 2 * PHASE)))
+            calls = arrays["calls"].mean(axis=0).tolist()
+            rows.append([name, shown, f"{never:.0%}", *map(percent, calls)])
+            numbers.append((name, median, never, *calls))
+        columns = ["method", "median_rounds_until_safe", "never_safe_share", "ecp_easy", "ecp_hard", "ecp_easy_again"]
+        folder.write_csv(self.name, columns, numbers)
+        turns = ((PHASE, "hard questions"), (2 * PHASE, "easy questions"))
+        panels = folder.write_figure(self.name, [drift_panel(named, EPSILON, turns)], 1)
         text = (
             f"{PHASE} easy questions, {PHASE} hard ones, {PHASE} easy ones; {len(results[0]['risk'])} runs, "
             f"ε = {EPSILON:g}. The promise covers streams without drift. This shows how long each memory takes to "
             "become safe after the questions become hard, and how many expert calls it makes when they are easy again."
         )
-        return ReportSection(self.name, "Drift and recovery", text, svg, header, rows)
+        return ReportSection(self.name, "Drift and recovery", text, panels, TableOfNumbers(header, rows))

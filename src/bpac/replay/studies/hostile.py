@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.figures import draw_attacks
+from bpac.replay.figures import attack_panels
 from bpac.replay.parallel import Arrays
-from bpac.replay.studies.experiments import ALPHA, RoutingMethod
+from bpac.replay.studies.methods import ALPHA, B_PAC, RoutingMethod
 from bpac.replay.studies.replay_results import recorded_steps
-from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 from bpac.routing.coins import SeededCoins
 from bpac.routing.policies import Budget, Paper, Policy, Portfolio
@@ -102,7 +102,7 @@ class HostileStudy:
             "budget": Budget(),
             "portfolio": Portfolio(),
             "latched": Portfolio(memory="latched"),
-            "paper": Paper(),
+            B_PAC: Paper(),
         }
         methods = [RoutingMethod(label, policy, EPSILON) for label, policy in policies.items()]
         return [HostileTask(method, attack) for attack in ATTACKS for method in methods]
@@ -111,17 +111,20 @@ class HostileStudy:
         """How often the average loss of the served answers ever exceeded ε, and the share of expert calls."""
         named: dict[str, dict[str, Arrays]] = {attack: {} for attack in ATTACKS}
         header = ["attack", "method", "average ever above ε", "ECP"]
-        rows = []
+        rows, numbers = [], []
         for task, arrays in zip(self.tasks(), results, strict=True):
             named[task.attack][task.method.label] = arrays
             above = share_with_bound(int(arrays["above"].sum()), len(arrays["above"]))
-            rows.append([task.attack, task.method.label, above, percent(float(arrays["calls"].mean()))])
-        folder.write_csv(self.name, header, rows)
-        svg = folder.write_figure(self.name, draw_attacks(named, EPSILON))
+            calls = float(arrays["calls"].mean())
+            rows.append([task.attack, task.method.label, above, percent(calls)])
+            numbers.append((task.attack, task.method.label, float(arrays["above"].mean()), calls))
+        columns = ["attack", "method", "average_ever_above_epsilon_share", "expert_call_rate"]
+        folder.write_csv(self.name, columns, numbers)
+        panels = folder.write_figure(self.name, attack_panels(named, EPSILON), 2)
         attacks = " ".join(f"“{name}”: {(attack.__doc__ or '').strip()}" for name, attack in ATTACKS.items())
         text = (
             f"ε = {EPSILON:g}, α = {ALPHA:g}, {len(results[0]['above'])} runs. {attacks} Only the policy budget makes "
             "a promise here: the average loss of the served answers stays below ε on any stream. The others promise "
             "the risk of a threshold on streams without drift."
         )
-        return ReportSection(self.name, "The policy budget on hostile streams", text, svg, header, rows)
+        return ReportSection(self.name, "The policy budget on hostile streams", text, panels, TableOfNumbers(header, rows))

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.figures import draw_cases, draw_order
+from bpac.replay.figures import case_panels, order_panels
 from bpac.replay.parallel import Arrays
 from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.simulation.fault_rules import FaultRules, WrongFaultRules
 from bpac.replay.simulation.faults import OUTAGE, OUTAGE_EVERY, Faults
 from bpac.replay.simulation.laws import named_law
-from bpac.replay.studies.experiments import ALPHA
-from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.methods import ALPHA
+from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 from bpac.replay.validation import Validation
 from bpac.routing.policies import Portfolio
@@ -55,12 +55,27 @@ class SimulationTask:
         return {"unsafe": np.array("threshold" in result.broken), "calls": np.array(result.expert_call_rate)}
 
 
-def _rows(tasks: Sequence[SimulationTask], results: Sequence[Arrays]) -> list[list[str]]:
-    rows = []
-    for task, arrays in zip(tasks, results, strict=True):
-        unsafe = share_with_bound(int(arrays["unsafe"].sum()), len(arrays["unsafe"]))
-        rows.append([task.case, task.rule, unsafe, percent(float(arrays["calls"].mean()))])
-    return rows
+# How often an unsafe threshold was in force, and the expert call rate, by case and rule.
+Shares = dict[tuple[str, str], tuple[float, float]]
+
+
+def _shares(tasks: Sequence[SimulationTask], results: Sequence[Arrays]) -> Shares:
+    return {
+        (task.case, task.rule): (float(arrays["unsafe"].mean()), float(arrays["calls"].mean()))
+        for task, arrays in zip(tasks, results, strict=True)
+    }
+
+
+def _table(header: Sequence[str], shares: Shares, streams: int) -> TableOfNumbers:
+    rows = [
+        [case, rule, share_with_bound(round(unsafe * streams), streams), percent(calls)]
+        for (case, rule), (unsafe, calls) in shares.items()
+    ]
+    return TableOfNumbers(header, rows)
+
+
+def _numbers(shares: Shares) -> list[tuple[object, ...]]:
+    return [(*names, *values) for names, values in shares.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +105,22 @@ class OrderStudy:
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """How often an unsafe threshold was in force, and the expert calls, by the number of drafts in flight."""
         tasks = self.tasks()
-        rows = _rows(tasks, results)
-        # The columns of the file keep their names for scripts.
-        folder.write_csv(
-            self.name, ["drafts under way", "rounds count in the", "unsafe threshold ever in force", "ECP"], rows
-        )
-        shares = {
-            rule: [
-                (int(task.case), float(arrays["unsafe"].mean()), float(arrays["calls"].mean()))
-                for task, arrays in zip(tasks, results, strict=True)
-                if task.rule == rule and task.case.isdecimal()
-            ]
+        shares, streams = _shares(tasks, results), len(results[0]["unsafe"])
+        columns = ["drafts_in_flight", "counted_in_the", "unsafe_share", "expert_call_rate"]
+        folder.write_csv(self.name, columns, _numbers(shares))
+        points = {
+            rule: [(int(case), *values) for (case, one), values in shares.items() if one == rule and case.isdecimal()]
             for rule in (ARRIVAL, COMPLETION)
         }
-        svg = folder.write_figure(self.name, draw_order(shares, ALPHA))
+        panels = folder.write_figure(self.name, order_panels(points, ALPHA), 2)
         text = (
             "Drafts with a loss take three times as long; the next query arrives when a draft ends. "
-            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {len(results[0]['unsafe'])} streams. If rounds are "
+            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {streams} streams. If rounds are "
             "counted in the order in which drafts end, easy questions come first and the promise is broken. Tickets "
             "count them in the order of arrival and keep the promise; the cost is that thresholds open later."
         )
         header = ["drafts in flight", "rounds are counted in the", "unsafe threshold ever in force", "ECP"]
-        return ReportSection(self.name, "The order in which rounds are counted", text, svg, header, rows)
+        return ReportSection(self.name, "The order in which rounds are counted", text, panels, _table(header, shares, streams))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +162,17 @@ class FaultsStudy:
         """How often an unsafe threshold was in force under each fault, and the expert calls."""
         tasks = self.tasks()
         header = ["fault", "rule", "unsafe threshold ever in force", "ECP"]
-        rows = _rows(tasks, results)
-        folder.write_csv(self.name, header, rows)
+        shares, streams = _shares(tasks, results), len(results[0]["unsafe"])
+        folder.write_csv(self.name, ["fault", "rule", "unsafe_share", "expert_call_rate"], _numbers(shares))
         cases: dict[str, dict[str, tuple[float, float]]] = {}
-        for task, arrays in zip(tasks, results, strict=True):
-            shares = float(arrays["unsafe"].mean()), float(arrays["calls"].mean())
-            cases.setdefault(task.case, {})[task.rule] = shares
-        svg = folder.write_figure(self.name, draw_cases(cases, ALPHA))
+        for (case, rule), values in shares.items():
+            cases.setdefault(case, {})[rule] = values
+        panels = folder.write_figure(self.name, case_panels(cases, ALPHA), 2)
         text = (
-            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {len(results[0]['unsafe'])} streams. An outage "
+            f"{self.steps} queries, ε = {EPSILON:g}, α = {ALPHA:g}, {streams} streams. An outage "
             f"lasts for {OUTAGE} of every {OUTAGE_EVERY} requests. Refusals are provoked by an attacker whose drafts "
             "have uncertainty 0; ECP is that of the other callers. Wrong rules: drafts without a score count as "
             "rounds of uncertainty 1, refusals count as losses, audits that were given up count for the drift alarm, "
             "every epoch has its own α, and queries that were in flight at a crash or an outage are withdrawn."
         )
-        return ReportSection(self.name, "Faults", text, svg, header, rows)
+        return ReportSection(self.name, "Faults", text, panels, _table(header, shares, streams))

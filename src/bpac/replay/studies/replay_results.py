@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bpac.replay.metrics import metrics_over_time
 from bpac.replay.parallel import Arrays
 from bpac.replay.replay import Replay
-from bpac.replay.studies.experiments import RoutingMethod
+from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.tables.builtin import builtin_table
 from bpac.replay.tables.table import Table
 
@@ -33,13 +33,15 @@ class ReplayTask:
     method: the method.
     stream: name of a built-in table, which is generated again for every run, or of the given table.
     rows: number of rows (default: that of the built-in table).
-    table: a given table, which is shuffled for every run.
+    table: a given table.
+    order: whether the rows of a given table are shuffled for every run, or stay as given.
     """
 
     method: RoutingMethod
     stream: str
     rows: int | None = None
     table: Table | None = None
+    order: Literal["shuffled", "given"] = "shuffled"
 
     def key(self) -> dict[str, Any]:
         """Everything that its numbers depend on."""
@@ -47,6 +49,7 @@ class ReplayTask:
             # The content and not the name: a built-in table may have changed since a run was saved.
             "stream": fingerprint(self.table or builtin_table(self.stream, 0, self.rows, self.method.score)),
             "drawn": self.table is None,
+            "order": self.order,
             "settings": self.method.settings.to_json(),
             "delay": asdict(self.method.delay),
             "points": POINTS,
@@ -59,7 +62,7 @@ class ReplayTask:
             table = builtin_table(self.stream, number, self.rows, method.score)
             replay = Replay(table, method.make_router, seed=number, order="given", delay=method.delay)
         else:
-            replay = Replay(self.table, method.make_router, seed=number, delay=method.delay)
+            replay = Replay(self.table, method.make_router, seed=number, order=self.order, delay=method.delay)
         ordered, path = replay.run(0, trace=True)
         steps = recorded_steps(len(ordered))
         return {"steps": steps, "paths": metrics_over_time(ordered, path)[:, steps - 1]}

@@ -1,40 +1,71 @@
-"""All studies by name, and ``reproduce``, which runs some of them and writes numbers, figures and the report."""
+"""All sections of the report by name, and ``reproduce``, which makes some of them: numbers, figures and the report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from tqdm import tqdm
 
 from bpac.arguments import one_of
 from bpac.errors import InputError
 from bpac.output_files import refuse_overwriting
 from bpac.replay.figures import check_installed
+from bpac.replay.paper import builtin as paper
+from bpac.replay.paper.judge import JudgeStudy
+from bpac.replay.paper.overhead import OverheadStudy
+from bpac.replay.paper.table_1 import MeasurePrompting, Table1Study
 from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
 from bpac.replay.studies.certificate import CertificateStudy
-from bpac.replay.studies.comparison import ComparisonStudy
+from bpac.replay.studies.checklist import write_checklist
 from bpac.replay.studies.drift import DriftStudy
-from bpac.replay.studies.experiments import BOTH, EXPERIMENTS, Experiment, RoutingMethod
-from bpac.replay.studies.gap import GapStudy, SummaryStudy
+from bpac.replay.studies.gap import GapStudy
+from bpac.replay.studies.given_tables import GivenTable, studies_of_tables
 from bpac.replay.studies.hostile import HostileStudy
 from bpac.replay.studies.load import FaultsStudy, OrderStudy
-from bpac.replay.studies.prompting import PromptingStudy
+from bpac.replay.studies.own import OWN
 from bpac.replay.studies.report import ReportSection, write_report
 from bpac.replay.studies.stall import StallStudy
 from bpac.replay.studies.study import ResultsFolder, Study
-from bpac.replay.tables.table import Table
 
-STUDIES: tuple[Study, ...] = (
-    SummaryStudy(),
-    StallStudy(),
-    *(ComparisonStudy(experiment) for experiment in EXPERIMENTS),
-    PromptingStudy(),
-    DriftStudy(),
-    CertificateStudy(),
-    HostileStudy(),
-    OrderStudy(),
-    FaultsStudy(),
+# The order of the paper's checklist, and then our own.
+NAMES = (
+    "figure-1", "figure-2", "figure-3", "table-1", "table-2", "figure-4", "figure-5", "figure-6", "figure-7", "figure-8",
+    "figure-9", "overhead", "summary", "stall", *(one.name for one in OWN), "drift", "certificate", "hostile", "order",
+    "faults",
+)  # fmt: skip
+METHODS = (
+    "B-PAC is the paper's policy as printed: a grid of 1,001 thresholds, adaptive bets, a warm-up of 200 questions. "
+    "The portfolio is the default policy of bpac. Offline PAC calls the expert for its calibration set of 50 questions "
+    "and then keeps the largest threshold whose exact upper confidence bound on the risk is at most ε. α = 0.1 for every "
+    "method. ER is the average loss of the answers that were served, ECP the share of questions for which the expert was "
+    "called, and TP the tokens of all drafts and expert calls relative to always asking the expert without a draft, so "
+    "that TP is above 100 % where drafts cost more than they save. Lines are means over the runs and bands are ± one "
+    "standard deviation over the runs, cut off at 0 and at the largest possible value; the first 2 % of a stream, in which "
+    "averages of a few answers vary widely, are not drawn. {streams} A printed number agrees if it lies within three "
+    "standard errors of the difference (the paper's 100 runs and those made here) plus the rounding of the print, and a "
+    "printed standard deviation if it is within a factor of two. Every number is also in a CSV file beside this page, and "
+    "every figure in an SVG and a PDF file."
 )
-NAMES = tuple(study.name for study in STUDIES)
-TABLE_EPSILONS = (0.05, 0.08)
+BUILTIN = (
+    "The paper's data cannot be had: the streams are built-in tables. Their few shape parameters were fitted to the "
+    "numbers that the paper prints (scripts/fit_builtin_tables.py); the statements without numbers and all figures of "
+    "other policies are results. Every run draws a new table and new coins from its own seed."
+)
+GIVEN = "The streams are the given tables. Every run shuffles them with its own seed, except where the recorded order is kept."
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """What is measured on real models.
+
+    Parameters
+    ----------
+    prompting: measures Chain of Draft and NoThinking.
+    judge: measures the judge.
+    """
+
+    prompting: MeasurePrompting
+    judge: JudgeStudy
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +82,61 @@ class Reproduced:
     written: list[Path]
 
 
+def builtin_studies(measurements: Measurements) -> list[Study]:
+    """Every section on the built-in tables, in the order of ``NAMES``."""
+    return [
+        paper.FIGURE_1,
+        paper.FIGURE_2,
+        paper.FIGURE_3,
+        Table1Study(measurements.prompting),
+        paper.TABLE_2,
+        measurements.judge,
+        paper.FIGURE_5,
+        paper.FIGURE_6,
+        paper.FIGURE_7,
+        paper.FIGURE_8,
+        paper.FIGURE_9,
+        OverheadStudy(),
+        GapStudy("summary", (paper.MMLU, paper.MATH, paper.BBH, paper.MAGPIE), 0.08),
+        StallStudy(),
+        *OWN,
+        DriftStudy(),
+        CertificateStudy(),
+        HostileStudy(),
+        OrderStudy(),
+        FaultsStudy(),
+    ]
+
+
 def reproduce(
     names: Sequence[str],
     runs: int,
     out: Path,
+    measurements: Measurements,
     *,
-    tables: Mapping[str, Table] | None = None,
-    graded: Mapping[str, Table] | None = None,
+    tables: Sequence[GivenTable] = (),
     inputs: Sequence[str | Path] = (),
     engine: Engine = ALL_CORES,
 ) -> Reproduced:
-    """Run studies and write their numbers, figures and the report.
+    """Make sections and write their numbers, figures and the report.
 
     Parameters
     ----------
-    names: names of the studies; ``all`` for all of them; empty for the given tables only.
+    names: names of the sections; ``all`` for all of them.
     runs: number of replays of each method.
     out: folder to write to. Finished runs are saved there too, so that a stopped command resumes.
-    tables: the user's tables by name, for studies of what the policies would save on them.
-    graded: graded answers of prompting methods by name, for the table of prompting methods.
-    inputs: the files that tables and graded answers were read from; none of them is overwritten.
+    measurements: what is measured on real models.
+    tables: the user's tables, to be used instead of the built-in ones.
+    inputs: the files that were read; none of them is overwritten.
     engine: where the replays run.
     """
+    known = builtin_studies(measurements) if not tables else studies_of_tables(tables)
+    available = [study.name for study in known]
     for name in names:
-        one_of(name, "NAME", ("all", *NAMES))
-    wanted = NAMES if "all" in names else names
-    studies = [study for study in STUDIES if study.name in wanted]
-    studies = [replace(s, graded=dict(graded or {})) if isinstance(s, PromptingStudy) else s for s in studies]
-    studies += _studies_of_tables(dict(tables or {}))
+        one_of(name, "NAME", ("all", *available))
+    studies = [study for study in known if "all" in names or study.name in names]
     if not studies:
-        raise InputError("nothing to reproduce: give names of results, or tables with --tables")
+        raise InputError("nothing to reproduce: give names of results, or all")
     for study in studies:
         for name in (study.name, f"{study.name}-paths"):
             refuse_overwriting({"--out": out / f"{name}.csv"}, inputs)
@@ -89,22 +145,14 @@ def reproduce(
     tasks = [list(study.tasks()) for study in studies]
     results = iter(run_tasks([task for of_study in tasks for task in of_study], runs, out / "runs", engine))
     folder = ResultsFolder(out)
-    sections = [
-        study.section([next(results) for _ in of_study], folder) for study, of_study in zip(studies, tasks, strict=True)
-    ]
+    sections = []
+    with tqdm(total=len(studies), desc="drawing", unit="section", leave=False, mininterval=0.5) as bar:
+        for study, of_study in zip(studies, tasks, strict=True):
+            bar.set_postfix_str(study.name)
+            sections.append(study.section([next(results) for _ in of_study], folder))
+            bar.update()
+    write_checklist(sections, folder)
     report = out / "report.html"
-    write_report(sections, report)
+    methods = METHODS.format(streams=GIVEN if tables else BUILTIN)
+    write_report(sections, report, methods=methods)
     return Reproduced(sections, [*folder.written, report])
-
-
-def _studies_of_tables(tables: dict[str, Table]) -> list[Study]:
-    """The gap to the oracle on all tables, and both policies over time on each."""
-    if not tables:
-        return []
-    epsilon = TABLE_EPSILONS[0]
-    methods = tuple(RoutingMethod(label, policy, epsilon) for label, policy in BOTH)
-    comparisons = [
-        ComparisonStudy(Experiment(f"table-{number}", f"What you would save: {name}", name, methods), table)
-        for number, (name, table) in enumerate(tables.items(), start=1)
-    ]
-    return [*(GapStudy(tables, epsilon) for epsilon in TABLE_EPSILONS), *comparisons]

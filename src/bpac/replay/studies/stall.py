@@ -6,9 +6,9 @@ from dataclasses import astuple, dataclass, fields
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.bets import AdaptiveBet
 from bpac.betting.wealth.growth import best_bet, log_growth, settled_bet
-from bpac.replay.figures import draw_stall
+from bpac.replay.figures import stall_panel
 from bpac.replay.parallel import Arrays, Task
-from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.study import ResultsFolder
 
 # The risks in the table, and in the figure.
@@ -70,7 +70,7 @@ class StallStudy:
         rows = [astuple(row) for row in stall_rows()]
         folder.write_csv(self.name, header, rows)
         drawn = stall_rows(FIGURE_RISKS)
-        figure = draw_stall(
+        panel = stall_panel(
             [row.risk for row in drawn],
             [row.paper_growth for row in drawn],
             [row.best_growth for row in drawn],
@@ -80,5 +80,6 @@ class StallStudy:
         text = (
             "Log-growth of wealth per round at ε = 0.08, if every draft below the threshold is explored at rate 0.05."
         )
-        svg = folder.write_figure(self.name, figure)
-        return ReportSection(self.name, "Where the paper's bet stalls", text, svg, header, shown)
+        panels = folder.write_figure(self.name, [panel], 1)
+        names = ["risk of the threshold", "B-PAC's bet", "growth with B-PAC's bet", "growth with the best bet"]
+        return ReportSection(self.name, "Where B-PAC's bet stalls", text, panels, TableOfNumbers(names, shown))

@@ -4,16 +4,13 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
 from bpac.output_files import whole_file
-from bpac.replay.figures import as_svg, save
+from bpac.replay.figures import Panel, as_figure, panel_svg, save
 from bpac.replay.parallel import Arrays, Task
 from bpac.replay.studies.report import ReportSection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +35,15 @@ class ResultsFolder:
             writer.writerows(rows)
         self.written.append(path)
 
-    def write_figure(self, name: str, figure: "Figure") -> str:
-        """Write ``NAME.png`` and ``NAME.svg``, and return the figure as an SVG element."""
-        png, svg = (self.path / f"{name}.{extension}" for extension in ("png", "svg"))
-        save(figure, png)
-        text = as_svg(figure)  # drawing takes long: the file and the report share one
-        with whole_file(svg) as unfinished:
-            unfinished.write_text(text, encoding="utf-8")
-        self.written.extend((png, svg))
-        return text[text.index("<svg") :]
+    def write_figure(self, name: str, panels: Sequence[Panel], columns: int) -> list[tuple[str, str]]:
+        """Write ``NAME.svg`` and ``NAME.pdf`` with all panels, and return each panel as title and SVG element."""
+        figure = as_figure(panels, columns)
+        for extension in ("svg", "pdf"):
+            path = self.path / f"{name}.{extension}"
+            save(figure, path)
+            self.written.append(path)
+        # On a page the panels are laid out one by one: a phone shows them one below the other.
+        return [(panel.title, panel_svg(panel, f"{name}-{k}")) for k, panel in enumerate(panels, start=1)]
 
 
 class Study(Protocol):

@@ -1,16 +1,17 @@
 """Built-in tables, generated so that every replay can be run without data.
 
-Three things were chosen: the probability of a loss along the score, so that the paper's policy at ε = 0.08 has about
-the expert call rate that the paper prints (several shapes do; these were picked among them); the lengths of answers, so
-that its token ratio follows; and how much worse the other scores rank the losses. Everything else is a result: the
-empirical risk of the paper's policy (its bet stalls there whatever the shape) and all figures of other policies. The
-true risk of every threshold is known in closed form.
+Their shapes (``builtin_shapes.json``) were fitted by ``scripts/fit_builtin_tables.py``, so that the paper's policy has on
+them the figures that the paper prints for its own benchmarks. Everything else is a result: the figures of other policies,
+of other values of ε and of other settings. The true risk of every threshold is known in closed form.
 """
 
-import math
-from dataclasses import dataclass, replace
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bpac.arguments import one_of
 from bpac.errors import TableError
@@ -19,6 +20,10 @@ from bpac.replay.tables.reading import read_table
 from bpac.replay.tables.table import Table, head, joined, shuffled
 
 PREFIX = "builtin:"
+SHAPES = files(__package__) / "builtin_shapes.json"
+# The scores of the paper: 1 − mean token probability, which is its default, and two others.
+SCORES = ("uncertainty", "perplexity", "entropy")
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,70 +32,99 @@ class BuiltinBenchmark:
 
     Parameters
     ----------
-    law: distribution of uncertainty and loss.
     rows: number of questions.
+    wrong: share of the drafts that have a loss.
+    powers: for each score, how fast the probability of a loss grows along it; 0 makes the score useless.
+    crowding, span: how the values of a score are distributed (see ``PowerLaw``).
+    sizes, weights: the possible sizes of a loss, and the probability of each.
     draft_tokens, expert_tokens: mean lengths of the answers.
     harder_is_longer: how much longer the expert's answers get as the draft's uncertainty grows; 0 for not at all.
     """
 
-    law: PowerLaw
     rows: int
+    wrong: float
+    powers: dict[str, float]
+    crowding: float
+    span: tuple[float, float]
+    sizes: tuple[float, ...]
+    weights: tuple[float, ...]
     draft_tokens: float
     expert_tokens: float
     harder_is_longer: float
 
+    @classmethod
+    def of(cls, shape: dict[str, Any]) -> "BuiltinBenchmark":
+        """The benchmark with a shape that was read from JSON."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in shape.items()})
+
+    @property
+    def law(self) -> PowerLaw:
+        """The distribution of loss and uncertainty."""
+        return self.law_of("uncertainty")
+
     def law_of(self, score: str) -> PowerLaw:
-        """The distribution for another score: the same number of losses, ranked less well."""
-        power = SCORES[score] * self.law.power
-        return replace(self.law, power=power, most=self.law.most * (power + 1.0) / (self.law.power + 1.0))
+        """The distribution of loss and score: the same losses, ranked by that score."""
+        power = self.powers[score]
+        return PowerLaw(self.wrong * (power + 1.0), power, self.crowding, self.sizes, self.weights, self.span)
 
     def table(self, seed: int, rows: int | None = None, score: str = "uncertainty") -> Table:
         """A random table, stratified so that its own risk at each threshold is that of the law to within about a loss.
 
-        Independent draws would differ by as much as the effects that the comparisons are about.
+        Independent draws would differ by as much as the effects that the comparisons are about. With another score the
+        questions, their losses and their lengths are the same; only the uncertainties differ.
         """
         rng = np.random.default_rng(seed)
-        law, rows = self.law_of(score), rows or self.rows
+        law, rows = self.law, rows or self.rows
         quantile = (np.arange(rows) + rng.random(rows)) / rows
         expected = np.cumsum(law.most * quantile**law.power) + rng.random()
         wrong = np.diff(np.floor(expected), prepend=0.0) > 0.0
         loss = np.where(wrong, rng.choice(law.sizes, size=rows, p=law.weights), 0.0)
         drafts = self.draft_tokens * rng.lognormal(-0.125, 0.5, rows)
         longer = np.exp(self.harder_is_longer * (quantile - 0.5))
-        experts = self.expert_tokens * longer * rng.lognormal(-0.18, 0.6, rows)
-        return shuffled(Table(quantile**law.crowding, loss, drafts, experts), rng)
+        experts = self.expert_tokens * longer / longer.mean() * rng.lognormal(-0.18, 0.6, rows)
+        if score != "uncertainty":
+            law = self.law_of(score)
+            quantile = _ranked_by(law, wrong, np.random.default_rng([seed, SCORES.index(score)]))
+        return shuffled(Table(law.uncertainty(quantile), loss, drafts, experts), rng)
 
 
-# How well each score ranks the losses: the power of the law along it, relative to that of the paper's score.
-SCORES = {"uncertainty": 1.0, "perplexity": 0.9, "entropy": 0.6}
+def _ranked_by(law: PowerLaw, wrong: NDArray[np.bool_], rng: np.random.Generator) -> Vector:
+    """Quantiles of another score for the same drafts, given which of them are wrong, in the order of the first score.
 
-# A judge that gives marks from 1 to 10 leads to a loss of sqrt(k / 9) for a draft whose mark is k lower.
-MARKS = tuple(math.sqrt(k / 9.0) for k in (1, 2, 3, 4))
+    Wrong drafts and right ones keep their order among themselves. Only how the two mix differs between scores.
+    """
+    grid = np.linspace(0.0, 1.0, 2001)
+    wrong_below = grid ** (law.power + 1.0)
+    share = law.most / (law.power + 1.0)
+    right_below = (grid - share * wrong_below) / (1.0 - share)
+    quantile = np.empty(len(wrong))
+    for which, below in ((wrong, wrong_below), (~wrong, right_below)):
+        count = int(which.sum())
+        quantile[which] = np.interp((np.arange(count) + rng.random(count)) / count, below, grid)
+    return quantile
+
 
 BENCHMARKS = {
-    "mmlu-pro-like": BuiltinBenchmark(PowerLaw(0.158, 0.8, crowding=2.0), 3738, 365.0, 1500.0, 0.5),
-    "math-like": BuiltinBenchmark(PowerLaw(0.138, 0.8, crowding=2.0), 4628, 655.0, 3300.0, 0.5),
-    "bbh-like": BuiltinBenchmark(PowerLaw(0.198, 0.6, crowding=2.0), 5476, 250.0, 1300.0, 0.4),
-    "magpie-like": BuiltinBenchmark(
-        PowerLaw(0.235, 0.5, crowding=1.2, sizes=MARKS, weights=(0.5, 0.3, 0.15, 0.05)), 4379, 570.0, 1500.0, 0.2
-    ),
+    name: BuiltinBenchmark.of(shape) for name, shape in json.loads(SHAPES.read_text(encoding="utf-8")).items()
 }
-MIXED = ("magpie-and-bbh", "mmlu-pro-then-bbh")
+MIXED = ("bbh-then-magpie", "mmlu-pro-then-bbh")
+# In the first mixed table, as many questions as offline PAC needs for its calibration are hard ones.
+HARD_FIRST = 50
 
 
 def builtin_table(name: str, seed: int = 0, rows: int | None = None, score: str = "uncertainty") -> Table:
     """The built-in table of that name.
 
-    Besides the four benchmarks there are two mixed tables: ``magpie-and-bbh`` is all of ``magpie-like`` with 100
-    questions of ``bbh-like`` mixed in, and ``mmlu-pro-then-bbh`` is 1,500 questions of ``mmlu-pro-like`` followed by
-    3,000 of ``bbh-like``.
+    Besides the four benchmarks there are two mixed tables: ``bbh-then-magpie`` is 50 questions of ``bbh-like`` followed
+    by all of ``magpie-like``, and ``mmlu-pro-then-bbh`` is 1,500 questions of ``mmlu-pro-like`` followed by 3,000 of
+    ``bbh-like``.
 
     Parameters
     ----------
     name: name of the table.
     seed: random seed.
     rows: number of questions, for the four benchmarks (default: that of the benchmark).
-    score: name of the score, for the four benchmarks.
+    score: name of the score.
 
     >>> len(builtin_table("mmlu-pro-then-bbh"))
     4500
@@ -98,18 +132,16 @@ def builtin_table(name: str, seed: int = 0, rows: int | None = None, score: str 
     one_of(name, "built-in table", (*BENCHMARKS, *MIXED))
     if name in BENCHMARKS:
         return BENCHMARKS[name].table(seed, rows, score)
-    hard = BENCHMARKS["bbh-like"].table(seed + 1)
-    if name == "magpie-and-bbh":
-        return shuffled(joined(BENCHMARKS["magpie-like"].table(seed), head(hard, 100)), np.random.default_rng(seed))
-    return joined(head(BENCHMARKS["mmlu-pro-like"].table(seed), 1500), head(hard, 3000))
+    hard = BENCHMARKS["bbh-like"].table(seed + 1, score=score)
+    if name == "bbh-then-magpie":
+        return joined(head(hard, HARD_FIRST), BENCHMARKS["magpie-like"].table(seed, score=score))
+    return joined(head(BENCHMARKS["mmlu-pro-like"].table(seed, score=score), 1500), head(hard, 3000))
 
 
 def open_table(source: str, score: str = "uncertainty") -> Table:
     """The table in a file, or the built-in table if ``source`` is ``builtin:NAME``."""
     if not source.startswith(PREFIX):
         return read_table(source, score)
-    name = source.removeprefix(PREFIX)
-    scores = tuple(SCORES) if name in BENCHMARKS else ("uncertainty",)
-    if score not in scores:
-        raise TableError(f"{source} has no column {score}; it has {', '.join(scores)}")
-    return builtin_table(name, score=score)
+    if score not in SCORES:
+        raise TableError(f"{source} has no column {score}; it has {', '.join(SCORES)}")
+    return builtin_table(source.removeprefix(PREFIX), score=score)

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper as one would first write it with numpy: the yardstick of the benchmarks."""
+"""Algorithm 1 of the paper as one would first write it with numpy: what times are compared with."""
 
 from collections.abc import Sequence
 

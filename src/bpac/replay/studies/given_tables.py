@@ -1,0 +1,50 @@
+"""The paper's figures made from tables of the user: every one that the columns of the tables allow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bpac.replay.paper import figures
+from bpac.replay.studies.comparison import Part
+from bpac.replay.studies.gap import GapStudy
+from bpac.replay.studies.study import Study
+from bpac.replay.tables.table import Table
+
+EPSILONS = (0.05, 0.08)
+# The score of the paper, which every table has.
+DEFAULT = "uncertainty"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTable:
+    """A table of the user.
+
+    Parameters
+    ----------
+    name: its name in the report.
+    scores: the table for each of its scores; the first is that of the column ``uncertainty``.
+    """
+
+    name: str
+    scores: Mapping[str, Table]
+
+
+def studies_of_tables(tables: Sequence[GivenTable]) -> list[Study]:
+    """The sections for given tables.
+
+    The order in which rows were recorded takes the place of the paper's changes of benchmark. Other scores are compared
+    where a table has further columns of uncertainty. Panels of tokens are left out where tokens are not known.
+    """
+    shuffled = tuple(Part(one.name, one.name, one.scores) for one in tables)
+    recorded = tuple(replace(part, order="given") for part in shuffled)
+    others = list(dict.fromkeys(score for one in tables for score in one.scores))
+    by_order = "The rows are in the order in which they were recorded: the first 50 are the calibration set of offline PAC."
+    studies: list[Study] = [
+        replace(figures.figure_1(recorded), title="The recorded order, with offline PAC", text=by_order),
+        replace(figures.figure_2(recorded), title="The recorded order, with offline PAC", text=by_order),
+        replace(figures.figure_3(shuffled), title="Online baselines"),
+    ]
+    if len(others) > 1:
+        names = {score: score.removeprefix(f"{DEFAULT}_").replace("_", " ") for score in others}
+        studies.append(replace(figures.table_2(shuffled, names), title="Other scores"))
+    studies += [build(shuffled) for build in (figures.figure_5, figures.figure_6, figures.figure_7, figures.figure_8, figures.figure_9)]
+    return [*studies, *(GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)]
