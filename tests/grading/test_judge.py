@@ -3,7 +3,7 @@
 import pytest
 
 from bpac.errors import NoVerdict
-from bpac.grading.judge import judge_messages, parse_mark
+from bpac.grading.judge import judge_messages, judge_prompt, parse_mark
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,20 @@ def test_the_same_code_gives_the_same_messages() -> None:
     """The code can be given, so that tests can predict the messages."""
     assert judge_messages("Why?", "So.", "c0de") == judge_messages("Why?", "So.", "c0de")
     assert "<answer c0de>\nSo.\n</answer c0de>" in judge_messages("Why?", "So.", "c0de")[1]["content"]
+
+
+def test_the_shown_prompt_is_the_sent_one() -> None:
+    """With question, answer and code inserted, it is what is sent."""
+    values = {"{question}": "Why?", "{answer}": "So.", "{code}": "c0de"}
+    shown = judge_prompt()
+    for message in shown:
+        for name, value in values.items():
+            message["content"] = message["content"].replace(name, value)
+    assert shown == judge_messages("Why?", "So.", "c0de")
+
+
+def test_the_instructions_are_the_same_up_to_the_code_at_their_end() -> None:
+    """A server that caches the beginning of prompts processes the instructions once for all answers."""
+    system = judge_messages("Why?", "So.", "c0de")[0]["content"]
+    assert system.endswith("The secret code is c0de.")
+    assert system.count("c0de") == 1

@@ -56,6 +56,24 @@ def test_marks_make_the_loss() -> None:
     assert judged(marking("5", "9"), "marks")[0] == (5.0, 9.0)
 
 
+def test_both_answers_are_marked_with_the_same_prompt() -> None:
+    """It differs in nothing but the answer; each vote has a code of its own."""
+    _, server = judged(marking("5", "9"), votes=2)
+    prompts = {DRAFT: set(), EXPERT: set()}  # type: dict[str, set[str]]
+    for request in server.requests:
+        answer = DRAFT if of_draft(request) else EXPERT
+        prompts[answer].add(str(request.body["messages"]).replace(answer, "…"))
+    assert prompts[DRAFT] == prompts[EXPERT]
+    assert len(prompts[DRAFT]) == 2
+
+
+def test_a_repeated_request_has_another_code() -> None:
+    """A deterministic judge would otherwise give the same unusable reply again."""
+    _, server = judged(marking("what?"), attempts=3)
+    asked = {str(request.body["messages"]) for request in server.requests if of_draft(request)}
+    assert len(asked) == 3
+
+
 @pytest.mark.parametrize("said", ["8/10", " 8 ", "**8**", "Mark: 8", "<think>7? 8.</think>8"])
 def test_a_mark_may_come_with_reasoning_and_markup(said: str) -> None:
     """If it is clear which mark is meant."""

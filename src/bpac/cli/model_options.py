@@ -13,7 +13,13 @@ from bpac.errors import InputError
 DRAFT_BODY = {"logprobs": True, "top_logprobs": 10}
 
 
-def add_model_options(parser: argparse.ArgumentParser, role: str, required: bool, body_note: str = "") -> None:
+def add_model_options(
+    parser: argparse.ArgumentParser,
+    role: str,
+    required: bool,
+    body_note: str = "",
+    needed: str = "needed for open questions",
+) -> None:
     """Add the options for the server of a model.
 
     Parameters
@@ -22,8 +28,9 @@ def add_model_options(parser: argparse.ArgumentParser, role: str, required: bool
     role: ``draft``, ``expert`` or ``judge``; the options begin with it.
     required: whether the address and the name of the model must be given.
     body_note: what else to say about the request fields.
+    needed: what an address and a name that are not required are for.
     """
-    note = "" if required else "; needed for open questions"
+    note = "" if required else f"; {needed}"
     url = f"base URL of the {role}'s server, including /v1{note}"
     model = f"name of the {role} model on its server{note}"
     body = f"JSON object with further fields for requests to the {role}{body_note} (default: none)"

@@ -1,14 +1,14 @@
 """LLM as a judge: a model marks both answers, and the loss of the draft follows from the marks."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bpac.answer import Answer
 from bpac.arguments import keep, positive, whole
 from bpac.errors import AnswerError, ModelError, NoVerdict, Unavailable
-from bpac.grading.judge import judge_messages, parse_mark
+from bpac.grading.judge import judge_messages, parse_mark, random_code
 from bpac.losses import mark_loss
 
 
@@ -30,12 +30,15 @@ class Judge:
         deterministic.
     attempts: how many replies are requested for each mark until one has a usable mark (default: 3).
     timeout: seconds that a judgement may take in all, repetitions included (default: 120).
+    new_code: draws the secret code of a prompt (default: 32 random letters). Only a measurement that must
+        give the same result each time needs another one.
     """
 
     client: Completes
     votes: int = 1
     attempts: int = 3
     timeout: float = 120.0
+    new_code: Callable[[], str] = random_code
 
     def __post_init__(self) -> None:
         whole(self.votes, "votes", 1)
@@ -57,8 +60,11 @@ class Judge:
         # The mean of an incomplete set of votes would favour answers that are hard to judge.
         try:
             async with asyncio.timeout(self.timeout), asyncio.TaskGroup() as votes:
-                drafts = [votes.create_task(self._mark(question, draft)) for _ in range(self.votes)]
-                experts = [votes.create_task(self._mark(question, expert)) for _ in range(self.votes)]
+                # Both answers are marked with the same codes: the prompts differ in nothing but the answer, and a
+                # server that caches the beginning of prompts processes the question once.
+                codes = [self.new_code() for _ in range(self.votes)]
+                drafts = [votes.create_task(self._mark(question, draft, code)) for code in codes]
+                experts = [votes.create_task(self._mark(question, expert, code)) for code in codes]
         except TimeoutError:
             raise Unavailable(f"{self.client} did not judge within {self.timeout:g} s") from None
         except ExceptionGroup as group:
@@ -66,14 +72,17 @@ class Judge:
             raise group.exceptions[0] from None
         return self._mean(drafts), self._mean(experts)
 
-    async def _mark(self, question: str, answer: str) -> float:
-        messages = judge_messages(question, answer)
+    async def _mark(self, question: str, answer: str, code: str) -> float:
         for _ in range(self.attempts - 1):
             try:
-                return parse_mark((await self.client.complete(messages)).text)
+                return await self._requested_mark(question, answer, code)
             except NoVerdict:
-                continue
-        return parse_mark((await self.client.complete(messages)).text)
+                # A deterministic model would give the same reply to the same prompt.
+                code = self.new_code()
+        return await self._requested_mark(question, answer, code)
+
+    async def _requested_mark(self, question: str, answer: str, code: str) -> float:
+        return parse_mark((await self.client.complete(judge_messages(question, answer, code))).text)
 
     def _mean(self, votes: Sequence[asyncio.Task[float]]) -> float:
         return sum(vote.result() for vote in votes) / self.votes
