@@ -149,6 +149,8 @@ class Fit:
 
     def error(self, shape: BuiltinBenchmark, metrics: Sequence[str]) -> float:
         """The sum of squared errors over the targets of these metrics, in units of their tolerances."""
+        if any(shape.wrong * (power + 1.0) > 1.0 for power in shape.powers.values()):
+            return math.inf  # a probability above 1
         total = 0.0
         for target in self.targets:
             if target.metric not in metrics:

@@ -2,12 +2,19 @@
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from bpac.errors import InputError
+from bpac.errors import InputError, TableError
+from bpac.local.measurements import measured_judge, measured_prompting
+from bpac.replay.paper.table_1 import PromptedAnswers
 from bpac.replay.parallel import Engine
-from bpac.replay.studies.reproduce import NAMES, reproduce
-from bpac.replay.tables.builtin import PREFIX, open_table
+from bpac.replay.studies.given_tables import GivenTable
+from bpac.replay.studies.reproduce import NAMES, Measurements, reproduce
+from bpac.replay.tables.builtin import PREFIX, SCORES, open_table
+from bpac.replay.tables.reading import other_scores
+from bpac.replay.tables.table import Table
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -15,7 +22,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     results = commands.add_parser(
         "reproduce", help="write the tables and figures of the paper and of this package, and a report with all of them"
     )
-    names = f"results to write: all, {', '.join(NAMES)} (default: all, or only the tables given with --tables)"
+    names = f"sections to write: all, {', '.join(NAMES)} (default: all)"
     results.add_argument("names", nargs="*", metavar="NAME", help=names)
     results.add_argument("--runs", type=int, default=100, help="number of replays of each method (default: 100)")
     results.add_argument(
@@ -30,14 +37,16 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         nargs="+",
         default=[],
         metavar="TABLE",
-        help="your own tables of recorded answers, to show what the policies would save on them",
+        help="your own tables of recorded answers: the same sections on them instead of on the built-in tables, as far "
+        "as their columns allow; further columns uncertainty_NAME are compared as other scores",
     )
     results.add_argument(
         "--graded",
         action="append",
         default=[],
         metavar="METHOD=TABLE",
-        help="table of graded answers of a prompting method, for the result prompting; may be given several times",
+        help="table of graded answers of a prompting method, for table-1; may be given several times (default: the local "
+        "model is asked, which needs the extra local)",
     )
     results.add_argument(
         "--workers", type=int, default=-1, help="number of processes; -1 for one per core (default: -1)"
@@ -52,32 +61,60 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    graded, inputs = {}, list(options.tables)
+    graded, inputs = [], list(options.tables)
     for item in options.graded:
         method, equals, source = item.partition("=")
         if not (method and equals and source):
             raise InputError(f"--graded {item}: give METHOD=TABLE, such as NoThinking=answers.csv")
-        graded[method] = open_table(source)
+        graded.append(PromptedAnswers.of(method, open_table(source)))
         inputs.append(source)
-    tables = {source: open_table(source) for source in options.tables}
-    # Figures have no room for whole paths: the file's name is used where it is unique.
-    short = {source: Path(source).name for source in tables}
-    named = {
-        short[source] if list(short.values()).count(short[source]) == 1 else source: table
-        for source, table in tables.items()
-    }
-    names = options.names or ([] if tables else ["all"])
-    engine = Engine(options.workers, options.dask)
-    files = [source for source in inputs if not source.startswith(PREFIX)]
-    done = reproduce(names, options.runs, options.out, tables=named, graded=graded, inputs=files, engine=engine)
+    tables = _given(options.tables)
+    # Answers of the user's own models are shown in place of those of the local model.
+    prompting = (lambda _: graded) if graded or tables else measured_prompting
+    done = reproduce(
+        options.names or ["all"],
+        options.runs,
+        options.out,
+        Measurements(prompting, measured_judge),
+        tables=tables,
+        inputs=[source for source in inputs if not source.startswith(PREFIX)],
+        engine=Engine(options.workers, options.dask),
+    )
     written = [str(path) for path in done.written]
     if not options.json:
         print("\n".join(written))
         return 0
     results = [
-        {"name": one.name, "title": one.title, "header": list(one.header), "rows": [list(row) for row in one.rows]}
+        {
+            "name": one.name,
+            "number": one.number,
+            "title": one.title,
+            "mark": one.mark.words if one.mark else None,
+            "header": list(one.table.header),
+            "rows": [list(row) for row in one.table.rows],
+        }
         for one in done.sections
     ]
     report = {"out": str(options.out), "report": written[-1], "files": written, "runs": options.runs}
     print(json.dumps(report | {"results": results}))
     return 0
+
+
+def _given(sources: Sequence[str]) -> list[GivenTable]:
+    # Figures have no room for whole paths: the file's name is used where it is unique.
+    short = [Path(source).name for source in sources]
+    return [
+        GivenTable(name if short.count(name) == 1 else source, _scores(source))
+        for source, name in zip(sources, short, strict=True)
+    ]
+
+
+def _scores(source: str) -> dict[str, Table]:
+    """The table with its main score, and with every other score that it has in all rows."""
+    scores = {"uncertainty": open_table(source)}
+    for name in SCORES[1:] if source.startswith(PREFIX) else other_scores(source):
+        try:
+            scores[name] = open_table(source, name)
+        except TableError as error:
+            print(f"bpac: the score {name} is left out: {error}", file=sys.stderr)
+    return scores

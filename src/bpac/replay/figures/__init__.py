@@ -4,6 +4,7 @@ from bpac.replay.figures.canvas import Panel, as_figure, check_figure_format, ch
 from bpac.replay.figures.comparisons import expert_call_bars, stall_panel
 from bpac.replay.figures.load import case_panels, order_panels
 from bpac.replay.figures.over_time import draw_replays, panels_over_time
+from bpac.replay.figures.printed import printed_panels
 from bpac.replay.figures.robustness import attack_panels, certificate_panels, drift_panel
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "order_panels",
     "panel_svg",
     "panels_over_time",
+    "printed_panels",
     "save",
     "stall_panel",
 ]

@@ -108,7 +108,7 @@ def line_style(label: str, number: int) -> tuple[str, Any]:
 
 def shades(count: int) -> list[str]:
     """Colours from light to dark, for lines whose labels are numbers in increasing order."""
-    light, dark = np.array([0.96, 0.65, 0.35]), np.array([0.32, 0.06, 0.20])
+    light, dark = np.array([0.85, 0.45, 0.05]), np.array([0.20, 0.05, 0.30])
     return [
         "#" + "".join(f"{round(255 * part):02x}" for part in light + (dark - light) * k / max(count - 1, 1))
         for k in range(count)

@@ -95,8 +95,8 @@ def _draw_metric(
     index, unit = METRICS.index(metric), 1.0 if metric == "threshold" else 100.0
     steps = results[0].steps
     settled = steps >= UNSETTLED * steps[-1]
-    # No run can do worse than to call the expert for every question, or better than never to call it.
     highest = max(unit * float(result.paths[:, index][:, settled].max()) for result in results)
+    faint = 0.14 if len(results) < 5 else 0.07  # many bands overlap
     labels, tops = [], []
     for result, colour, style in zip(results, *_looks(results), strict=True):
         values = unit * result.paths[:, index][:, settled]
@@ -104,7 +104,7 @@ def _draw_metric(
         # A band is cut where no run can be: a share is at most 100 %, and TP at most what the worst run had.
         top = np.minimum(mean + std, unit if metric != "token_ratio" else highest)
         axes.plot(steps[settled], mean, color=colour, linestyle=style, linewidth=1.6)
-        axes.fill_between(steps[settled], np.maximum(mean - std, 0.0), top, color=colour, alpha=0.13, linewidth=0.0)
+        axes.fill_between(steps[settled], np.maximum(mean - std, 0.0), top, color=colour, alpha=faint, linewidth=0.0)
         labels.append((result.method.line or result.method.label, float(mean[-1]), colour))
         tops.append(float(top.max()))
     limits = sorted({result.method.epsilon for result in results})

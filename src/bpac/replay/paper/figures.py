@@ -40,7 +40,7 @@ def figure_1(parts: Parts) -> Comparison:
         compared(EPSILON, OFFLINE_COMPARED),
         number="Figure 1",
         marks=(CALIBRATED,),
-        statements=tuple(StaysBelow(part.label, B_PAC) for part in parts),
+        statements=tuple(StaysBelow(part.label, (B_PAC,)) for part in parts),
     )
 
 
@@ -53,7 +53,7 @@ def figure_2(parts: Parts, change: int | None = None) -> Comparison:
         compared(0.05, OFFLINE_COMPARED),
         number="Figure 2",
         marks=(CALIBRATED,) if change is None else (CALIBRATED, (change, "the questions change")),
-        statements=tuple(StaysBelow(part.label, B_PAC) for part in parts),
+        statements=tuple(StaysBelow(part.label, (B_PAC,)) for part in parts),
     )
 
 
@@ -62,7 +62,7 @@ def figure_3(parts: Parts) -> Comparison:
     statements: list[Statement] = []
     for part in parts:
         statements += [
-            StaysBelow(part.label, B_PAC),
+            StaysBelow(part.label, (B_PAC,)),
             Breaks(part.label, NAIVE),
             CallsNearlyAlways(part.label, HOEFFDING, "calls the expert nearly always"),
         ]
@@ -107,8 +107,10 @@ def figure_5(parts: Parts) -> Comparison:
     methods += [RoutingMethod(f"{PORTFOLIO}, ε = {epsilon:g}", Portfolio(), epsilon) for epsilon in EPSILONS]
     statements: list[Statement] = []
     for part in parts:
-        statements += [StaysBelow(part.label, name) for name in names]
-        statements.append(Falls(part.label, "expert_call_rate", names, "ECP falls as ε grows"))
+        statements += [
+            StaysBelow(part.label, names),
+            Falls(part.label, "expert_call_rate", names, "ECP falls as ε grows"),
+        ]
     return Comparison(
         "figure-5",
         "ε from 0.05 to 0.10",

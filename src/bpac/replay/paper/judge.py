@@ -1,40 +1,19 @@
 """The paper's figure of the judge's prompt: the prompt of this package, and how well a real model judges with it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bpac.errors import BpacError
+from bpac.grader_accuracy.judge_agreement import JudgeAgreement
+from bpac.grading.judge import judge_prompt
 from bpac.replay.parallel import Arrays, Task
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
-from bpac.replay.studies.statements import Finding, mark_of
+from bpac.replay.studies.statements import PAPER_RUNS, Finding, mark_of
 from bpac.replay.studies.study import ResultsFolder
 
-
-@dataclass(frozen=True, slots=True)
-class JudgeMeasurement:
-    """How often a judge prefers the answer that is known to be better.
-
-    Parameters
-    ----------
-    model: the judge's model.
-    summary: the verdict and the figures behind it, a line each.
-    faults: for each fault of the worse answers, how many pairs there are and on how many the judge agrees.
-    agreement: share of pairs on which it agrees; none if no answer could be read.
-    interval: exact 95 % confidence interval of that share.
-    pairs: number of pairs.
-    """
-
-    model: str
-    summary: Sequence[str]
-    faults: Mapping[str, tuple[int, int]]
-    agreement: float | None
-    interval: tuple[float, float]
-    pairs: int
-
-
-# Measures a judge; finished work is kept in the folder.
-MeasureJudge = Callable[[Path], JudgeMeasurement]
+# Measures a judge, given a folder in which finished work is kept.
+MeasureJudge = Callable[[Path], JudgeAgreement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +22,9 @@ class JudgeStudy:
 
     Parameters
     ----------
-    prompt: the prompt as it is sent, with the places where question and answer are inserted.
     measure: measures a judge.
     """
 
-    prompt: str
     measure: MeasureJudge
     name: str = "figure-4"
 
@@ -59,24 +36,26 @@ class JudgeStudy:
         """The prompt, and the agreement of a real model that judges with it."""
         rows: list[list[str]] = []
         try:
-            measured = self.measure(folder.path / "runs")
+            found = self.measure(folder.path / "runs")
         except BpacError as error:
             text = f"Its agreement with known preferences was not measured: {error}."
         else:
-            text = f"Measured on {measured.pairs} pairs of answers, one clearly better: {'; '.join(measured.summary)}."
-            rows = [[fault, str(pairs), str(agreed)] for fault, (pairs, agreed) in measured.faults.items()]
-            header = ["model", "pairs", "agreement", "lower_95", "upper_95"]
-            values = (measured.model, measured.pairs, measured.agreement, *measured.interval)
+            text = f"Measured on {found.pairs} pairs of answers, one of them clearly better: {'; '.join(found.summary())}."
+            faults = found.by_fault()
+            rows = [[fault, str(counts["pairs"]), str(counts["agreed"])] for fault, counts in faults.items()]
+            header = ["model", "pairs", "answered", "agreement", "lower_95", "upper_95", "changed_share"]
+            values = (found.model, found.pairs, found.answered, found.agreement, *found.interval, found.changed_share)
             folder.write_csv(self.name, header, [values])
-        finding = Finding("a prompt with which a judge compares draft and expert", "shown", "our own, below", holds=True)
+        finding = Finding("a prompt for a judge of draft and expert", "shown", "our own, shown here", holds=True)
         return ReportSection(
             self.name,
             "The judge's prompt for open-ended questions",
-            f"The judge marks each answer from 1 to 10, and the loss follows from both marks. {text}",
+            "The judge marks the draft and the expert's answer from 1 to 10, each alone, with the prompt below; the loss "
+            f"follows from both marks. {text}",
             [],
             TableOfNumbers(["what is wrong with the worse answer", "pairs", "judge agrees"], rows),
             number="Figure 4",
-            mark=mark_of([finding], 100),
+            mark=mark_of([finding], PAPER_RUNS),
             findings=[finding],
-            quoted=self.prompt,
+            quoted="\n\n".join(f"[{message['role']}]\n{message['content']}" for message in judge_prompt()),
         )

@@ -84,41 +84,41 @@ class Table1Study:
     Parameters
     ----------
     measure: measures the prompting methods.
+    comparison: the routers that they are compared with (default: those on the built-in tables).
     """
 
     measure: MeasurePrompting
+    comparison: Comparison = COMPARISON
     name: str = COMPARISON.name
 
     def tasks(self) -> list[ReplayTask]:
         """The replays of the routers."""
-        return COMPARISON.tasks()
+        return self.comparison.tasks()
 
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """ER and TP of every method, with where its answers come from."""
-        base = COMPARISON.section(results, folder)
+        base = self.comparison.section(results, folder)
         missing = ""
         prompted: Sequence[PromptedAnswers] = ()
         try:
             prompted = self.measure(folder.path / "runs")
         except BpacError as error:
             missing = str(error)
-        findings = [*base.findings, *_findings(prompted, missing)]
+        findings = [*base.findings, *(_findings(prompted, missing) if self.comparison.statements else ())]
         folder.write_csv(
             f"{self.name}-prompting",
             ["method", "answers", "empirical_risk", "token_ratio", "accuracy"],
             [(one.method, one.where, one.loss, one.token_ratio, one.accuracy) for one in prompted],
         )
-        table = COMPARISON.table(COMPARISON.measured(results))
+        table = self.comparison.table(self.comparison.measured(results))
         rows = [[row[1], f"replayed, {row[0]}", row[3], row[5], "", f"ER below {EPSILON:g}"] for row in table.rows]
         rows += [
             [one.method, one.where, percent(one.loss), _share(one.token_ratio), _share(one.accuracy), "none"]
             for one in prompted
         ]
         header = ["method", "answers", "ER", "TP", "accuracy", "promise"]
-        runs = len(results[0]["paths"])
-        return replace(
-            base, table=TableOfNumbers(header, rows), findings=findings, mark=mark_of(findings, runs)
-        )
+        mark = mark_of(findings, len(results[0]["paths"])) if findings else None
+        return replace(base, table=TableOfNumbers(header, rows), findings=findings, mark=mark)
 
 
 def _share(value: float | None) -> str:

@@ -10,7 +10,7 @@ from bpac.replay.parallel import Arrays
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod
 from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
-from bpac.replay.studies.statements import Finding, Measured, Statement, mark_of
+from bpac.replay.studies.statements import Measured, Statement, mark_of
 from bpac.replay.studies.study import ResultsFolder
 from bpac.replay.tables.table import Table
 
@@ -106,6 +106,7 @@ class Comparison:
             figure,
             self.table(measured),
             number=self.number,
+            streams=f"{'; '.join(part.label for part in self.parts)}; {_epsilons(self.methods)}",
             mark=mark_of(findings, runs) if self.statements else None,
             findings=findings,
         )
@@ -174,7 +175,3 @@ def _path_rows(measured: Measured) -> Iterable[tuple[object, ...]]:
             values = (float(one[metric, k]) for metric in range(len(METRICS)) for one in (mean, std))
             yield (part, label, result.method.epsilon, step, *values)
 
-
-def findings_rows(findings: Sequence[Finding]) -> list[list[str]]:
-    """The findings of a section as rows of the checklist."""
-    return [[one.said, one.paper, one.ours, "agrees" if one.holds else "differs", one.because] for one in findings]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bpac.replay.paper import figures
+from bpac.replay.paper.table_1 import COMPARISON, MeasurePrompting, Table1Study
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import GapStudy
 from bpac.replay.studies.study import Study
@@ -28,11 +29,16 @@ class GivenTable:
     scores: Mapping[str, Table]
 
 
-def studies_of_tables(tables: Sequence[GivenTable]) -> list[Study]:
+def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting) -> list[Study]:
     """The sections for given tables.
 
     The order in which rows were recorded takes the place of the paper's changes of benchmark. Other scores are compared
     where a table has further columns of uncertainty. Panels of tokens are left out where tokens are not known.
+
+    Parameters
+    ----------
+    tables: the tables.
+    prompting: the answers of prompting methods that the user gave, to be shown beside the routers.
     """
     shuffled = tuple(Part(one.name, one.name, one.scores) for one in tables)
     recorded = tuple(replace(part, order="given") for part in shuffled)
@@ -42,6 +48,7 @@ def studies_of_tables(tables: Sequence[GivenTable]) -> list[Study]:
         replace(figures.figure_1(recorded), title="The recorded order, with offline PAC", text=by_order),
         replace(figures.figure_2(recorded), title="The recorded order, with offline PAC", text=by_order),
         replace(figures.figure_3(shuffled), title="Online baselines"),
+        Table1Study(prompting, replace(COMPARISON, parts=shuffled, statements=())),
     ]
     if len(others) > 1:
         names = {score: score.removeprefix(f"{DEFAULT}_").replace("_", " ") for score in others}

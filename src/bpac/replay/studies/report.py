@@ -50,6 +50,7 @@ class ReportSection:
     panels: the panels of the figure, as SVG elements with their titles; empty if there is none.
     table: the numbers.
     number: the number of the figure or table of the paper; empty for our own.
+    streams: the streams and ε, for the table of contents.
     mark: whether it agrees with the paper; none for our own.
     findings: what the paper prints or says, beside ours.
     quoted: a text to be shown literally; empty if there is none.
@@ -61,6 +62,7 @@ class ReportSection:
     panels: Sequence[tuple[str, str]]
     table: TableOfNumbers
     number: str = ""
+    streams: str = ""
     mark: Mark | None = None
     findings: Sequence[Finding] = field(default_factory=tuple)
     quoted: str = ""
@@ -71,7 +73,14 @@ class ReportSection:
         return f"{self.number}: {self.title}" if self.number else self.title
 
 
-def write_report(sections: Sequence[ReportSection], path: Path, *, title: str = "bpac: results", methods: str = "") -> None:
+def write_report(
+    sections: Sequence[ReportSection],
+    path: Path,
+    *,
+    title: str = "bpac: results",
+    methods: str = "",
+    overview: Sequence[tuple[str, str]] = (),
+) -> None:
     """Write the page; an existing file is replaced.
 
     Parameters
@@ -80,6 +89,7 @@ def write_report(sections: Sequence[ReportSection], path: Path, *, title: str = 
     path: the file.
     title: the title of the page.
     methods: a paragraph that says how the figures were made; empty for none.
+    overview: the panels of a figure below the table of contents; empty for none.
     """
     paper = [section for section in sections if section.number]
     own = [section for section in sections if not section.number]
@@ -92,7 +102,7 @@ def write_report(sections: Sequence[ReportSection], path: Path, *, title: str = 
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
-        f"<body><h1>{escape(title)}</h1><nav>{contents}</nav>{about}{body}</body></html>\n"
+        f"<body><h1>{escape(title)}</h1><nav>{contents}</nav>{_figure(overview, "Overview")}{about}{body}</body></html>\n"
     )
     with whole_file(path) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
@@ -100,14 +110,18 @@ def write_report(sections: Sequence[ReportSection], path: Path, *, title: str = 
 
 def _checklist(sections: Sequence[ReportSection]) -> str:
     rows = "".join(
-        f'<tr><td class="number"><a href="#{one.name}">{escape(one.number)}</a></td><td>{escape(one.title)}</td>'
-        f"<td>{_mark(one.mark)}</td></tr>"
+        f'<tr><td class="number"><a href="#{one.name}">{escape(one.number)}</a></td><td>{escape(one.streams)}</td>'
+        f"<td>{escape(one.title)}</td><td>{_count(one.findings)}</td><td>{_mark(one.mark)}</td></tr>"
         for one in sections
     )
     return (
-        '<h2>The paper’s results</h2><div class="table"><table><thead><tr><th>paper</th><th>shows</th>'
-        f"<th>here</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        '<h2>The paper’s results</h2><div class="table"><table><thead><tr><th>paper</th><th>stream, ε</th><th>shows</th>'
+        f"<th>statements that hold</th><th>here</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
+
+
+def _count(findings: Sequence[Finding]) -> str:
+    return f"{sum(one.holds for one in findings)} of {len(findings)}" if findings else ""
 
 
 def _mark(mark: Mark | None) -> str:
@@ -118,17 +132,20 @@ def _mark(mark: Mark | None) -> str:
 
 def _section(section: ReportSection) -> str:
     mark = f"<p><strong>Mark: {_mark(section.mark)}.</strong></p>" if section.mark else ""
-    figures = "".join(
-        f'<figure role="img" aria-label="{escape(f"{section.heading}. {title}")}">{svg}</figure>'
-        for title, svg in section.panels
-    )
-    picture = f'<div class="figure">{figures}</div>' if figures else ""
+    picture = _figure(section.panels, section.heading)
     quoted = f"<pre>{escape(section.quoted)}</pre>" if section.quoted else ""
     said = _table(_findings(section.findings)) if section.findings else ""
     return (
         f'<section id="{section.name}"><h2>{escape(section.heading)}</h2>{mark}<p>{escape(section.text)}</p>'
         f"{quoted}{picture}{said}{_table(section.table)}</section>"
     )
+
+
+def _figure(panels: Sequence[tuple[str, str]], heading: str) -> str:
+    figures = "".join(
+        f'<figure role="img" aria-label="{escape(f"{heading}. {title}")}">{svg}</figure>' for title, svg in panels
+    )
+    return f'<div class="figure">{figures}</div>' if figures else ""
 
 
 def _findings(findings: Sequence[Finding]) -> TableOfNumbers:

@@ -1,6 +1,6 @@
 """All sections of the report by name, and ``reproduce``, which makes some of them: numbers, figures and the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from tqdm import tqdm
 from bpac.arguments import one_of
 from bpac.errors import InputError
 from bpac.output_files import refuse_overwriting
-from bpac.replay.figures import check_installed
+from bpac.replay.figures import check_installed, printed_panels
 from bpac.replay.paper import builtin as paper
-from bpac.replay.paper.judge import JudgeStudy
+from bpac.replay.paper.judge import JudgeStudy, MeasureJudge
 from bpac.replay.paper.overhead import OverheadStudy
 from bpac.replay.paper.table_1 import MeasurePrompting, Table1Study
 from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
@@ -61,11 +61,11 @@ class Measurements:
     Parameters
     ----------
     prompting: measures Chain of Draft and NoThinking.
-    judge: measures the judge.
+    judge: measures a judge.
     """
 
     prompting: MeasurePrompting
-    judge: JudgeStudy
+    judge: MeasureJudge
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         paper.FIGURE_3,
         Table1Study(measurements.prompting),
         paper.TABLE_2,
-        measurements.judge,
+        JudgeStudy(measurements.judge),
         paper.FIGURE_5,
         paper.FIGURE_6,
         paper.FIGURE_7,
@@ -130,7 +130,7 @@ def reproduce(
     inputs: the files that were read; none of them is overwritten.
     engine: where the replays run.
     """
-    known = builtin_studies(measurements) if not tables else studies_of_tables(tables)
+    known = studies_of_tables(tables, measurements.prompting) if tables else builtin_studies(measurements)
     available = [study.name for study in known]
     for name in names:
         one_of(name, "NAME", ("all", *available))
@@ -153,6 +153,7 @@ def reproduce(
             bar.update()
     write_checklist(sections, folder)
     report = out / "report.html"
-    methods = METHODS.format(streams=GIVEN if tables else BUILTIN)
-    write_report(sections, report, methods=methods)
+    printed = [(section.number, one) for section in sections for one in section.findings if one.printed]
+    overview = folder.write_figure("printed-numbers", printed_panels(printed), 1) if printed else []
+    write_report(sections, report, methods=METHODS.format(streams=GIVEN if tables else BUILTIN), overview=overview)
     return Reproduced(sections, [*folder.written, report])

@@ -121,18 +121,24 @@ def _shown(metric: str, value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StaysBelow:
-    """The average loss, as mean over the runs, stays below ε at every recorded step."""
+    """The average loss of each method, as mean over the runs, stays below its ε at every recorded step."""
 
     part: str
-    method: str
+    methods: tuple[str, ...]
 
     def check(self, measured: Measured) -> Finding:
         """Whether it does."""
-        result = measured[self.part, self.method]
-        highest = float(result.paths[:, METRICS.index("empirical_risk")].mean(axis=0).max())
-        epsilon = result.method.epsilon
-        said = f"{self.part}, {self.method}: ER stays below ε throughout"
-        return Finding(said, f"below {100 * epsilon:g} %", f"at most {100 * highest:.2f} %", highest < epsilon)
+        results = [measured[self.part, method] for method in self.methods]
+        highest = [float(result.paths[:, METRICS.index("empirical_risk")].mean(axis=0).max()) for result in results]
+        limits = [result.method.epsilon for result in results]
+        several = len(self.methods) > 1
+        said = "ER stays below each ε throughout" if several else f"{self.methods[0]}: ER stays below ε throughout"
+        return Finding(
+            f"{self.part}{': ' if several else ', '}{said}",
+            f"below {', '.join(f'{100 * limit:g}' for limit in limits)} %",
+            f"at most {', '.join(f'{100 * value:.2f}' for value in highest)} %",
+            all(value < limit for value, limit in zip(highest, limits, strict=True)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

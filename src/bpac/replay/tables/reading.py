@@ -5,6 +5,7 @@ import json
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -31,12 +32,27 @@ def read_table(path: str | Path, score: str = "uncertainty") -> Table:
     score: the column with the uncertainty.
     """
     path = Path(path)
+    with _rows(path) as rows:
+        return _collect(path, rows, score)
+
+
+def other_scores(path: str | Path) -> list[str]:
+    """The columns of a table, besides ``uncertainty``, that may contain another score of the drafts."""
+    path = Path(path)
+    with _rows(path) as rows:
+        first = next(iter(rows), {})
+    return [name for name in first if name in ("perplexity", "entropy") or str(name).startswith("uncertainty_")]
+
+
+@contextmanager
+def _rows(path: Path) -> Iterator[Iterator[Row]]:
     kind = table_format(path)
     try:
         if kind == "parquet":
-            return _collect(path, _parquet_rows(path), score)
+            yield _parquet_rows(path)
+            return
         with open_text(path) as file:
-            return _collect(path, (_csv_rows if kind == "csv" else _json_rows)(path, file), score)
+            yield (_csv_rows if kind == "csv" else _json_rows)(path, file)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
