@@ -11,6 +11,7 @@ from bpac.local import vocabulary
 
 Tensor = Any  # torch.Tensor; the type checks of this project run without torch
 Weights = dict[str, Tensor]
+KeysAndValues = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def new_weights(shape: Shape, seed: int) -> Weights:
     return {name: weight.requires_grad_() for name, weight in weights.items()}
 
 
-def hidden_states(weights: Weights, shape: Shape, ids: Tensor) -> Tensor:
+def hidden_states(weights: Weights, shape: Shape, ids: Tensor, prefix: Tensor | None = None) -> Tensor:
     """The last hidden state of each token, from which ``logits`` predicts the next one.
 
     Parameters
@@ -68,16 +69,20 @@ def hidden_states(weights: Weights, shape: Shape, ids: Tensor) -> Tensor:
     weights: the weights of the model.
     shape: the sizes of the model.
     ids: token ids, one text per row, padded on the right (earlier tokens do not depend on the padding).
+    prefix: token ids with which every text begins and whose states are not returned; they are computed only once
+        (default: none).
     """
-    rotations = _rotations(shape, ids.shape[1])
-    state = functional.embedding(ids, weights["token_embd.weight"])
+    begun = 0 if prefix is None else len(prefix)
+    rotations = _rotations(shape, begun + ids.shape[1])
+    embedding = weights["token_embd.weight"]
+    state = functional.embedding(ids, embedding)
+    shared = None if prefix is None else functional.embedding(prefix[None], embedding)
     for layer in range(shape.layers):
         part = {name.split(".")[2]: weight for name, weight in weights.items() if name.startswith(f"blk.{layer}.")}
-        state = state + _attention(part, shape, _norm(state, part["attn_norm"], shape), rotations)
-        normed = _norm(state, part["ffn_norm"], shape)
-        gate, up = (normed @ torch.cat([part["ffn_gate"], part["ffn_up"]]).T).chunk(2, dim=-1)
-        gated = functional.silu(gate) * up
-        state = state + gated @ part["ffn_down"].T
+        earlier = None
+        if shared is not None:
+            shared, earlier = _block(part, shape, shared, rotations[:begun], None)
+        state, _ = _block(part, shape, state, rotations[begun:], earlier)
     return _norm(state, weights["output_norm.weight"], shape)
 
 
@@ -90,13 +95,33 @@ def _norm(state: Tensor, gain: Tensor, shape: Shape) -> Tensor:
     return functional.rms_norm(state, (shape.width,), gain, shape.norm_epsilon)
 
 
-def _attention(part: Weights, shape: Shape, state: Tensor, rotations: Tensor) -> Tensor:
+def _block(
+    part: Weights, shape: Shape, state: Tensor, rotations: Tensor, earlier: KeysAndValues | None
+) -> tuple[Tensor, KeysAndValues]:
+    """One layer; returns the new state, and the keys and values that later tokens can attend to."""
+    mixed, kept = _attention(part, shape, _norm(state, part["attn_norm"], shape), rotations, earlier)
+    state = state + mixed
+    normed = _norm(state, part["ffn_norm"], shape)
+    gate, up = (normed @ torch.cat([part["ffn_gate"], part["ffn_up"]]).T).chunk(2, dim=-1)
+    gated = functional.silu(gate) * up
+    return state + gated @ part["ffn_down"].T, kept
+
+
+def _attention(
+    part: Weights, shape: Shape, state: Tensor, rotations: Tensor, earlier: KeysAndValues | None
+) -> tuple[Tensor, KeysAndValues]:
     rows, length, _ = state.shape
     joined = torch.cat([part["attn_q"], part["attn_k"], part["attn_v"]])
     query, key, value = (state @ joined.T).view(rows, length, 3, shape.heads, -1).permute(2, 0, 3, 1, 4)
     query, key = _rotated(query, rotations), _rotated(key, rotations)
-    mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-    return mixed.transpose(1, 2).reshape(rows, length, shape.width) @ part["attn_output"].T
+    kept, mask = (key, value), None
+    if earlier is not None:
+        key, value = (
+            torch.cat([past.expand(rows, -1, -1, -1), now], dim=2) for past, now in zip(earlier, kept, strict=True)
+        )
+        mask = torch.ones(length, key.shape[2], dtype=torch.bool).tril(key.shape[2] - length)
+    mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None)
+    return mixed.transpose(1, 2).reshape(rows, length, shape.width) @ part["attn_output"].T, kept
 
 
 def _rotations(shape: Shape, length: int) -> Tensor:

@@ -5,7 +5,7 @@ import json
 import math
 import sys
 import urllib.request
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,12 @@ from typing import Any
 
 from tqdm import tqdm
 
+from bpac.answer import Answer
+from bpac.local.answer_modes import MODES, AnswerMode
 from bpac.local.questions import KINDS, held_out_questions
 from bpac.local.server import MODEL, LocalServer
 from bpac.local.worked_question import WorkedQuestion
+from bpac.wire.completions import read_completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +39,39 @@ class Reply:
     uncertainty: float
 
 
-def ask(base_url: str, text: str, thinking: bool, **more: Any) -> dict[str, Any]:
-    """The server's response to a chat completion request with log-probabilities."""
-    body = {
-        "messages": [{"role": "user", "content": text}],
-        "max_tokens": 400,
-        "temperature": 0,
-        "logprobs": True,
-        "chat_template_kwargs": {"enable_thinking": thinking},
-        **more,
-    }
+def ask(base_url: str, text: str, mode: AnswerMode) -> Answer:
+    """The answer to a question, with log-probabilities."""
+    body = {"messages": mode.messages(text), **mode.method.request, **mode.body(), "logprobs": True}
     request = urllib.request.Request(
         f"{base_url}/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"}
     )
     with urllib.request.urlopen(request, timeout=120.0) as response:
-        found: dict[str, Any] = json.loads(response.read())
-    return found
+        return read_completion(response.read()).answer
 
 
-def replies(base_url: str, questions: Sequence[WorkedQuestion], thinking: bool, at_once: int) -> list[Reply]:
+def replies(base_url: str, questions: Sequence[WorkedQuestion], mode: AnswerMode, at_once: int) -> list[Reply]:
     """The replies to all questions.
 
     Parameters
     ----------
     base_url: the base URL of the server.
     questions: the questions.
-    thinking: whether the model thinks first.
+    mode: the mode in which the model answers.
     at_once: number of concurrent requests.
     """
 
     def reply(question: WorkedQuestion) -> Reply:
-        body = ask(base_url, question.text, thinking)
-        choice = body["choices"][0]
-        probabilities = [math.exp(token["logprob"]) for token in choice["logprobs"]["content"]]
+        answer = ask(base_url, question.text, mode)
+        probabilities = [math.exp(token.logprob) for token in answer.tokens or ()]
         return Reply(
             question,
-            choice["message"]["content"] == question.answer,
-            body["usage"]["completion_tokens"],
+            answer.text.strip() == question.answer,
+            answer.completion_tokens,
             1.0 - sum(probabilities) / len(probabilities),
         )
 
     with ThreadPoolExecutor(at_once) as pool:
-        label = "thinking" if thinking else "direct"
-        return list(tqdm(pool.map(reply, questions), total=len(questions), desc=label))
+        return list(tqdm(pool.map(reply, questions), total=len(questions), desc=mode.name))
 
 
 def auroc(answers: Sequence[Reply]) -> float:
@@ -106,35 +99,76 @@ def is_easy(question: WorkedQuestion) -> bool:
     return 3 * (question.difficulty + 1 - kind.easiest) <= len(kind.sizes)
 
 
-def summary(direct: Sequence[Reply], thinking: Sequence[Reply]) -> dict[str, Any]:
-    """The figures of the model card."""
+def loss(answers: Sequence[Reply], expert: Sequence[Reply]) -> float:
+    """The share of questions that the expert answers correctly and the other mode does not."""
+    lost = [best.right and not answer.right for answer, best in zip(answers, expert, strict=True)]
+    return sum(lost) / len(lost)
+
+
+def mean_tokens(answers: Sequence[Reply]) -> float:
+    """The mean number of generated tokens."""
+    return sum(answer.tokens for answer in answers) / len(answers)
+
+
+def summary(found: Mapping[str, Sequence[Reply]]) -> dict[str, Any]:
+    """The figures of the model card, by mode."""
+    expert = found["thinking"]
     return {
-        "questions": len(direct),
-        "direct": share(direct),
-        "direct_easy": share(direct, lambda answer: is_easy(answer.question)),
-        "thinking": share(thinking),
-        "thinking_easy": share(thinking, lambda answer: is_easy(answer.question)),
-        "auroc": auroc(direct),
-        "direct_tokens": sum(answer.tokens for answer in direct) / len(direct),
-        "thinking_tokens": sum(answer.tokens for answer in thinking) / len(thinking),
+        "questions": len(expert),
+        "auroc": auroc(found["direct"]),
+        **{
+            name: {
+                "correct": share(answers),
+                "correct_easy": share(answers, lambda answer: is_easy(answer.question)),
+                "loss": loss(answers, expert),
+                "tokens": mean_tokens(answers),
+                "token_ratio": mean_tokens(answers) / mean_tokens(expert),
+            }
+            for name, answers in found.items()
+        },
     }
 
 
-def table(direct: Sequence[Reply], thinking: Sequence[Reply]) -> str:
-    """The accuracy in percent, direct → thinking, by kind and size, as a Markdown table."""
+def overview(found: Mapping[str, Sequence[Reply]]) -> str:
+    """The figures of all modes as a Markdown table."""
+    figures = summary(found)
+    words = {
+        "correct": "correct",
+        "correct_easy": "correct, smallest third of sizes",
+        "loss": "loss: the expert is correct and this answer is not",
+    }
+    rows = [
+        f"| {figures['questions']:,} held-out questions | {' | '.join(found)} |",
+        f"| --- |{' --- |' * len(found)}",
+        *(_row(text, [f"{100.0 * figures[mode][name]:.1f} %" for mode in found]) for name, text in words.items()),
+        _row("tokens per answer", [f"{figures[mode]['tokens']:.1f}" for mode in found]),
+        _row("tokens relative to the expert", [f"{100.0 * figures[mode]['token_ratio']:.0f} %" for mode in found]),
+    ]
+    return "\n".join(rows)
 
-    def both(kind: str, sizes: Container[int]) -> str:
+
+def table(found: Mapping[str, Sequence[Reply]]) -> str:
+    """The accuracy in percent by kind, for every mode, and by size, direct → thinking, as a Markdown table."""
+
+    def percent(mode: str, kind: str, sizes: Container[int]) -> str:
         def fits(answer: Reply) -> bool:
             return answer.question.kind == kind and answer.question.difficulty in sizes
 
-        shares = [share(answers, fits) for answers in (direct, thinking)]
-        return " → ".join("–" if math.isnan(value) else f"{100.0 * value:.0f}" for value in shares)
+        value = share(found[mode], fits)
+        return "–" if math.isnan(value) else f"{100.0 * value:.0f}"
 
-    rows = ["| kind | all | by size |", "| --- | --- | --- |"]
+    rows = [_row("kind", [*found, "by size, direct → thinking"]), f"| --- |{' --- |' * (len(found) + 1)}"]
     for name, kind in KINDS.items():
-        by_size = ", ".join(f"{size}: {both(name, (size,))}" for size in kind.sizes)
-        rows.append(f"| {name} | {both(name, kind.sizes)} | {by_size} |")
+        by_size = ", ".join(
+            f"{size}: {' → '.join(percent(mode, name, (size,)) for mode in ('direct', 'thinking'))}"
+            for size in kind.sizes
+        )
+        rows.append(_row(name, [*(percent(mode, name, kind.sizes) for mode in found), by_size]))
     return "\n".join(rows)
+
+
+def _row(name: str, cells: Sequence[str]) -> str:
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -148,9 +182,8 @@ def main() -> None:
     options = parser.parse_args()
     questions = held_out_questions(options.count, options.seed)
     with LocalServer(model=options.model, slots=options.slots) as server:
-        direct = replies(server.base_url, questions, thinking=False, at_once=options.slots)
-        thinking = replies(server.base_url, questions, thinking=True, at_once=options.slots)
-    sys.stdout.write(f"{table(direct, thinking)}\n\n{json.dumps(summary(direct, thinking))}\n")
+        found = {name: replies(server.base_url, questions, mode, at_once=options.slots) for name, mode in MODES.items()}
+    sys.stdout.write(f"{overview(found)}\n\n{table(found)}\n\n{json.dumps(summary(found))}\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from bpac.local import vocabulary
+from bpac.local.answer_modes import MODES, AnswerMode
 from bpac.local.questions import held_out_questions, training_questions
 from bpac.local.worked_question import WorkedQuestion
 from scripts.export_local_model import export
@@ -27,20 +28,42 @@ PACKAGE = Path(__file__).parents[1] / "src" / "bpac" / "local"
 # Another seed than that of the final measurement, so that training is not tuned to the questions it is judged by.
 EVALUATION_QUESTIONS = held_out_questions(220, seed=10)
 
-# Share of texts with thinking. Direct answers are shorter: with this share each way gets about half of all tokens.
-THINKING = 0.35
+# Share of the texts in each mode. Direct answers are short: they get about as many tokens as texts with full steps.
+SHARES = {"direct": 0.42, "nothinking": 0.10, "chain-of-draft": 0.15, "thinking": 0.33}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Text:
+    """The tokens of a chat.
+
+    Parameters
+    ----------
+    ids: the tokens after the system message.
+    reply: the index in ``ids`` at which the reply begins.
+    prefix: the tokens of the system message, which many texts share (default: none).
+    """
+
+    ids: list[int]
+    reply: int
+    prefix: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Batch:
-    """Texts of similar length, padded, and a mask of the tokens that the model learns to predict."""
+    """Texts of similar length, padded, a mask of the tokens that the model learns to predict, and a common prefix."""
 
     ids: Tensor
     counted: Tensor
+    prefix: Tensor | None
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens to compute, including padding; a common prefix is computed once."""
+        return int(self.ids.numel()) + (0 if self.prefix is None else len(self.prefix))
 
 
 def batches(seed: int, tokens: int, pool: int = 8192) -> Iterator[Batch]:
-    """An endless stream of batches; each question is answered directly or after thinking.
+    """An endless stream of batches; each question is answered in one of the modes.
 
     Parameters
     ----------
@@ -51,38 +74,40 @@ def batches(seed: int, tokens: int, pool: int = 8192) -> Iterator[Batch]:
     rng = random.Random(seed)
     questions = training_questions(seed)
     while True:
-        texts = sorted(
-            (_text(question, rng.random() < THINKING) for question in islice(questions, pool)),
-            key=lambda text: len(text[0]),
-        )
-        made, start = [], 0
-        for stop in range(1, pool + 1):
-            if stop == pool or (stop + 1 - start) * len(texts[stop][0]) > tokens:
-                made.append(_batch(texts[start:stop]))
-                start = stop
+        modes = rng.choices([MODES[name] for name in SHARES], weights=list(SHARES.values()), k=pool)
+        texts = [_text(*both, rng) for both in zip(islice(questions, pool), modes, strict=True)]
+        made = []
+        # The states of a system message are computed once per batch, so texts with and without one are not mixed.
+        for prefix in sorted({text.prefix for text in texts}):
+            ordered = sorted((text for text in texts if text.prefix == prefix), key=lambda text: len(text.ids))
+            start, room = 0, tokens - len(prefix)
+            for stop in range(1, len(ordered) + 1):
+                if stop == len(ordered) or (stop + 1 - start) * len(ordered[stop].ids) > room:
+                    made.append(_batch(ordered[start:stop]))
+                    start = stop
         rng.shuffle(made)
         yield from made
 
 
 def loss_of(weights: Weights, shape: Shape, batch: Batch) -> Tensor:
     """Mean cross-entropy of the tokens of the replies; the questions are not learned."""
-    states = hidden_states(weights, shape, batch.ids[:, :-1])
+    states = hidden_states(weights, shape, batch.ids[:, :-1], batch.prefix)
     counted = batch.counted[:, 1:]
     return functional.cross_entropy(logits(weights, states[counted]), batch.ids[:, 1:][counted])
 
 
-def exact_share(weights: Weights, shape: Shape, thinking: bool) -> float:
+def exact_share(weights: Weights, shape: Shape, mode: AnswerMode) -> float:
     """Share of evaluation questions on which greedy decoding gives exactly the trained reply.
 
-    With thinking this is a lower bound: other steps can also lead to the correct answer.
+    With reasoning this is a lower bound: other steps can also lead to the correct answer.
     """
-    texts = [_text(question, thinking) for question in EVALUATION_QUESTIONS]
+    texts = [_text(question, mode) for question in EVALUATION_QUESTIONS]
     exact = 0
     with torch.no_grad():
         for start in range(0, len(texts), 100):
             batch = _batch(texts[start : start + 100])
-            likeliest = logits(weights, hidden_states(weights, shape, batch.ids[:, :-1])).argmax(-1)
-            hits = (likeliest == batch.ids[:, 1:]) | ~batch.counted[:, 1:]
+            states = hidden_states(weights, shape, batch.ids[:, :-1], batch.prefix)
+            hits = (logits(weights, states).argmax(-1) == batch.ids[:, 1:]) | ~batch.counted[:, 1:]
             exact += int(hits.all(dim=1).sum())
     return exact / len(texts)
 
@@ -120,7 +145,7 @@ class Training:
             self.muon.step(rate)
             self.adam.step()
             self.adam.zero_grad()
-            self.tokens += batch.ids.numel()
+            self.tokens += batch.tokens
             recent.append(loss.item())
             if self.step % options.every == 0 or self.step == options.steps:
                 self.seconds = time.monotonic() - began
@@ -134,13 +159,15 @@ class Training:
             "loss": round(loss, 4),
             "tokens": self.tokens,
             "seconds": round(self.seconds),
-            "fresh_direct": round(exact_share(self.weights, self.shape, thinking=False), 4),
-            "fresh_thinking_at_least": round(exact_share(self.weights, self.shape, thinking=True), 4),
         }
+        for name, mode in MODES.items():
+            column = f"fresh_{name.replace('-', '_')}{'_at_least' if mode.reasoning else ''}"
+            row[column] = round(exact_share(self.weights, self.shape, mode), 4)
         self.rows.append(row)
         names = ("seed", "steps", "rate", "threads")
         settings = {name: getattr(self.options, name) for name in names} | dataclasses.asdict(self.shape)
         settings |= {"tokens_per_batch": self.options.tokens, "torch": torch.__version__}
+        settings["shares"] = SHARES
         settings["parameters"] = sum(weight.numel() for weight in self.weights.values())
         lines = [json.dumps(line) + "\n" for line in (settings, *self.rows)]
         (self.options.out / "training.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -178,24 +205,33 @@ def _is_inner(name: str) -> bool:
     return name.startswith("blk.") and "norm" not in name
 
 
-def _text(question: WorkedQuestion, thinking: bool) -> tuple[list[int], int]:
-    """The tokens of a chat, and the index at which the reply begins."""
-    prompt = vocabulary.encode_prompt(question.text, thinking)
-    return prompt + vocabulary.encode_reply(question.steps, question.answer, thinking), len(prompt)
+def _text(question: WorkedQuestion, mode: AnswerMode, rng: random.Random | None = None) -> Text:
+    """A chat as the server sends it to the model, followed by the reply to learn."""
+    messages = mode.messages(question.text)
+    thinking = mode.thinking
+    if messages[-1]["role"] == "assistant":
+        # Before a message that is continued, llama.cpp writes empty reasoning and other servers write nothing.
+        thinking = rng is not None and rng.random() < 0.5
+    prompt = vocabulary.encode_prompt(messages, thinking)
+    # The system message, with its first and last special token, is the same for all texts of a mode.
+    shared = len(messages[0]["content"]) + 2 if messages[0]["role"] == "system" else 0
+    reply = vocabulary.encode_reply(mode.reasoning and mode.reasoning(question), question.answer)
+    return Text([*prompt[shared:], *reply], len(prompt) - shared, tuple(prompt[:shared]))
 
 
-def _batch(texts: list[tuple[list[int], int]]) -> Batch:
-    longest = max(len(ids) for ids, _ in texts)
+def _batch(texts: Sequence[Text]) -> Batch:
+    longest = max(len(text.ids) for text in texts)
     padding = vocabulary.IDS[vocabulary.END]
-    rows = [ids + [padding] * (longest - len(ids)) for ids, _ in texts]
-    counted = [[prompt <= place < len(ids) for place in range(longest)] for ids, prompt in texts]
-    return Batch(torch.tensor(rows), torch.tensor(counted))
+    rows = [text.ids + [padding] * (longest - len(text.ids)) for text in texts]
+    counted = [[text.reply <= place < len(text.ids) for place in range(longest)] for text in texts]
+    prefix = texts[0].prefix
+    return Batch(torch.tensor(rows), torch.tensor(counted), torch.tensor(prefix) if prefix else None)
 
 
 def main() -> None:
     """Train the model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=14_000, help="number of batches (default: 14000)")
+    parser.add_argument("--steps", type=int, default=22_000, help="number of batches (default: 22000)")
     parser.add_argument("--tokens", type=int, default=1536, help="tokens per batch (default: 1536)")
     parser.add_argument("--rate", type=float, default=5e-3, help="highest learning rate (default: 0.005)")
     parser.add_argument("--width", type=int, default=96, help="size of the embedding (default: 96)")

@@ -99,12 +99,14 @@ def test_the_chain_reports_three_routers_at_three_risk_limits(chain: tuple[Path,
 def test_prompting_methods_are_measured(chain: tuple[Path, int, dict[str, Any]]) -> None:
     """Each method is tried on the same questions, and ungraded answers are not counted as wrong."""
     _, _, report = chain
-    assert len(report["prompting"]) == 3
-    for row in report["prompting"]:
+    rows = {row["method"]: row for row in report["prompting"]}
+    assert list(rows) == ["Thinking (the expert)", "Direct answers (the draft)", "Chain of Draft", "NoThinking"]
+    for row in rows.values():
         assert row["questions"] == PROMPTED
         assert row["right"] + row["unknown"] <= PROMPTED
-    own = report["prompting"][0]
-    assert own["right"] > 0
+        assert row["accuracy"] > 0.4
+        assert row["loss"] < 0.5
+    assert rows["NoThinking"]["tokens"] < rows["Chain of Draft"]["tokens"] < rows["Thinking (the expert)"]["tokens"]
 
 
 def test_prompting_methods_can_be_left_out(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from scripts.measure_local_model import Reply, auroc, is_easy, replies, share
 
 from bpac.local import vocabulary
+from bpac.local.answer_modes import MODES, AnswerMode
 from bpac.local.questions import KINDS, held_out_questions, training_questions
 from bpac.local.server import MODEL, LocalServer
 from tests.local.chat import chat, post
@@ -16,16 +17,22 @@ from tests.local.chat import chat, post
 QUESTIONS = held_out_questions(720, seed=30)
 
 
+def trained_prompt(mode: AnswerMode, text: str) -> list[int]:
+    """The prompt of the training text as llama.cpp writes it: a message that is continued follows empty reasoning."""
+    messages = mode.messages(text)
+    return vocabulary.encode_prompt(messages, mode.thinking and messages[-1]["role"] != "assistant")
+
+
 @pytest.fixture(scope="module")
 def direct(local: LocalServer) -> list[Reply]:
     """Answers without thinking."""
-    return replies(local.base_url, QUESTIONS, thinking=False, at_once=8)
+    return replies(local.base_url, QUESTIONS, MODES["direct"], at_once=8)
 
 
 @pytest.fixture(scope="module")
 def thinking(local: LocalServer) -> list[Reply]:
     """Answers after thinking."""
-    return replies(local.base_url, QUESTIONS, thinking=True, at_once=8)
+    return replies(local.base_url, QUESTIONS, MODES["thinking"], at_once=8)
 
 
 def test_thinking_improves_accuracy(direct: list[Reply], thinking: list[Reply]) -> None:
@@ -51,15 +58,25 @@ def test_thinking_needs_several_times_the_tokens(direct: list[Reply], thinking: 
     assert sum(reply.tokens for reply in thinking) > 4 * sum(reply.tokens for reply in direct)
 
 
-def test_llama_cpp_and_training_use_the_same_tokens(local: LocalServer) -> None:
-    """llama.cpp splits 1,000 chats, with steps and answers, into the tokens that the model was trained on."""
-    for number, question in enumerate(islice(training_questions(seed=9), 1_000)):
-        on = number % 2 == 0
-        _, prompt = post(f"{local.address}/apply-template", chat(question.text, on))
-        reply = vocabulary.encode_reply(question.steps, question.answer, on)
-        body = {"content": prompt["prompt"] + vocabulary.decode(reply), "parse_special": True, "add_special": True}
-        _, found = post(f"{local.address}/tokenize", body)
-        assert found["tokens"] == vocabulary.encode_prompt(question.text, on) + reply
+@pytest.mark.parametrize("mode", MODES.values(), ids=list(MODES))
+def test_llama_cpp_and_training_use_the_same_tokens(local: LocalServer, mode: AnswerMode) -> None:
+    """llama.cpp splits 250 chats, with reasoning and answers, into the tokens that the model was trained on."""
+    for question in islice(training_questions(seed=9), 250):
+        body = {"messages": mode.messages(question.text), **mode.method.request, **mode.body()}
+        _, prompt = post(f"{local.address}/apply-template", body)
+        reply = vocabulary.encode_reply(mode.reasoning and mode.reasoning(question), question.answer)
+        text = {"content": prompt["prompt"] + vocabulary.decode(reply), "parse_special": True, "add_special": True}
+        _, found = post(f"{local.address}/tokenize", text)
+        assert found["tokens"] == trained_prompt(mode, question.text) + reply
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=list(MODES))
+def test_a_chat_completion_reads_the_prompt_of_the_training(local: LocalServer, mode: AnswerMode) -> None:
+    """The server counts as many prompt tokens as a training text has before its reply."""
+    text = held_out_questions(1, seed=32)[0].text
+    body = {"messages": mode.messages(text), **mode.method.request, **mode.body()}
+    _, found = post(f"{local.base_url}/chat/completions", body)
+    assert found["usage"]["prompt_tokens"] == len(trained_prompt(mode, text))
 
 
 @pytest.mark.parametrize("text", ["", "naïve café ✓", "a\n\n  b\t'll 1234"])
@@ -109,5 +126,6 @@ def test_the_training_log_covers_a_complete_run() -> None:
     steps = [row["step"] for row in rows]
     assert steps == sorted(set(steps))
     assert steps[-1] == settings["steps"]
+    assert set(settings["shares"]) == set(MODES)
     assert settings["torch"].startswith("2.13.0")
     assert rows[-1]["seconds"] <= 2 * 60 * 60

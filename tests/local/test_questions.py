@@ -74,6 +74,13 @@ def test_equations_in_the_steps_hold(question: WorkedQuestion) -> None:
 
 
 @given(_any_question())
+def test_a_draft_is_shorter_than_the_steps_and_written_with_their_characters(question: WorkedQuestion) -> None:
+    """A Chain of Draft is never empty, has fewer characters than the steps, and none that the steps do not have."""
+    assert 0 < len(question.draft) < len(question.steps)
+    assert set(question.draft) <= set(question.steps) | {";"}
+
+
+@given(_any_question())
 def test_questions_fit_into_the_context(question: WorkedQuestion) -> None:
     """A question with its steps and answer is ASCII and fits into a context of 512 tokens."""
     written = question.text + question.steps + question.answer

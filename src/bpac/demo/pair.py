@@ -11,8 +11,9 @@ from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.demo.scripted import scripted_questions, scripted_reply
 from bpac.errors import InputError, MissingExtra, Unavailable
+from bpac.local.answer_modes import BODY
 from bpac.local.benchmark import COUNT, benchmark_questions
-from bpac.local.chain import BODY, SLOTS
+from bpac.local.prompting import SLOTS
 from bpac.local.server import LocalServer
 from bpac.testing import ScriptedServer
 

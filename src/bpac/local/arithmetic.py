@@ -1,5 +1,6 @@
 """Questions about numbers. The larger number comes first, so no held-out question is a reversed training question."""
 
+from collections.abc import Sequence
 from random import Random
 
 from bpac.local.worked_question import WorkedQuestion
@@ -8,19 +9,24 @@ from bpac.local.worked_question import WorkedQuestion
 def addition(digits: int, rng: Random) -> WorkedQuestion:
     """A sum of two numbers; the steps add column by column from the right.
 
-    >>> addition(3, Random(0)).steps
-    '4+6+0=10;6+7+1=14;9+8+1=18'
+    >>> question = addition(3, Random(0))
+    >>> question.steps, question.draft
+    ('4+6+0=10;6+7+1=14;9+8+1=18', '10;14;18')
     """
     large, small = _two(digits, rng)
-    return WorkedQuestion(f"{large} + {small}", str(large + small), _sum_steps(large, small), "addition", digits)
+    steps, carry = [], 0
+    for top, bottom in _columns(large, small):
+        steps.append(f"{top}+{bottom}+{carry}={top + bottom + carry}")
+        carry = (top + bottom + carry) // 10
+    return _worked(f"{large} + {small}", str(large + small), steps, "addition", digits)
 
 
 def subtraction(digits: int, rng: Random) -> WorkedQuestion:
     """A difference that is not negative; the steps show the ten that a column borrows.
 
     >>> question = subtraction(2, Random(1))
-    >>> question.text, question.steps, question.answer
-    ('42 - 27', '12-7-0=5;4-2-1=1', '15')
+    >>> question.text, question.steps, question.draft, question.answer
+    ('42 - 27', '12-7-0=5;4-2-1=1', '5;1', '15')
     """
     large, small = _two(digits, rng)
     steps, borrowed = [], 0
@@ -28,7 +34,7 @@ def subtraction(digits: int, rng: Random) -> WorkedQuestion:
         ten = 10 if top - borrowed < bottom else 0
         steps.append(f"{top + ten}-{bottom}-{borrowed}={top + ten - bottom - borrowed}")
         borrowed = ten // 10
-    return WorkedQuestion(f"{large} - {small}", str(large - small), ";".join(steps), "subtraction", digits)
+    return _worked(f"{large} - {small}", str(large - small), steps, "subtraction", digits)
 
 
 def multiple(digits: int, rng: Random) -> WorkedQuestion:
@@ -38,7 +44,11 @@ def multiple(digits: int, rng: Random) -> WorkedQuestion:
     '7*3+0=21;2*3+2=8'
     """
     large, small = _number(digits, rng), rng.randint(2, 9)
-    return WorkedQuestion(f"{large} * {small}", str(large * small), _multiple_steps(large, small), "multiple", digits)
+    steps, carry = [], 0
+    for top in reversed(str(large)):
+        steps.append(f"{top}*{small}+{carry}={int(top) * small + carry}")
+        carry = (int(top) * small + carry) // 10
+    return _worked(f"{large} * {small}", str(large * small), steps, "multiple", digits)
 
 
 def remainder(digits: int, rng: Random) -> WorkedQuestion:
@@ -53,7 +63,7 @@ def remainder(digits: int, rng: Random) -> WorkedQuestion:
         shown = 10 * rest + int(digit)
         rest = shown % divisor
         steps.append(f"{shown}%{divisor}={rest}")
-    return WorkedQuestion(f"{number} mod {divisor}", str(rest), ";".join(steps), "remainder", digits)
+    return _worked(f"{number} mod {divisor}", str(rest), steps, "remainder", digits)
 
 
 def chain(operations: int, rng: Random) -> WorkedQuestion:
@@ -72,7 +82,13 @@ def chain(operations: int, rng: Random) -> WorkedQuestion:
         text += f", {sign}{other}"
         steps.append(f"{digit}{sign}{other}={value}")
         digit = value % 10
-    return WorkedQuestion(text, str(digit), ";".join(steps), "chain", operations)
+    return _worked(text, str(digit), steps, "chain", operations)
+
+
+def _worked(text: str, answer: str, steps: Sequence[str], kind: str, difficulty: int) -> WorkedQuestion:
+    """A question whose steps are equations; its draft has only their results."""
+    draft = ";".join(step.split("=")[1] for step in steps)
+    return WorkedQuestion(text, answer, ";".join(steps), draft, kind, difficulty)
 
 
 def _number(digits: int, rng: Random) -> int:
@@ -89,19 +105,3 @@ def _columns(first: int, second: int) -> list[tuple[int, int]]:
     width = max(len(str(first)), len(str(second)))
     pairs = zip(f"{first:0{width}}", f"{second:0{width}}", strict=True)
     return [(int(top), int(bottom)) for top, bottom in pairs][::-1]
-
-
-def _sum_steps(first: int, second: int) -> str:
-    steps, carry = [], 0
-    for top, bottom in _columns(first, second):
-        steps.append(f"{top}+{bottom}+{carry}={top + bottom + carry}")
-        carry = (top + bottom + carry) // 10
-    return ";".join(steps)
-
-
-def _multiple_steps(number: int, digit: int) -> str:
-    steps, carry = [], 0
-    for top in reversed(str(number)):
-        steps.append(f"{top}*{digit}+{carry}={int(top) * digit + carry}")
-        carry = (int(top) * digit + carry) // 10
-    return ";".join(steps)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bpac.collecting.grade import Grade
+from bpac.local.prompting import PromptingRow
 from bpac.local.questions import KINDS
 from bpac.replay.oracle import oracle_policy
 from bpac.replay.parallel import run_tasks
@@ -37,29 +38,6 @@ class PairSummary:
     grades: Sequence[Grade]
     summary: dict[str, Any]
     table: Path
-
-
-@dataclass(frozen=True, slots=True)
-class PromptingRow:
-    """The results of a prompting method.
-
-    Parameters
-    ----------
-    method: the name of the method.
-    questions: number of questions.
-    right, unknown: number of correct answers, and of answers that could not be graded.
-    expert_right: number of correct answers of the expert, which is asked directly.
-    tokens: mean number of tokens per answer.
-    token_ratio: that mean divided by the expert's.
-    """
-
-    method: str
-    questions: int
-    right: int
-    unknown: int
-    expert_right: int
-    tokens: float | None
-    token_ratio: float | None
 
 
 def write_chain_report(pair: PairSummary, prompting: Sequence[PromptingRow], runs: int, out: Path) -> dict[str, Any]:
@@ -176,18 +154,22 @@ def _prompting_section(rows: Sequence[PromptingRow]) -> ReportSection:
         [
             row.method,
             str(row.questions),
-            percent(row.right / row.questions),
+            _known(row.accuracy),
+            _known(row.loss),
+            _known(row.token_ratio),
             percent(row.unknown / row.questions),
-            percent(row.expert_right / row.questions),
-            "" if row.token_ratio is None else percent(row.token_ratio),
         ]
         for row in rows
     ]
     text = (
-        "Both methods make the thinking model think less about every question. This model understands only the format "
-        "that it was trained on, in which empty reasoning means no thinking: that is NoThinking in its own format, and "
-        "it is the draft above. It was not trained on system messages or on reasoning in words, so the results of "
-        "Chain of Draft and of NoThinking in words say nothing about larger models."
+        "Chain of Draft and NoThinking make the thinking model think less about every question: the first asks for "
+        "short notes, the second begins the answer with reasoning that is already finished. The model was trained on "
+        "both prompts, exactly as bpac collect --method sends them. The loss is the share of questions that the expert "
+        "answers correctly and the method does not. Tokens include the reasoning. Neither method has a guarantee."
     )
-    header = ["method", "questions", "correct", "not graded", "expert correct", "tokens relative to the expert"]
+    header = ["method", "questions", "correct", "loss", "tokens relative to the expert", "not graded"]
     return ReportSection("prompting", "Chain of Draft and NoThinking", text, "", header, shown)
+
+
+def _known(share: float | None) -> str:
+    return "" if share is None else percent(share)

@@ -14,69 +14,71 @@ def counting(letters: int, rng: Random) -> WorkedQuestion:
     """The number of times a letter occurs; the steps are a running count.
 
     >>> question = counting(4, Random(2))
-    >>> question.text, question.steps, question.answer
-    ('count a in abae', 'a1b1a2e2', '2')
+    >>> question.text, question.steps, question.draft, question.answer
+    ('count a in abae', 'a1b1a2e2', '1122', '2')
     """
     wanted, word = rng.choice("abcde"), _word(letters, "abcde", rng)
-    steps = "".join(f"{letter}{word[: place + 1].count(wanted)}" for place, letter in enumerate(word))
-    return WorkedQuestion(f"count {wanted} in {word}", str(word.count(wanted)), steps, "counting", letters)
+    counts = [str(word[: place + 1].count(wanted)) for place in range(letters)]
+    steps = "".join(letter + count for letter, count in zip(word, counts, strict=True))
+    return WorkedQuestion(f"count {wanted} in {word}", counts[-1], steps, "".join(counts), "counting", letters)
 
 
 def reversal(letters: int, rng: Random) -> WorkedQuestion:
     """A word backwards; the steps number its letters and then list them from the highest number.
 
-    >>> reversal(3, Random(1)).steps
-    '0d1w2t 2t1w0d'
+    >>> question = reversal(3, Random(1))
+    >>> question.steps, question.draft
+    ('0d1w2t 2t1w0d', '2t1w0d')
     """
     word = _word(letters, "abcdefghijklmnopqrstuvwxyz", rng)
     numbered = [f"{place}{letter}" for place, letter in enumerate(word)]
-    steps = f"{''.join(numbered)} {''.join(reversed(numbered))}"
-    return WorkedQuestion(f"reverse {word}", word[::-1], steps, "reversal", letters)
+    draft = "".join(reversed(numbered))
+    return WorkedQuestion(f"reverse {word}", word[::-1], f"{''.join(numbered)} {draft}", draft, "reversal", letters)
 
 
 def sorting(letters: int, rng: Random) -> WorkedQuestion:
     """The letters of a word in alphabetical order; the steps count each letter.
 
     >>> question = sorting(4, Random(1))
-    >>> question.text, question.steps, question.answer
-    ('sort bihc', 'a0b1c1d0e0f0g0h1i1j0', 'bchi')
+    >>> question.text, question.steps, question.draft, question.answer
+    ('sort bihc', 'a0b1c1d0e0f0g0h1i1j0', 'b1c1h1i1', 'bchi')
     """
     word = _word(letters, "abcdefghij", rng)
-    steps = "".join(f"{letter}{word.count(letter)}" for letter in "abcdefghij")
-    return WorkedQuestion(f"sort {word}", "".join(sorted(word)), steps, "sorting", letters)
+    counts = [f"{letter}{word.count(letter)}" for letter in "abcdefghij"]
+    draft = "".join(count for count in counts if not count.endswith("0"))
+    return WorkedQuestion(f"sort {word}", "".join(sorted(word)), "".join(counts), draft, "sorting", letters)
 
 
 def last_letters(words: int, rng: Random) -> WorkedQuestion:
     """The last letters of several words, joined.
 
     >>> question = last_letters(2, Random(1))
-    >>> question.text, question.steps, question.answer
-    ('last letters: ou gm', 'ou:u gm:m', 'um')
+    >>> question.text, question.steps, question.draft, question.answer
+    ('last letters: ou gm', 'ou:u gm:m', 'u m', 'um')
     """
     chosen = [_word(rng.randint(2, 4), "abcdefghijklmnopqrstuvwxyz", rng) for _ in range(words)]
     steps = " ".join(f"{word}:{word[-1]}" for word in chosen)
-    return WorkedQuestion(
-        f"last letters: {' '.join(chosen)}", "".join(word[-1] for word in chosen), steps, "letters", words
-    )
+    last = [word[-1] for word in chosen]
+    return WorkedQuestion(f"last letters: {' '.join(chosen)}", "".join(last), steps, " ".join(last), "letters", words)
 
 
 def depth(pairs: int, rng: Random) -> WorkedQuestion:
     """The depth of nested brackets; the steps are the depth after each bracket.
 
     >>> question = depth(3, Random(2))
-    >>> question.text, question.steps, question.answer
-    ('depth of ([]){}', '(1[2]1)0{1}0', '2')
+    >>> question.text, question.steps, question.draft, question.answer
+    ('depth of ([]){}', '(1[2]1)0{1}0', '121010', '2')
     """
-    text, steps, opened, deepest, left = "", "", "", 0, pairs
+    text, draft, opened, left = "", "", "", pairs
     while left or opened:
         if left and (not opened or rng.random() < 0.6):
             pair = rng.choice(_BRACKETS)
             text, opened, left = text + pair[0], opened + pair[1], left - 1
         else:
             text, opened = text + opened[-1], opened[:-1]
-        deepest = max(deepest, len(opened))
-        steps += f"{text[-1]}{len(opened)}"
-    return WorkedQuestion(f"depth of {text}", str(deepest), steps, "depth", pairs)
+        draft += str(len(opened))
+    steps = "".join(bracket + after for bracket, after in zip(text, draft, strict=True))
+    return WorkedQuestion(f"depth of {text}", max(draft), steps, draft, "depth", pairs)
 
 
 def truth(operations: int, rng: Random) -> WorkedQuestion:
@@ -85,12 +87,18 @@ def truth(operations: int, rng: Random) -> WorkedQuestion:
     >>> question = truth(2, Random(4))
     >>> question.text, question.steps, question.answer
     ('value of !(F&!(F&!F))', '!(F&!(F&T))=!(F&!F)=!(F&T)=!F=T', 'T')
+
+    The draft has only the values that each step finds:
+
+    >>> question.draft
+    'T;F;T;F;T'
     """
     text = _expression(operations, rng)
-    steps = [text]
+    steps, values = [text], []
     while len(steps[-1]) > 1:
+        values.append("".join(map(_evaluate, _EVALUABLE.finditer(steps[-1]))))
         steps.append(_EVALUABLE.sub(_evaluate, steps[-1]))
-    return WorkedQuestion(f"value of {text}", steps[-1], "=".join(steps[1:]), "truth", operations)
+    return WorkedQuestion(f"value of {text}", steps[-1], "=".join(steps[1:]), ";".join(values), "truth", operations)
 
 
 def _word(letters: int, alphabet: str, rng: Random) -> str:

@@ -1,6 +1,7 @@
 """The tokens of the local model: one for each byte, and a few special tokens that no text can contain."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 END = "<|end|>"
 SYSTEM = "<|system|>"
@@ -49,35 +50,46 @@ def decode(ids: Sequence[int]) -> str:
     return b"".join(parts).decode(errors="replace")
 
 
-def encode_prompt(question: str, thinking: bool) -> list[int]:
-    """The tokens of a chat with one question, up to where the model continues.
+def encode_prompt(messages: Sequence[Mapping[str, str]], thinking: bool) -> list[int]:
+    """The tokens of a chat, up to where the model continues.
 
     Parameters
     ----------
-    question: the user's question.
+    messages: the messages; a last message of the assistant is continued.
     thinking: whether the model thinks before it answers.
 
-    >>> decode(encode_prompt("7 + 8", thinking=False))
+    >>> decode(encode_prompt([{"role": "user", "content": "7 + 8"}], thinking=False))
     '<|user|>7 + 8<|end|><|assistant|><think></think>'
     """
+    continued = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
+    ids = []
+    for message in messages[:-1] if continued else messages:
+        ids += [IDS[f"<|{message['role']}|>"], *encode(message["content"]), IDS[END]]
     empty_reasoning = [] if thinking else [IDS[THINK], IDS[END_THINK]]
-    return [IDS[USER], *encode(question), IDS[END], IDS[ASSISTANT], *empty_reasoning]
+    return [*ids, IDS[ASSISTANT], *empty_reasoning, *_encode_with_tags(continued)]
 
 
-def encode_reply(steps: str, answer: str, thinking: bool) -> list[int]:
+def encode_reply(reasoning: str | None, answer: str) -> list[int]:
     """The tokens of the reply that the model is trained on.
 
     Parameters
     ----------
-    steps: the steps that it writes while it thinks.
+    reasoning: what it writes while it thinks; none if it answers at once.
     answer: the answer.
-    thinking: whether it thinks before it answers.
 
-    >>> decode(encode_reply("7+8=15", "15", thinking=True))
+    >>> decode(encode_reply("7+8=15", "15"))
     '<think>7+8=15</think>15<|end|>'
     """
-    reasoning = [IDS[THINK], *encode(steps), IDS[END_THINK]] if thinking else []
-    return [*reasoning, *encode(answer), IDS[END]]
+    written = [] if reasoning is None else [IDS[THINK], *encode(reasoning), IDS[END_THINK]]
+    return [*written, *encode(answer), IDS[END]]
+
+
+def _encode_with_tags(text: str) -> list[int]:
+    """The tokens of a text in which the tags of the reasoning are special tokens, as in llama.cpp."""
+    ids: list[int] = []
+    for part in re.split(f"({THINK}|{END_THINK})", text):
+        ids += [IDS[part]] if part in IDS else encode(part)
+    return ids
 
 
 def byte_names() -> list[str]:

@@ -1,8 +1,9 @@
 """The command ``chain``: collect, grade, table, replay and a report with the small model of this package."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpac.cli.commands.table import summary_lines
 from bpac.cli.output import add_json_option, print_report, warn
@@ -46,11 +47,14 @@ def _chain(options: argparse.Namespace) -> int:
             f"{one['above_epsilon']:15.0%}"
         )
     for row in figures["prompting"]:
-        ratio = "" if row["token_ratio"] is None else f", {row['token_ratio']:.0%} of the expert's tokens"
-        share = row["right"] / row["questions"]
-        lines.append(
-            f"  {row['method']}: {share:.1%} correct, {row['unknown']} of {row['questions']} not graded{ratio}"
-        )
+        lines.append(f"  {row['method']}: {', '.join(_described(row))}")
     lines.append(f"report: {figures['report']}")
     print_report(options, figures, lines)
     return 0
+
+
+def _described(row: Mapping[str, Any]) -> list[str]:
+    """The figures of a prompting method; unknown ones are left out."""
+    figures = {"accuracy": "correct", "loss": "loss", "token_ratio": "of the expert's tokens"}
+    known = [f"{row[name]:.1%} {words}" for name, words in figures.items() if row[name] is not None]
+    return [*known, *([f"{row['unknown']} of {row['questions']} not graded"] if row["unknown"] else [])]
