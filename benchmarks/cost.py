@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from tqdm import tqdm
 
-from bpac.replay.paper.transcription import transcription
 from bpac.replay.metrics import replay_metrics
+from bpac.replay.paper.transcription import transcription
 from bpac.replay.replay import Replay
 from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.laws import Law, PowerLaw

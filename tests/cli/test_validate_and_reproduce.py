@@ -61,7 +61,13 @@ def test_reproduce_reports_its_files_and_tables_as_json(capsys: pytest.CaptureFi
     """One object says where the page and the files are, and what the page's tables say."""
     report = run_json(capsys, "reproduce", "stall", "--out", str(tmp_path))
     assert (report["out"], report["report"]) == (str(tmp_path), str(tmp_path / "report.html"))
-    assert {Path(file).name for file in report["files"]} == {"stall.csv", "stall.png", "stall.svg", "report.html"}
+    assert {Path(file).name for file in report["files"]} == {
+        "stall.csv",
+        "stall.pdf",
+        "stall.png",
+        "stall.svg",
+        "report.html",
+    }
     (stall,) = report["results"]
     assert (stall["name"], len(stall["header"])) == ("stall", len(stall["rows"][0]))
 
@@ -75,7 +81,7 @@ def test_replay_and_reproduce_write_their_figures(
     assert "portfolio" in capsys.readouterr().out
     assert "<svg" in (tmp_path / "replay.svg").read_text(encoding="utf-8")
     written = {path.name for path in (tmp_path / "report").iterdir()}
-    assert written == {"stall.csv", "stall.png", "stall.svg", "report.html"}
+    assert written == {"stall.csv", "stall.pdf", "stall.png", "stall.svg", "report.html"}
 
 
 @pytest.mark.parametrize(

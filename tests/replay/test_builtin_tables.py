@@ -7,7 +7,7 @@ import pytest
 
 from bpac.errors import InputError
 from bpac.replay.simulation.laws import PowerLaw
-from bpac.replay.tables.builtin import BENCHMARKS, builtin_table, open_table
+from bpac.replay.tables.builtin import BENCHMARKS, HARD_FIRST, SCORES, builtin_table, open_table
 
 
 def test_unknown_tables_scores_and_impossible_laws_are_refused() -> None:
@@ -18,6 +18,7 @@ def test_unknown_tables_scores_and_impossible_laws_are_refused() -> None:
         partial(PowerLaw, power=-1.0),
         partial(PowerLaw, weights=(0.5,)),
         partial(PowerLaw, sizes=(2.0,)),
+        partial(PowerLaw, span=(0.5, 0.5)),
     ):
         with pytest.raises(InputError):
             attempt()
@@ -38,14 +39,30 @@ def test_the_risk_of_a_table_is_that_of_its_law(name: str) -> None:
     """At every decile of the score the losses of the table are those of the law to within two losses."""
     benchmark, table = BENCHMARKS[name], builtin_table(name)
     assert len(table) == benchmark.rows
-    for threshold in np.linspace(0.1, 1.0, 10) ** benchmark.law.crowding:
+    for threshold in benchmark.law.uncertainty(np.linspace(0.1, 1.0, 10)):
         losses = float(np.sum(table.loss * (table.uncertainty < threshold)))
         slack = 2.0 if benchmark.law.sizes == (1.0,) else 0.1 * losses + 2.0
         assert abs(losses - benchmark.rows * benchmark.law.risk(float(threshold))) <= slack
 
 
+@pytest.mark.parametrize("score", SCORES[1:])
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_other_scores_rank_the_same_losses(name: str, score: str) -> None:
+    """With another score losses and lengths of answers are the same, and the risk is that of the score's law."""
+    benchmark, table, other = BENCHMARKS[name], builtin_table(name), builtin_table(name, score=score)
+    for column in ("loss", "draft_tokens", "expert_tokens"):
+        assert np.array_equal(getattr(table, column), getattr(other, column))
+    law = benchmark.law_of(score)
+    for threshold in law.uncertainty(np.linspace(0.1, 1.0, 10)):
+        losses = float(np.sum(other.loss * (other.uncertainty < threshold)))
+        slack = 3.0 if law.sizes == (1.0,) else 0.1 * losses + 3.0
+        assert abs(losses - benchmark.rows * law.risk(float(threshold))) <= slack
+
+
 def test_mixed_tables_combine_two_benchmarks() -> None:
-    """One has a few hard questions mixed in; the other is an easy benchmark followed by a hard one."""
-    assert len(builtin_table("magpie-and-bbh")) == 4379 + 100
+    """One begins with a few hard questions; the other is an easy benchmark followed by a hard one."""
+    hard_first = builtin_table("bbh-then-magpie")
+    assert len(hard_first) == HARD_FIRST + 4379
+    assert hard_first.uncertainty[:HARD_FIRST].max() < hard_first.uncertainty[HARD_FIRST:].min()
     shift = builtin_table("mmlu-pro-then-bbh")
     assert shift.loss[:1500].mean() < shift.loss[1500:].mean()

@@ -1,4 +1,4 @@
-"""The gap to the oracle that the portfolio closes, and the figures that the paper prints for its own policy."""
+"""The gap to the oracle that the portfolio closes."""
 
 from pathlib import Path
 
@@ -19,12 +19,6 @@ pytestmark = pytest.mark.promise
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 ALPHA = 0.1
-# What the paper prints for its own policy at ε = 0.08.
-PRINTED = {
-    "mmlu-pro-like": {"empirical_risk": 0.03, "expert_call_rate": 0.47, "token_ratio": 0.775},
-    "math-like": {"empirical_risk": 0.03, "token_ratio": 0.68},
-    "magpie-like": {"empirical_risk": 0.055, "expert_call_rate": 0.21, "token_ratio": 0.60},
-}
 
 
 def replayed(table: Table, policy: Policy, epsilon: float, seed: int) -> ReplayMetrics:
@@ -46,12 +40,8 @@ def share_closed(paper: list[ReplayMetrics], ours: list[ReplayMetrics], table: T
     return share
 
 
-def test_built_in_tables_show_the_gap_and_the_papers_figures() -> None:
-    """At the paper's length the portfolio closes at least 40 % of the gap on average, and nowhere less than 20 %.
-
-    In the same 60 runs, each on a table generated anew, every figure that the paper prints for its own policy lies
-    within two standard deviations, and within 0.05, of the mean.
-    """
+def test_built_in_tables_show_the_gap() -> None:
+    """At the paper's length the portfolio closes at least 40 % of the gap on average, and nowhere less than 20 %."""
     shares = []
     for name in BENCHMARKS:
         tables = [builtin_table(name, seed=seed) for seed in range(60)]
@@ -60,9 +50,6 @@ def test_built_in_tables_show_the_gap_and_the_papers_figures() -> None:
             for policy in (Paper(), Portfolio())
         )
         shares.append(share_closed(paper, ours, tables[0], 0.08))
-        for metric, printed in PRINTED.get(name, {}).items():
-            found = [getattr(run, metric) for run in paper]
-            assert abs(np.mean(found) - printed) <= min(0.05, 2.0 * np.std(found)), (name, metric)
     assert np.mean(shares) >= 0.4
     assert min(shares) >= 0.2
 

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from bpac.cli.program import main
 from bpac.errors import InputError
 from bpac.replay.parallel import Engine, run_tasks
-from bpac.replay.studies.comparison import ComparisonStudy
-from bpac.replay.studies.experiments import named_experiment
+from bpac.replay.studies.own import OWN
 from bpac.replay.tables.builtin import BENCHMARKS
 
-BETS = ComparisonStudy(named_experiment("bets"))
+(DELAYS,) = (study for study in OWN if study.name == "delays")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +58,17 @@ def test_at_least_one_run_is_needed() -> None:
 
 def test_runs_of_a_built_in_table_that_has_changed_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key of a task depends on the content of its built-in table and not only on its name."""
-    task = BETS.tasks()[0]
+    task = DELAYS.tasks()[0]
     before = task.key()
     assert task.key() == before
-    other = replace(BENCHMARKS[task.stream], law=replace(BENCHMARKS[task.stream].law, most=0.5))
+    other = replace(BENCHMARKS[task.stream], wrong=0.2)
     monkeypatch.setitem(BENCHMARKS, task.stream, other)
     assert task.key() != before
 
 
 def test_the_number_of_processes_does_not_change_the_numbers(tmp_path: Path) -> None:
     """One process and two give the same numbers to the last bit."""
-    tasks = BETS.tasks()
+    tasks = DELAYS.tasks()
     one, two = (run_tasks(tasks, 11, tmp_path / str(n), Engine(workers=n)) for n in (1, 2))
     for first, second in zip(one, two, strict=True):
         assert first["paths"].shape == (11, 4, 100)
@@ -106,9 +105,9 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 def test_a_dask_cluster_gives_the_same_numbers(scheduler: str, tmp_path: Path) -> None:
     """On a real scheduler with two worker processes every number is the same to the last digit."""
     out = ["--runs", "11", "--out"]
-    assert main(["reproduce", "bets", *out, str(tmp_path / "dask"), "--dask", scheduler]) == 0
-    assert main(["reproduce", "bets", *out, str(tmp_path / "here"), "--workers", "1"]) == 0
-    for name in ("bets.csv", "bets-paths.csv"):
+    assert main(["reproduce", "delays", *out, str(tmp_path / "dask"), "--dask", scheduler]) == 0
+    assert main(["reproduce", "delays", *out, str(tmp_path / "here"), "--workers", "1"]) == 0
+    for name in ("delays.csv", "delays-paths.csv"):
         assert (tmp_path / "dask" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
 
 
@@ -118,6 +117,6 @@ def test_a_missing_dask_scheduler_is_reported_in_one_line(
 ) -> None:
     """The message names the address, and the command ends after a timeout."""
     monkeypatch.setattr("bpac.replay.parallel.DASK_TIMEOUT", "1s")
-    arguments = ["reproduce", "bets", "--runs", "1", "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
+    arguments = ["reproduce", "delays", "--runs", "1", "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
     assert main(arguments) == 2
     assert "--dask tcp://127.0.0.1:9: no Dask scheduler answers there" in capsys.readouterr().err

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bpac.replay.paper import builtin
 from bpac.replay.parallel import Engine, run_tasks
 from bpac.replay.studies.certificate import CertificateTask
-from bpac.replay.studies.comparison import ComparisonStudy
 from bpac.replay.studies.drift import PHASE, DriftTask
-from bpac.replay.studies.experiments import RoutingMethod, named_experiment
 from bpac.replay.studies.hostile import ATTACKS, HostileTask
-from bpac.replay.studies.replay_results import ReplayResult
+from bpac.replay.studies.methods import B_PAC, RoutingMethod
+from bpac.replay.studies.own import OWN
+from bpac.replay.studies.statements import Breaks, CallsNearlyAlways, Printed, StaysBelow
 from bpac.routing.policies import Budget, Portfolio
 
 pytestmark = pytest.mark.promise
@@ -51,31 +52,41 @@ def test_the_certificate_bounds_the_actual_loss(tmp_path: Path) -> None:
 
 
 def test_methods_are_ordered_as_in_the_paper(tmp_path: Path) -> None:
-    """O-naive exceeds ε, Hoeffding nearly always calls the expert, offline PAC fails under shift, adaptive bets win."""
-    names = ("baselines-mmlu-pro-like", "baselines-bbh-like", "shift", "bets", "exploration", "delays")
-    studies = [ComparisonStudy(named_experiment(name)) for name in names]
-    arrays = iter(run_tasks([task for study in studies for task in study.tasks()], 12, tmp_path, ONE_PROCESS))
-    results = {study.name: [ReplayResult.of(task, next(arrays)) for task in study.tasks()] for study in studies}
+    """In 24 runs nearly all statements of the paper hold, and all that say which method is safe or saves more.
 
-    def means(name: str, metric: str) -> dict[str, float]:
-        return {result.method.label: result.final(metric)[0] for result in results[name]}
-
-    for name in names[:2]:
-        risk, calls = means(name, "empirical_risk"), means(name, "expert_call_rate")
-        assert risk["O naive"] > 0.08 > risk["portfolio"] > risk["paper"]
-        assert calls["IPS Hoeffding"] > 0.95
-        assert calls["portfolio"] < calls["paper"]
-    shift = means("shift", "empirical_risk")
-    assert shift["offline PAC"] > 0.05 > max(shift["paper"], shift["portfolio"])
-    bets = means("bets", "expert_call_rate")
-    assert bets["portfolio"] < bets["adaptive"] < bets["fixed"]
-    for label in ("paper", "portfolio"):
-        rates = {r.method.at: r.final("expert_call_rate")[0] for r in results["exploration"] if r.method.label == label}
-        assert min(rates, key=rates.__getitem__) == 0.0, "its own schedule is better than every fixed rate"
-    delays = means("delays", "expert_call_rate")
-    assert delays["losses late by 60 requests"] == pytest.approx(delays["portfolio"], abs=0.05)
-    assert delays["a tenth lost"] > delays["portfolio"] + 0.1
-    for compared in results.values():
-        for result in compared:
-            if result.method.label in ("paper", "portfolio", "adaptive"):
+    Those that compare close figures, such as two lengths of the warm-up, are left to a report with 100 runs.
+    """
+    kinds = (StaysBelow, Breaks, CallsNearlyAlways, Printed)
+    figures = (
+        builtin.FIGURE_1,
+        builtin.FIGURE_2,
+        builtin.FIGURE_3,
+        builtin.TABLE_2,
+        builtin.FIGURE_6,
+        builtin.FIGURE_7,
+    )
+    arrays = iter(run_tasks([task for one in figures for task in one.tasks()], 24, tmp_path, ONE_PROCESS))
+    for figure in figures:
+        measured = figure.measured([next(arrays) for _ in figure.tasks()])
+        for statement in figure.statements:
+            finding = statement.check(measured)
+            assert finding.holds or not isinstance(statement, kinds), finding
+        for (_, label), result in measured.items():
+            if label in (B_PAC, PORTFOLIO.label):
                 assert result.paths[:, 0].mean(axis=0).max() <= result.method.epsilon
+
+
+def test_the_portfolio_explores_better_than_fixed_schedules_and_stands_delays(tmp_path: Path) -> None:
+    """Its own schedule has the fewest expert calls; late feedback costs little, lost feedback much."""
+    exploration, delays = (next(one for one in OWN if one.name == name) for name in ("exploration", "delays"))
+    arrays = iter(run_tasks([task for one in (exploration, delays) for task in one.tasks()], 12, tmp_path, ONE_PROCESS))
+    rates, late = (
+        {
+            label: result.final("expert_call_rate")[0]
+            for (_, label), result in one.measured([next(arrays) for _ in one.tasks()]).items()
+        }
+        for one in (exploration, delays)
+    )
+    assert min(rates, key=rates.__getitem__) == "portfolio"
+    assert late["losses late"] == pytest.approx(late["portfolio"], abs=0.05)
+    assert late["a tenth lost"] > late["portfolio"] + 0.1

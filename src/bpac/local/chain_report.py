@@ -11,10 +11,10 @@ from bpac.local.prompting import PromptingRow
 from bpac.local.questions import KINDS
 from bpac.replay.oracle import oracle_policy
 from bpac.replay.parallel import run_tasks
-from bpac.replay.studies.comparison import ComparisonStudy, percents
-from bpac.replay.studies.experiments import ALPHA, Experiment, RoutingMethod
+from bpac.replay.studies.comparison import Comparison, Part, percents
+from bpac.replay.studies.methods import ALPHA, B_PAC, PORTFOLIO, RoutingMethod, compared
 from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
-from bpac.replay.studies.report import ReportSection, write_report
+from bpac.replay.studies.report import ReportSection, TableOfNumbers, write_report
 from bpac.replay.studies.study import ResultsFolder, percent
 from bpac.replay.tables.reading import read_table
 from bpac.replay.tables.table import Table
@@ -51,7 +51,7 @@ def write_chain_report(pair: PairSummary, prompting: Sequence[PromptingRow], run
     out: the folder for the report.
     """
     table = read_table(pair.table)
-    comparisons = [ComparisonStudy(_experiment(epsilon, table), table) for epsilon in EPSILONS]
+    comparisons = [_comparison(epsilon, table) for epsilon in EPSILONS]
     scores = list(pair.summary["auroc"])
     by_score = [
         ReplayTask(
@@ -72,19 +72,21 @@ def write_chain_report(pair: PairSummary, prompting: Sequence[PromptingRow], run
         *(one.section([next(given) for _ in one.tasks()], folder) for one in comparisons),
         *([_prompting_section(prompting)] if prompting else []),
     ]
-    write_report(sections, out / "report.html")
+    write_report(sections, out / "report.html", title="bpac: the local pair of models")
     return {"runs": runs, "routers": [_figures(outcome) for outcome in routed]}
 
 
-def _experiment(epsilon: float, table: Table) -> Experiment:
-    policies: dict[str, Policy] = {"paper": Paper(), "portfolio": Portfolio(), "oracle": oracle_policy(table, epsilon)}
-    methods = tuple(RoutingMethod(label, policy, epsilon) for label, policy in policies.items())
-    return Experiment(f"epsilon-{epsilon:g}", f"The local pair at ε = {epsilon:g}", STREAM, methods)
+def _comparison(epsilon: float, table: Table) -> Comparison:
+    policies: dict[str, Policy] = {B_PAC: Paper(), PORTFOLIO: Portfolio(), "oracle": oracle_policy(table, epsilon)}
+    part = Part(STREAM, STREAM, {"uncertainty": table})
+    title = f"The local pair at ε = {epsilon:g}"
+    return Comparison(f"epsilon-{epsilon:g}", title, (part,), compared(epsilon, policies))
 
 
 def _figures(outcome: ReplayResult) -> dict[str, Any]:
     served = outcome.paths[:, METRICS.index("empirical_risk"), -1]
-    figures: dict[str, Any] = {"epsilon": outcome.method.epsilon, "policy": outcome.method.label}
+    label = "paper" if outcome.method.label == B_PAC else outcome.method.label  # the policy's name on the command line
+    figures: dict[str, Any] = {"epsilon": outcome.method.epsilon, "policy": label}
     for metric in METRICS:
         mean, std = outcome.final(metric)
         figures[metric] = None if math.isnan(mean) else {"mean": mean, "std": std}
@@ -115,7 +117,7 @@ def _pair_section(pair: PairSummary) -> ReportSection:
         f"{f' ({reasons})' if reasons else ''}."
     )
     header = ["kind", "questions", "draft correct", "expert correct", "loss if every draft is kept"]
-    return ReportSection("pair", "The two models", text, "", header, rows)
+    return ReportSection("pair", "The two models", text, [], TableOfNumbers(header, rows))
 
 
 def _saved_section(outcomes: Sequence[ReplayResult], runs: int) -> ReportSection:
@@ -132,7 +134,7 @@ def _saved_section(outcomes: Sequence[ReplayResult], runs: int) -> ReportSection
         "advance and has no guarantee: its risk is ε in expectation."
     )
     header = ["ε", "router", "expert calls", "tokens", "actual loss", "replays above ε", "worst replay"]
-    return ReportSection("saved", "Savings of a router", text, "", header, rows)
+    return ReportSection("saved", "Savings of a router", text, [], TableOfNumbers(header, rows))
 
 
 def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[ReplayResult]) -> ReportSection:
@@ -146,7 +148,7 @@ def _score_section(pair: PairSummary, names: Sequence[str], outcomes: Sequence[R
         "often the policy portfolio calls the expert with that score."
     )
     header = ["score", "AUROC", *(f"expert calls at ε = {epsilon:g}" for epsilon in EPSILONS)]
-    return ReportSection("scores", "The scores", text, "", header, rows)
+    return ReportSection("scores", "The scores", text, [], TableOfNumbers(header, rows))
 
 
 def _prompting_section(rows: Sequence[PromptingRow]) -> ReportSection:
@@ -168,7 +170,7 @@ def _prompting_section(rows: Sequence[PromptingRow]) -> ReportSection:
         "answers correctly and the method does not. Tokens include the reasoning. Neither method has a guarantee."
     )
     header = ["method", "questions", "correct", "loss", "tokens relative to the expert", "not graded"]
-    return ReportSection("prompting", "Chain of Draft and NoThinking", text, "", header, shown)
+    return ReportSection("prompting", "Chain of Draft and NoThinking", text, [], TableOfNumbers(header, shown))
 
 
 def _known(share: float | None) -> str:

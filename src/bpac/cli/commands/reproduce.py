@@ -45,8 +45,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         action="append",
         default=[],
         metavar="METHOD=TABLE",
-        help="table of graded answers of a prompting method, for table-1; may be given several times (default: the local "
-        "model is asked, which needs the extra local)",
+        help="table of graded answers of a prompting method, for table-1; may be given several times (default: the "
+        "local model is asked, which needs the extra local)",
     )
     results.add_argument(
         "--workers", type=int, default=-1, help="number of processes; -1 for one per core (default: -1)"
@@ -101,12 +101,17 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 
 def _given(sources: Sequence[str]) -> list[GivenTable]:
-    # Figures have no room for whole paths: the file's name is used where it is unique.
-    short = [Path(source).name for source in sources]
-    return [
-        GivenTable(name if short.count(name) == 1 else source, _scores(source))
-        for source, name in zip(sources, short, strict=True)
-    ]
+    return [GivenTable(_short_name(source, sources), _scores(source)) for source in sources]
+
+
+def _short_name(source: str, sources: Sequence[str]) -> str:
+    """The shortest end of a path that no other one shares, because figures have no room for whole paths."""
+    parts = Path(source).parts
+    for count in range(1, len(parts)):
+        end = parts[-count:]
+        if sum(Path(other).parts[-count:] == end for other in sources) == 1:
+            return "/".join(end)
+    return source
 
 
 def _scores(source: str) -> dict[str, Table]:

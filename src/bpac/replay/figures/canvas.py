@@ -1,7 +1,8 @@
-"""What all figures share: panels, colours, labels and files. The only module that imports matplotlib (extra ``figures``)."""
+"""What all figures share: panels, colours, labels, files. Only this module imports matplotlib (extra ``figures``)."""
 
 import io
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ FREE: tuple[tuple[str, Any], ...] = (
 )
 # Size of one panel in inches. Text of 9 points can be read both in print and on a phone.
 WIDTH, HEIGHT = 3.9, 2.9
+# The number of characters in a line of a title, which may begin with the name of a file.
+TITLE_WIDTH = 48
 # The smallest distance between two labels, as a share of the height of a panel.
 LABEL_GAP = 0.075
 
@@ -52,7 +55,7 @@ class Panel:
 
     def draw_on(self, axes: "Axes") -> None:
         """Draw the panel with its title."""
-        axes.set_title(self.title, fontsize=10, loc="left")
+        axes.set_title(textwrap.fill(self.title, TITLE_WIDTH), fontsize=10, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=9)
         self.draw(axes)

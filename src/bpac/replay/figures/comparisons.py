@@ -48,7 +48,9 @@ def _draw_stall(risks: Vector, paper: Vector, best: Vector, epsilon: float, axes
 
 def expert_call_bars(calls: Mapping[str, tuple[float, float, float]], epsilon: float) -> Panel:
     """Expert call rates of B-PAC, the portfolio and the oracle as bars, for each stream."""
-    return Panel(f"Expert calls (ECP), %, at ε = {epsilon:g}", partial(_draw_bars, calls), 1.8, 0.35 + 0.26 * len(calls))
+    return Panel(
+        f"Expert calls (ECP), %, at ε = {epsilon:g}", partial(_draw_bars, calls), 1.8, 0.35 + 0.26 * len(calls)
+    )
 
 
 def _draw_bars(calls: Mapping[str, tuple[float, float, float]], axes: "Axes") -> None:

@@ -89,9 +89,7 @@ def panels_over_time(
     return [Panel(before + TITLES[metric], partial(_draw_metric, results, metric, marks)) for metric in known]
 
 
-def _draw_metric(
-    results: Sequence[ReplayResult], metric: str, marks: Sequence[tuple[int, str]], axes: "Axes"
-) -> None:
+def _draw_metric(results: Sequence[ReplayResult], metric: str, marks: Sequence[tuple[int, str]], axes: "Axes") -> None:
     index, unit = METRICS.index(metric), 1.0 if metric == "threshold" else 100.0
     steps = results[0].steps
     settled = steps >= UNSETTLED * steps[-1]

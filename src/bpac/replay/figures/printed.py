@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def printed_panels(findings: Sequence[tuple[str, Finding]]) -> list[Panel]:
-    """A panel for ER and one for ECP and TP: the paper's mean and standard deviation above ours, a line for each number.
+    """A panel for ER and one for ECP and TP: mean and standard deviation in the paper and here, for each number.
 
     Parameters
     ----------
@@ -32,7 +32,9 @@ def _draw(findings: Sequence[tuple[str, Finding]], axes: "Axes") -> None:
         if finding.printed is None or finding.measured is None:
             continue
         (mean, std), (ours, spread) = finding.printed, finding.measured
-        axes.errorbar(100 * mean, place - 0.15, xerr=100 * (std or 0.0), fmt="o", mfc="white", color="#555555", capsize=2)
+        axes.errorbar(
+            100 * mean, place - 0.15, xerr=100 * (std or 0.0), fmt="o", mfc="white", color="#555555", capsize=2
+        )
         axes.errorbar(100 * ours, place + 0.15, xerr=100 * spread, fmt="s", color=COLOURS["B-PAC"], capsize=2, ms=4)
     axes.set_yticks(range(len(findings)), [f"{number}: {finding.said}" for number, finding in findings], fontsize=8)
     axes.set_ylim(len(findings) - 0.4, -0.9)

@@ -1,1 +1,1 @@
-"""The paper's figures and tables, each as a section of the report, with what the paper prints beside what is measured."""
+"""The paper's figures and tables, each as a section of the report: what the paper prints beside what is measured."""

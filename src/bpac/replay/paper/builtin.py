@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bpac.replay.paper.figures import (
-    B_PAC,
     calibrated_on_hard,
     ends_above,
     ends_close,
@@ -20,6 +19,7 @@ from bpac.replay.paper.figures import (
     table_2,
 )
 from bpac.replay.studies.comparison import Comparison, Part
+from bpac.replay.studies.methods import B_PAC
 from bpac.replay.studies.statements import Printed, Statement
 
 MAGPIE, BBH = Part("Magpie", "magpie-like"), Part("BBH", "bbh-like")
@@ -46,8 +46,8 @@ FIGURE_1 = _also(
     Printed(COMBINED.label, B_PAC, TP, "58.63"),
     calibrated_on_hard(COMBINED.label),
     text=(
-        "Built-in table bbh-then-magpie: 50 hard questions, which are the whole calibration set of offline PAC, and then "
-        "4,379 others. The paper does not print how it combined its benchmarks."
+        "Built-in table bbh-then-magpie: 50 hard questions, which are the whole calibration set of offline PAC, and "
+        "then 4,379 others. The paper does not print how it combined its benchmarks."
     ),
 )
 FIGURE_2 = _also(

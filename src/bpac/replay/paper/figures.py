@@ -103,7 +103,10 @@ def table_2(parts: Parts, scores: dict[str, str]) -> Comparison:
 def figure_5(parts: Parts) -> Comparison:
     """Six values of ε."""
     names = tuple(f"{B_PAC}, ε = {epsilon:g}" for epsilon in EPSILONS)
-    methods = [RoutingMethod(name, Paper(), epsilon, line=f"{epsilon:.2f}") for name, epsilon in zip(names, EPSILONS, strict=True)]
+    methods = [
+        RoutingMethod(name, Paper(), epsilon, line=f"{epsilon:.2f}")
+        for name, epsilon in zip(names, EPSILONS, strict=True)
+    ]
     methods += [RoutingMethod(f"{PORTFOLIO}, ε = {epsilon:g}", Portfolio(), epsilon) for epsilon in EPSILONS]
     statements: list[Statement] = []
     for part in parts:
@@ -216,7 +219,9 @@ def figure_9(parts: Parts) -> Comparison:
 
 def calibrated_on_hard(part: str) -> Statement:
     """Offline PAC saves nearly nothing."""
-    return CallsNearlyAlways(part, PAC, "gains are negligible, because its threshold was calibrated on harder questions")
+    return CallsNearlyAlways(
+        part, PAC, "gains are negligible, because its threshold was calibrated on harder questions"
+    )
 
 
 def pac_breaks(part: str) -> Statement:

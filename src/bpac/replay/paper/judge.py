@@ -40,7 +40,9 @@ class JudgeStudy:
         except BpacError as error:
             text = f"Its agreement with known preferences was not measured: {error}."
         else:
-            text = f"Measured on {found.pairs} pairs of answers, one of them clearly better: {'; '.join(found.summary())}."
+            text = (
+                f"Measured on {found.pairs} pairs of answers, one of them clearly better: {'; '.join(found.summary())}."
+            )
             faults = found.by_fault()
             rows = [[fault, str(counts["pairs"]), str(counts["agreed"])] for fault, counts in faults.items()]
             header = ["model", "pairs", "answered", "agreement", "lower_95", "upper_95", "changed_share"]
@@ -50,8 +52,8 @@ class JudgeStudy:
         return ReportSection(
             self.name,
             "The judge's prompt for open-ended questions",
-            "The judge marks the draft and the expert's answer from 1 to 10, each alone, with the prompt below; the loss "
-            f"follows from both marks. {text}",
+            "The judge marks the draft and the expert's answer from 1 to 10, each alone, with the prompt below; the "
+            f"loss follows from both marks. {text}",
             [],
             TableOfNumbers(["what is wrong with the worse answer", "pairs", "judge agrees"], rows),
             number="Figure 4",

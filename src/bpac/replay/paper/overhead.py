@@ -1,4 +1,4 @@
-"""The cost of a step: seconds for 1,000 steps of decide and update on 1,001 thresholds, beside a plain transcription."""
+"""The cost of the update: seconds for 1,000 steps on 1,001 thresholds, beside a plain transcription."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,13 +1,13 @@
-"""The paper's first table: routing beside Chain of Draft and NoThinking, which make the expert think less every time."""
+"""The paper's first table: routing beside Chain of Draft and NoThinking, which shorten the thinking every time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bpac.errors import BpacError
-from bpac.replay.parallel import Arrays
 from bpac.replay.paper.builtin import ER, MATH, MMLU, TP
 from bpac.replay.paper.figures import EPSILON
+from bpac.replay.parallel import Arrays
 from bpac.replay.studies.comparison import Comparison
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, compared
 from bpac.replay.studies.replay_results import ReplayTask
@@ -32,8 +32,8 @@ COMPARISON = Comparison(
     compared(EPSILON, {B_PAC: Paper(), PORTFOLIO: Portfolio()}),
     number="Table 1",
     text=(
-        "Chain of Draft and NoThinking prompt the expert to think less about every question. They have no threshold and "
-        "make no promise."
+        "Chain of Draft and NoThinking prompt the expert to think less about every question. They have no threshold "
+        "and make no promise."
     ),
     panels=(),
     statements=(

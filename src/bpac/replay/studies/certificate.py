@@ -86,4 +86,6 @@ class CertificateStudy:
             f"{len(results[0]['bounds'])} runs, checked at {results[0]['steps'].shape[1]} steps in each."
         )
         header = ["stream", "lower bound", "actual loss", "upper bound", "bounds missed at any step"]
-        return ReportSection(self.name, "The certificate and the actual loss", text, panels, TableOfNumbers(header, rows))
+        return ReportSection(
+            self.name, "The certificate and the actual loss", text, panels, TableOfNumbers(header, rows)
+        )

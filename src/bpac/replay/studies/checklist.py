@@ -5,7 +5,18 @@ from collections.abc import Sequence
 from bpac.replay.studies.report import ReportSection
 from bpac.replay.studies.study import ResultsFolder
 
-HEADER = ["paper", "section", "statement", "paper_mean", "paper_std", "here_mean", "here_std", "here", "mark", "because"]
+HEADER = [
+    "paper",
+    "section",
+    "statement",
+    "paper_mean",
+    "paper_std",
+    "here_mean",
+    "here_std",
+    "here",
+    "mark",
+    "because",
+]
 
 
 def write_checklist(sections: Sequence[ReportSection], folder: ResultsFolder) -> None:

@@ -174,4 +174,3 @@ def _path_rows(measured: Measured) -> Iterable[tuple[object, ...]]:
         for k, step in enumerate(result.steps.tolist()):
             values = (float(one[metric, k]) for metric in range(len(METRICS)) for one in (mean, std))
             yield (part, label, result.method.epsilon, step, *values)
-

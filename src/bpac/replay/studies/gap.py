@@ -68,8 +68,8 @@ class GapStudy:
         folder.write_csv(self.name, ["stream", "method", *columns, "gap_closed"], numbers)
         mean = f" On average {sum(shares) / len(shares):.0%} of the gap is closed." if shares else ""
         text = (
-            f"{len(replays[0].paths)} runs, ε = {self.epsilon:g}. The oracle knows every loss in advance. The gap is the "
-            f"share of expert calls that B-PAC makes beyond those of the oracle.{mean}"
+            f"{len(replays[0].paths)} runs, ε = {self.epsilon:g}. The oracle knows every loss in advance. The gap is "
+            f"the share of expert calls that B-PAC makes beyond those of the oracle.{mean}"
         )
         panels = folder.write_figure(self.name, [expert_call_bars(bars, self.epsilon)], 1)
         header = ["stream", "method", "ER", "ECP", "TP", "gap closed"]

@@ -43,7 +43,9 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     shuffled = tuple(Part(one.name, one.name, one.scores) for one in tables)
     recorded = tuple(replace(part, order="given") for part in shuffled)
     others = list(dict.fromkeys(score for one in tables for score in one.scores))
-    by_order = "The rows are in the order in which they were recorded: the first 50 are the calibration set of offline PAC."
+    by_order = (
+        "The rows are in the order in which they were recorded: the first 50 are the calibration set of offline PAC."
+    )
     studies: list[Study] = [
         replace(figures.figure_1(recorded), title="The recorded order, with offline PAC", text=by_order),
         replace(figures.figure_2(recorded), title="The recorded order, with offline PAC", text=by_order),
@@ -53,5 +55,8 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     if len(others) > 1:
         names = {score: score.removeprefix(f"{DEFAULT}_").replace("_", " ") for score in others}
         studies.append(replace(figures.table_2(shuffled, names), title="Other scores"))
-    studies += [build(shuffled) for build in (figures.figure_5, figures.figure_6, figures.figure_7, figures.figure_8, figures.figure_9)]
+    studies += [
+        build(shuffled)
+        for build in (figures.figure_5, figures.figure_6, figures.figure_7, figures.figure_8, figures.figure_9)
+    ]
     return [*studies, *(GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)]

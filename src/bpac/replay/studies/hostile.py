@@ -127,4 +127,6 @@ class HostileStudy:
             "a promise here: the average loss of the served answers stays below ε on any stream. The others promise "
             "the risk of a threshold on streams without drift."
         )
-        return ReportSection(self.name, "The policy budget on hostile streams", text, panels, TableOfNumbers(header, rows))
+        return ReportSection(
+            self.name, "The policy budget on hostile streams", text, panels, TableOfNumbers(header, rows)
+        )

@@ -120,7 +120,9 @@ class OrderStudy:
             "count them in the order of arrival and keep the promise; the cost is that thresholds open later."
         )
         header = ["drafts in flight", "rounds are counted in the", "unsafe threshold ever in force", "ECP"]
-        return ReportSection(self.name, "The order in which rounds are counted", text, panels, _table(header, shares, streams))
+        return ReportSection(
+            self.name, "The order in which rounds are counted", text, panels, _table(header, shares, streams)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Routing methods: the lines of a comparison."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bpac.replay.router_factory import RouterFactory
@@ -49,6 +50,6 @@ class RoutingMethod:
         return Settings(self.epsilon, ALPHA, self.policy, self.exploration or self.policy.exploration)
 
 
-def compared(epsilon: float, policies: dict[str, Policy]) -> tuple[RoutingMethod, ...]:
+def compared(epsilon: float, policies: Mapping[str, Policy]) -> tuple[RoutingMethod, ...]:
     """A method for each policy, with the same ε."""
     return tuple(RoutingMethod(label, policy, epsilon) for label, policy in policies.items())

@@ -13,18 +13,20 @@ STYLE = """
 @media (prefers-color-scheme: dark) { :root { --good: #56d364; --bad: #e3b341; } }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 84rem; margin: 2rem auto; padding: 0 1rem; }
 p, pre { max-width: 50rem; }
-.figure { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 0.5rem; margin: 1rem 0; }
+.figure { display: grid; gap: 0.5rem; margin: 1rem 0; }
+.figure { grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); }
 .figure figure { margin: 0; background: white; padding: 0.5rem; border-radius: 6px; }
 .figure svg { width: 100%; height: auto; max-width: 34rem; display: block; margin: auto; }
 .table { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
-th, td { padding: 0.25rem 0.75rem 0.25rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+th, td { padding: 0.25rem 0.75rem 0.25rem 0; text-align: left; vertical-align: top; }
+th, td { border-bottom: 1px solid var(--line); }
 td.number { white-space: nowrap; }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; }
 .agrees { color: var(--good); } .differs { color: var(--bad); }
-pre { white-space: pre-wrap; border: 1px solid var(--line); border-radius: 6px; padding: 0.75rem; font-size: 0.8125rem; }
-.small { font-size: 0.875rem; }
+pre { white-space: pre-wrap; border: 1px solid var(--line); border-radius: 6px; padding: 0.75rem; }
+pre { font-size: 0.8125rem; }
 @media (max-width: 40rem) { body { margin: 1rem auto; } th, td { padding-right: 0.5rem; } }
 """
 
@@ -102,7 +104,8 @@ def write_report(
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
-        f"<body><h1>{escape(title)}</h1><nav>{contents}</nav>{_figure(overview, "Overview")}{about}{body}</body></html>\n"
+        f"<body><h1>{escape(title)}</h1><nav>{contents}</nav>{_figure(overview, 'Overview')}{about}{body}"
+        "</body></html>\n"
     )
     with whole_file(path) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
@@ -110,13 +113,15 @@ def write_report(
 
 def _checklist(sections: Sequence[ReportSection]) -> str:
     rows = "".join(
-        f'<tr><td class="number"><a href="#{one.name}">{escape(one.number)}</a></td><td>{escape(one.streams)}</td>'
-        f"<td>{escape(one.title)}</td><td>{_count(one.findings)}</td><td>{_mark(one.mark)}</td></tr>"
+        f'<tr><td class="number"><a href="#{one.name}">{escape(one.number)}</a></td>'
+        f"<td>{escape(one.streams)}</td><td>{escape(one.title)}</td>"
+        f"<td>{_count(one.findings)}</td><td>{_mark(one.mark)}</td></tr>"
         for one in sections
     )
     return (
-        '<h2>The paper’s results</h2><div class="table"><table><thead><tr><th>paper</th><th>stream, ε</th><th>shows</th>'
-        f"<th>statements that hold</th><th>here</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        '<h2>The paper’s results</h2><div class="table"><table><thead><tr><th>paper</th><th>stream, ε</th>'
+        "<th>shows</th><th>statements that hold</th><th>here</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from bpac.arguments import one_of
-from bpac.errors import InputError
+from bpac.errors import BpacError, InputError
 from bpac.output_files import refuse_overwriting
 from bpac.replay.figures import check_installed, printed_panels
 from bpac.replay.paper import builtin as paper
@@ -27,31 +28,28 @@ from bpac.replay.studies.report import ReportSection, write_report
 from bpac.replay.studies.stall import StallStudy
 from bpac.replay.studies.study import ResultsFolder, Study
 
-# The order of the paper's checklist, and then our own.
-NAMES = (
-    "figure-1", "figure-2", "figure-3", "table-1", "table-2", "figure-4", "figure-5", "figure-6", "figure-7", "figure-8",
-    "figure-9", "overhead", "summary", "stall", *(one.name for one in OWN), "drift", "certificate", "hostile", "order",
-    "faults",
-)  # fmt: skip
 METHODS = (
     "B-PAC is the paper's policy as printed: a grid of 1,001 thresholds, adaptive bets, a warm-up of 200 questions. "
     "The portfolio is the default policy of bpac. Offline PAC calls the expert for its calibration set of 50 questions "
-    "and then keeps the largest threshold whose exact upper confidence bound on the risk is at most ε. α = 0.1 for every "
-    "method. ER is the average loss of the answers that were served, ECP the share of questions for which the expert was "
-    "called, and TP the tokens of all drafts and expert calls relative to always asking the expert without a draft, so "
-    "that TP is above 100 % where drafts cost more than they save. Lines are means over the runs and bands are ± one "
-    "standard deviation over the runs, cut off at 0 and at the largest possible value; the first 2 % of a stream, in which "
-    "averages of a few answers vary widely, are not drawn. {streams} A printed number agrees if it lies within three "
-    "standard errors of the difference (the paper's 100 runs and those made here) plus the rounding of the print, and a "
-    "printed standard deviation if it is within a factor of two. Every number is also in a CSV file beside this page, and "
-    "every figure in an SVG and a PDF file."
+    "and then keeps the largest threshold whose exact upper confidence bound on the risk is at most ε. α = 0.1 for "
+    "every method. ER is the average loss of the answers that were served, ECP the share of questions for which the "
+    "expert was called, and TP the tokens of all drafts and expert calls relative to always asking the expert without "
+    "a draft, so that TP is above 100 % where drafts cost more than they save. Lines are means over the runs and bands "
+    "are ± one standard deviation over the runs, cut off at 0 and at the largest possible value; the first 2 % of a "
+    "stream, in which averages of a few answers vary widely, are not drawn. {streams} A printed number agrees if it "
+    "lies within three standard errors of the difference (the paper's 100 runs and those made here) plus the rounding "
+    "of the print, and a printed standard deviation if it is within a factor of two. Every number is also in a CSV "
+    "file beside this page, and every figure in SVG, PDF and PNG files."
 )
 BUILTIN = (
     "The paper's data cannot be had: the streams are built-in tables. Their few shape parameters were fitted to the "
     "numbers that the paper prints (scripts/fit_builtin_tables.py); the statements without numbers and all figures of "
     "other policies are results. Every run draws a new table and new coins from its own seed."
 )
-GIVEN = "The streams are the given tables. Every run shuffles them with its own seed, except where the recorded order is kept."
+GIVEN = (
+    "The streams are the given tables. Every run shuffles them with its own seed, except where the recorded order is "
+    "kept."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class Reproduced:
 
 
 def builtin_studies(measurements: Measurements) -> list[Study]:
-    """Every section on the built-in tables, in the order of ``NAMES``."""
+    """Every section on the built-in tables, in the order of the paper, and then our own."""
     return [
         paper.FIGURE_1,
         paper.FIGURE_2,
@@ -108,11 +106,21 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
     ]
 
 
+def _unmeasured(_: Path) -> Any:
+    raise BpacError("it was not asked for")
+
+
+# For callers that need no real model.
+UNMEASURED = Measurements(_unmeasured, _unmeasured)
+# In the order of the paper, and then our own.
+NAMES = tuple(study.name for study in builtin_studies(UNMEASURED))
+
+
 def reproduce(
     names: Sequence[str],
     runs: int,
     out: Path,
-    measurements: Measurements,
+    measurements: Measurements = UNMEASURED,
     *,
     tables: Sequence[GivenTable] = (),
     inputs: Sequence[str | Path] = (),
@@ -137,9 +145,9 @@ def reproduce(
     studies = [study for study in known if "all" in names or study.name in names]
     if not studies:
         raise InputError("nothing to reproduce: give names of results, or all")
-    for study in studies:
-        for name in (study.name, f"{study.name}-paths"):
-            refuse_overwriting({"--out": out / f"{name}.csv"}, inputs)
+    names = ["checklist", *(f"{study.name}{end}" for study in studies for end in ("", "-paths", "-prompting"))]
+    for name in names:
+        refuse_overwriting({"--out": out / f"{name}.csv"}, inputs)
     check_installed()
     out.mkdir(parents=True, exist_ok=True)
     tasks = [list(study.tasks()) for study in studies]

@@ -1,5 +1,6 @@
 """What the paper prints or says, as statements that are checked against measured figures."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,12 +62,11 @@ def mark_of(findings: Sequence[Finding], runs: int) -> Mark:
     differing = [finding for finding in findings if not finding.holds]
     if not differing:
         return Mark(True, "agrees")
-    reasons = list(dict.fromkeys(finding.because for finding in differing if finding.because))
-    if not reasons and runs < PAPER_RUNS:
-        reasons = [f"only {runs} runs were made, where the paper made {PAPER_RUNS}"]
-    if not reasons:
-        reasons = [f"“{finding.said}” does not hold here, and no reason is known" for finding in differing]
-    return Mark(False, f"differs, because {'; '.join(reasons)}")
+    reasons = []
+    for finding in differing:
+        few = f"only {runs} runs were made, where the paper made {PAPER_RUNS}" if runs < PAPER_RUNS else ""
+        reasons.append(finding.because or few or f"“{finding.said}” does not hold here, and no reason is known")
+    return Mark(False, f"differs, because {'; '.join(dict.fromkeys(reasons))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,10 @@ class Breaks:
 
     def check(self, measured: Measured) -> Finding:
         """Whether it is."""
-        risk, epsilon = _final(measured, self.part, self.method, "empirical_risk"), measured[self.part, self.method].method.epsilon
+        risk, epsilon = (
+            _final(measured, self.part, self.method, "empirical_risk"),
+            measured[self.part, self.method].method.epsilon,
+        )
         said = f"{self.part}, {self.method}: ER breaks ε"
         return Finding(said, f"above {100 * epsilon:g} %", f"{100 * risk:.2f} %", risk > epsilon)
 
@@ -212,7 +215,7 @@ class Falls:
     def check(self, measured: Measured) -> Finding:
         """Whether it does."""
         values = [_final(measured, self.part, method, self.metric) for method in self.methods]
-        holds = all(later < earlier for earlier, later in zip(values, values[1:], strict=False))
+        holds = all(later < earlier for earlier, later in itertools.pairwise(values))
         ours = " → ".join(_shown(self.metric, value) for value in values)
         return Finding(f"{self.part}: {self.said}", "no number", f"{SHORT[self.metric]}: {ours}", holds)
 
@@ -231,7 +234,10 @@ class Close:
     def check(self, measured: Measured) -> Finding:
         """Whether they do."""
         values = [_final(measured, self.part, name, self.metric) for name in (self.method, self.other)]
-        shown = [f"{name} {_shown(self.metric, value)}" for name, value in zip((self.method, self.other), values, strict=True)]
+        shown = [
+            f"{name} {_shown(self.metric, value)}"
+            for name, value in zip((self.method, self.other), values, strict=True)
+        ]
         holds = abs(values[0] - values[1]) <= self.within
         return Finding(f"{self.part}: {self.said}", "no number", f"{SHORT[self.metric]}: {'; '.join(shown)}", holds)
 

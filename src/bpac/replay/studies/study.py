@@ -36,9 +36,9 @@ class ResultsFolder:
         self.written.append(path)
 
     def write_figure(self, name: str, panels: Sequence[Panel], columns: int) -> list[tuple[str, str]]:
-        """Write ``NAME.svg`` and ``NAME.pdf`` with all panels, and return each panel as title and SVG element."""
+        """Write ``NAME.svg``, ``.pdf`` and ``.png`` with all panels; return each panel as title and SVG element."""
         figure = as_figure(panels, columns)
-        for extension in ("svg", "pdf"):
+        for extension in ("svg", "pdf", "png"):
             path = self.path / f"{name}.{extension}"
             save(figure, path)
             self.written.append(path)

@@ -1,8 +1,8 @@
 """Built-in tables, generated so that every replay can be run without data.
 
-Their shapes (``builtin_shapes.json``) were fitted by ``scripts/fit_builtin_tables.py``, so that the paper's policy has on
-them the figures that the paper prints for its own benchmarks. Everything else is a result: the figures of other policies,
-of other values of ε and of other settings. The true risk of every threshold is known in closed form.
+Their shapes (``builtin_shapes.json``) were fitted by ``scripts/fit_builtin_tables.py``, so that the paper's policy has
+on them the figures that the paper prints for its own benchmarks. Everything else is a result: the figures of other
+policies, of other values of ε and of other settings. The true risk of every threshold is known in closed form.
 """
 
 import json
@@ -55,7 +55,8 @@ class BuiltinBenchmark:
     @classmethod
     def of(cls, shape: dict[str, Any]) -> "BuiltinBenchmark":
         """The benchmark with a shape that was read from JSON."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in shape.items()})
+        values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in shape.items()}
+        return cls(**values)
 
     @property
     def law(self) -> PowerLaw:
