@@ -11,7 +11,6 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import joblib
@@ -125,18 +124,18 @@ class Fit:
     def __init__(self, name: str, runs: int, workers: int) -> None:
         self.name, self.runs, self.workers = name, runs, workers
         self.targets = [target for target in TARGETS if target.stream.benchmark == name]
-        self.routed = cache(self._routed)
-
-    def _routed(self, shape: str, stream: Stream, policy: Policy) -> Routed:
-        parallel = joblib.Parallel(n_jobs=self.workers)
-        made = BuiltinBenchmark.of(json.loads(shape))
-        return Routed(parallel(joblib.delayed(_run)(made, stream, policy, number) for number in range(self.runs)))
+        self._routed: dict[tuple[str, Stream, str], Routed] = {}
 
     def route(self, shape: BuiltinBenchmark, stream: Stream, policy: Policy = PAPER) -> Routed:
         """The decisions on a stream; they are computed once for each shape that gives other ones."""
         powers = {name: shape.powers[name] for name in ("uncertainty", stream.score)}
         plain = replace(shape, powers=powers, draft_tokens=1.0, expert_tokens=1.0, harder_is_longer=0.0)
-        return self.routed(json.dumps(asdict(plain)), stream, policy)
+        key = (json.dumps(asdict(plain)), stream, repr(policy))
+        if key not in self._routed:
+            parallel = joblib.Parallel(n_jobs=self.workers)
+            runs = parallel(joblib.delayed(_run)(plain, stream, policy, number) for number in range(self.runs))
+            self._routed[key] = Routed(runs)
+        return self._routed[key]
 
     def measured(self, shape: BuiltinBenchmark, target: Target) -> tuple[float, float]:
         """Mean and standard deviation of the figure that a target is about."""

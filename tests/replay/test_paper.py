@@ -31,8 +31,10 @@ FIGURES = (
     builtin.FIGURE_8,
     builtin.FIGURE_9,
 )
-PAPER = ("figure-1", "figure-2", "figure-3", "table-1", "table-2", "figure-4", "figure-5", "figure-6", "figure-7")
-PAPER += ("figure-8", "figure-9", "overhead")
+PAPER = (
+    "figure-1", "figure-2", "figure-3", "table-1", "table-2", "figure-4", "figure-5", "figure-6", "figure-7",
+    "figure-8", "figure-9", "overhead",
+)  # fmt: skip
 Row = dict[str, str]
 # The rows of a section's file by stream and method.
 Rows = dict[tuple[str, str], Row]
@@ -174,7 +176,7 @@ def agrees(report: Path, row: Row) -> bool:
         and comparison.name == row["section"]
         and (one.part, one.method, one.metric) == (stream, method, metric)
     )
-    allowed = 3.0 * math.sqrt(spread**2 / 100 + std**2 / 4) + 0.5 * 10**-digits
+    allowed = 3.0 * math.sqrt(spread**2 / 100 + std**2 / 4) + 0.5 * 10.0**-digits
     return abs(mean - printed) <= allowed
 
 

@@ -18,7 +18,7 @@ from bpac.replay.studies.statements import (
 )
 from bpac.replay.tables.builtin import HARD_FIRST
 from bpac.routing.exploration.schedules import Constant, TwoStage
-from bpac.routing.policies import Hoeffding, Naive, Offline, Paper, Portfolio
+from bpac.routing.policies import Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 Parts = tuple[Part, ...]
 EPSILON = 0.08
@@ -28,7 +28,7 @@ EPSILONS = (0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
 RATES = (0.05, 0.2, 0.3, 0.7)
 WARMUPS = (10, 50, 100, 200, 300, 500)
 OFFLINE = Offline(size=HARD_FIRST)
-OFFLINE_COMPARED = {B_PAC: Paper(), PAC: OFFLINE, PORTFOLIO: Portfolio()}
+OFFLINE_COMPARED: dict[str, Policy] = {B_PAC: Paper(), PAC: OFFLINE, PORTFOLIO: Portfolio()}
 
 
 def figure_1(parts: Parts) -> Comparison:
@@ -66,7 +66,7 @@ def figure_3(parts: Parts) -> Comparison:
             Breaks(part.label, NAIVE),
             CallsNearlyAlways(part.label, HOEFFDING, "calls the expert nearly always"),
         ]
-    policies = {B_PAC: Paper(), NAIVE: Naive(), HOEFFDING: Hoeffding(), PORTFOLIO: Portfolio()}
+    policies: dict[str, Policy] = {B_PAC: Paper(), NAIVE: Naive(), HOEFFDING: Hoeffding(), PORTFOLIO: Portfolio()}
     return Comparison(
         "figure-3",
         "Online baselines: O-naive breaks ε, IPS+Hoeff saves nothing",
@@ -158,7 +158,7 @@ def ends_close(part: str) -> tuple[Statement, ...]:
 def figure_7(parts: Parts) -> Comparison:
     """Adaptive bets and fixed ones."""
     fixed = "fixed bet 0.05"
-    policies = {B_PAC: Paper(), fixed: Paper(bet=FixedBet(0.05)), PORTFOLIO: Portfolio()}
+    policies: dict[str, Policy] = {B_PAC: Paper(), fixed: Paper(bet=FixedBet(0.05)), PORTFOLIO: Portfolio()}
     said = "with the adaptive bet ECP falls much faster"
     return Comparison(
         "figure-7",

@@ -64,6 +64,7 @@ class Comparison:
     drawn: which methods the figure shows (default: all).
     marks: steps at which something happens, and what.
     statements: what the paper prints or says, to be checked.
+    because: the usual reason why a statement does not hold; empty if none is known.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Comparison:
     drawn: Callable[[RoutingMethod], bool] = lambda _: True
     marks: tuple[tuple[int, str], ...] = ()
     statements: tuple[Statement, ...] = ()
+    because: str = ""
 
     def _pairs(self) -> list[tuple[Part, RoutingMethod]]:
         return [(part, method) for part in self.parts for method in self.methods if part.has(method)]
@@ -107,7 +109,7 @@ class Comparison:
             self.table(measured),
             number=self.number,
             streams=f"{'; '.join(part.label for part in self.parts)}; {_epsilons(self.methods)}",
-            mark=mark_of(findings, runs) if self.statements else None,
+            mark=mark_of(findings, runs, self.because) if self.statements else None,
             findings=findings,
         )
 

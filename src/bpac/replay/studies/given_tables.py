@@ -11,6 +11,7 @@ from bpac.replay.studies.study import Study
 from bpac.replay.tables.table import Table
 
 EPSILONS = (0.05, 0.08)
+RECORDED = "The rows are in the order in which they were recorded: the first 50 are the calibration set of offline PAC."
 # The score of the paper, which every table has.
 DEFAULT = "uncertainty"
 
@@ -42,21 +43,17 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     """
     shuffled = tuple(Part(one.name, one.name, one.scores) for one in tables)
     recorded = tuple(replace(part, order="given") for part in shuffled)
-    others = list(dict.fromkeys(score for one in tables for score in one.scores))
-    by_order = (
-        "The rows are in the order in which they were recorded: the first 50 are the calibration set of offline PAC."
-    )
-    studies: list[Study] = [
-        replace(figures.figure_1(recorded), title="The recorded order, with offline PAC", text=by_order),
-        replace(figures.figure_2(recorded), title="The recorded order, with offline PAC", text=by_order),
+    comparisons = [
+        replace(figures.figure_1(recorded), title="The recorded order, with offline PAC", text=RECORDED),
+        replace(figures.figure_2(recorded), title="The recorded order, with offline PAC", text=RECORDED),
         replace(figures.figure_3(shuffled), title="Online baselines"),
-        Table1Study(prompting, replace(COMPARISON, parts=shuffled, statements=())),
     ]
-    if len(others) > 1:
-        names = {score: score.removeprefix(f"{DEFAULT}_").replace("_", " ") for score in others}
-        studies.append(replace(figures.table_2(shuffled, names), title="Other scores"))
-    studies += [
-        build(shuffled)
-        for build in (figures.figure_5, figures.figure_6, figures.figure_7, figures.figure_8, figures.figure_9)
-    ]
+    scores = list(dict.fromkeys(score for one in tables for score in one.scores))
+    if len(scores) > 1:
+        names = {score: score.removeprefix(f"{DEFAULT}_").replace("_", " ") for score in scores}
+        comparisons.append(replace(figures.table_2(shuffled, names), title="Other scores"))
+    others = (figures.figure_5, figures.figure_6, figures.figure_7, figures.figure_8, figures.figure_9)
+    comparisons += [build(shuffled) for build in others]
+    studies: list[Study] = [replace(one, because="the tables are not the paper's") for one in comparisons]
+    studies.insert(3, Table1Study(prompting, replace(COMPARISON, parts=shuffled, statements=())))
     return [*studies, *(GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)]

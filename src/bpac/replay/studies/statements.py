@@ -57,15 +57,23 @@ class Statement(Protocol):
         """Whether it holds for these figures."""
 
 
-def mark_of(findings: Sequence[Finding], runs: int) -> Mark:
-    """The mark of a section, given its findings and the number of runs."""
+def mark_of(findings: Sequence[Finding], runs: int, usual: str = "") -> Mark:
+    """The mark of a section.
+
+    Parameters
+    ----------
+    findings: what was found.
+    runs: the number of runs.
+    usual: the reason of differences that have none of their own; empty if none is known.
+    """
     differing = [finding for finding in findings if not finding.holds]
     if not differing:
         return Mark(True, "agrees")
     reasons = []
     for finding in differing:
         few = f"only {runs} runs were made, where the paper made {PAPER_RUNS}" if runs < PAPER_RUNS else ""
-        reasons.append(finding.because or few or f"“{finding.said}” does not hold here, and no reason is known")
+        unknown = f"“{finding.said}” does not hold here, and no reason is known"
+        reasons.append(finding.because or usual or few or unknown)
     return Mark(False, f"differs, because {'; '.join(dict.fromkeys(reasons))}")
 
 
