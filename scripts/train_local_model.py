@@ -8,9 +8,10 @@ import dataclasses
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -28,8 +29,39 @@ PACKAGE = Path(__file__).parents[1] / "src" / "bpac" / "local"
 # Another seed than that of the final measurement, so that training is not tuned to the questions it is judged by.
 EVALUATION_QUESTIONS = held_out_questions(220, seed=10)
 
-# Share of the texts in each mode. Direct answers are short: they get about as many tokens as texts with full steps.
-SHARES = {"direct": 0.42, "nothinking": 0.10, "chain-of-draft": 0.15, "thinking": 0.33}
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the training with its own texts and learning rates.
+
+    Parameters
+    ----------
+    steps: number of batches.
+    shares: share of the texts in each mode.
+    peak: highest learning rate, relative to that of the command line (default: 1).
+    decay: share of the phase, at its end, in which the learning rate falls (default: a quarter).
+    """
+
+    steps: int
+    shares: Mapping[str, float]
+    peak: float = 1.0
+    decay: float = 0.25
+
+    def rate(self, step: int) -> float:
+        """The relative learning rate of a step: warm-up over 100 steps, constant, linear decay at the end.
+
+        Before the decay, the rate does not depend on the number of steps, so a run that was stopped earlier can be
+        resumed with another number.
+        """
+        return self.peak * min(1.0, step / 100, 0.01 + (1.0 - step / self.steps) / self.decay)
+
+
+def phases(steps: int, last_steps: int) -> tuple[Phase, Phase]:
+    """Most of the training, and a short last phase with more texts of Chain of Draft, which is learned more slowly."""
+    # Direct answers are short: in the first phase they get about as many tokens as texts with full steps.
+    first = {"direct": 0.42, "nothinking": 0.10, "chain-of-draft": 0.15, "thinking": 0.33}
+    last = {"direct": 0.25, "nothinking": 0.10, "chain-of-draft": 0.45, "thinking": 0.20}
+    return Phase(steps, first), Phase(last_steps, last, peak=0.35, decay=1.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,19 +94,20 @@ class Batch:
         return int(self.ids.numel()) + (0 if self.prefix is None else len(self.prefix))
 
 
-def batches(seed: int, tokens: int, pool: int = 8192) -> Iterator[Batch]:
+def batches(seed: int, tokens: int, shares: Mapping[str, float], pool: int = 8192) -> Iterator[Batch]:
     """An endless stream of batches; each question is answered in one of the modes.
 
     Parameters
     ----------
     seed: random seed.
     tokens: approximate number of tokens in a batch, including padding.
+    shares: share of the texts in each mode.
     pool: number of texts that are sorted by length at a time, which reduces padding (default: 8192).
     """
     rng = random.Random(seed)
     questions = training_questions(seed)
     while True:
-        modes = rng.choices([MODES[name] for name in SHARES], weights=list(SHARES.values()), k=pool)
+        modes = rng.choices([MODES[name] for name in shares], weights=list(shares.values()), k=pool)
         texts = [_text(*both, rng) for both in zip(islice(questions, pool), modes, strict=True)]
         made = []
         # The states of a system message are computed once per batch, so texts with and without one are not mixed.
@@ -128,17 +161,26 @@ class Training:
         self.muon = Muon(weight for name, weight in self.weights.items() if _is_inner(name))
         outer = [weight for name, weight in self.weights.items() if not _is_inner(name)]
         self.adam = torch.optim.AdamW(outer, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
+        self.phases = phases(options.steps, options.last_steps)
         self.step, self.tokens, self.seconds = 0, 0, 0.0
         self.rows: list[dict[str, float]] = []
 
     def run(self) -> None:
         """Train to the end, with an evaluation, a checkpoint and an export at regular intervals."""
+        before = 0
+        for number, phase in enumerate(self.phases):
+            if self.step < before + phase.steps:
+                self._run_phase(phase, number, before)
+            before += phase.steps
+
+    def _run_phase(self, phase: Phase, number: int, before: int) -> None:
         options, recent, began = self.options, list[float](), time.monotonic() - self.seconds
-        stream = islice(batches(options.seed, options.tokens), self.step, options.steps)
-        bar = tqdm(stream, total=options.steps, initial=self.step, desc="training", mininterval=5.0)
+        stream = batches(options.seed + 1_000 * number, options.tokens, phase.shares)
+        done = self.step - before
+        bar = tqdm(islice(stream, done, phase.steps), total=phase.steps, initial=done, desc="training", mininterval=5.0)
         for batch in bar:
             self.step += 1
-            rate = options.rate * schedule(self.step, options.steps)
+            rate = options.rate * phase.rate(self.step - before)
             self.adam.param_groups[0]["lr"] = rate
             loss = loss_of(self.weights, self.shape, batch)
             loss.backward()
@@ -147,7 +189,7 @@ class Training:
             self.adam.zero_grad()
             self.tokens += batch.tokens
             recent.append(loss.item())
-            if self.step % options.every == 0 or self.step == options.steps:
+            if self.step % options.every == 0 or self.step == before + phase.steps:
                 self.seconds = time.monotonic() - began
                 bar.set_postfix(self.evaluate(sum(recent) / len(recent)))
                 recent.clear()
@@ -164,10 +206,10 @@ class Training:
             column = f"fresh_{name.replace('-', '_')}{'_at_least' if mode.reasoning else ''}"
             row[column] = round(exact_share(self.weights, self.shape, mode), 4)
         self.rows.append(row)
-        names = ("seed", "steps", "rate", "threads")
-        settings = {name: getattr(self.options, name) for name in names} | dataclasses.asdict(self.shape)
+        settings: dict[str, Any] = {name: getattr(self.options, name) for name in ("seed", "rate", "threads")}
+        settings |= {"steps": sum(phase.steps for phase in self.phases)} | dataclasses.asdict(self.shape)
         settings |= {"tokens_per_batch": self.options.tokens, "torch": torch.__version__}
-        settings["shares"] = SHARES
+        settings["phases"] = [dataclasses.asdict(phase) for phase in self.phases]
         settings["parameters"] = sum(weight.numel() for weight in self.weights.values())
         lines = [json.dumps(line) + "\n" for line in (settings, *self.rows)]
         (self.options.out / "training.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -189,15 +231,6 @@ class Training:
         self.step, self.tokens, self.seconds, self.rows = (
             state[name] for name in ("step", "tokens", "seconds", "rows")
         )
-
-
-def schedule(step: int, steps: int) -> float:
-    """The learning rate as a share of the highest one: warm-up over 100 steps, constant, linear decay at the end.
-
-    The decay takes the last quarter. Before it, the rate does not depend on the total number of steps, so a run that
-    was stopped earlier can be resumed with another total.
-    """
-    return min(1.0, step / 100, 0.01 + 4.0 * (1.0 - step / steps))
 
 
 def _is_inner(name: str) -> bool:
@@ -231,7 +264,8 @@ def _batch(texts: Sequence[Text]) -> Batch:
 def main() -> None:
     """Train the model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=22_000, help="number of batches (default: 22000)")
+    parser.add_argument("--steps", type=int, default=24_000, help="batches of the first phase (default: 24000)")
+    parser.add_argument("--last-steps", type=int, default=2_400, help="batches of the last phase (default: 2400)")
     parser.add_argument("--tokens", type=int, default=1536, help="tokens per batch (default: 1536)")
     parser.add_argument("--rate", type=float, default=5e-3, help="highest learning rate (default: 0.005)")
     parser.add_argument("--width", type=int, default=96, help="size of the embedding (default: 96)")
