@@ -6,9 +6,8 @@ This writes the model and its training log. It needs the extra ``train`` (torch 
 import argparse
 import dataclasses
 import json
-import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,12 @@ import torch
 from torch.nn import functional
 from tqdm import tqdm
 
-from bpac.local import vocabulary
 from bpac.local.answer_modes import MODES, AnswerMode
-from bpac.local.questions import held_out_questions, training_questions
-from bpac.local.worked_question import WorkedQuestion
+from bpac.local.questions import held_out_questions
 from scripts.export_local_model import export
 from scripts.local_model import Shape, Tensor, Weights, hidden_states, logits, new_weights
 from scripts.muon import Muon
+from scripts.training_texts import Batch, batch_of, batches, chat_text
 
 PACKAGE = Path(__file__).parents[1] / "src" / "bpac" / "local"
 # Another seed than that of the final measurement, so that training is not tuned to the questions it is judged by.
@@ -64,64 +62,6 @@ def phases(steps: int, last_steps: int) -> tuple[Phase, Phase]:
     return Phase(steps, first), Phase(last_steps, last, peak=0.35, decay=1.0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Text:
-    """The tokens of a chat.
-
-    Parameters
-    ----------
-    ids: the tokens after the system message.
-    reply: the index in ``ids`` at which the reply begins.
-    prefix: the tokens of the system message, which many texts share (default: none).
-    """
-
-    ids: list[int]
-    reply: int
-    prefix: tuple[int, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Batch:
-    """Texts of similar length, padded, a mask of the tokens that the model learns to predict, and a common prefix."""
-
-    ids: Tensor
-    counted: Tensor
-    prefix: Tensor | None
-
-    @property
-    def tokens(self) -> int:
-        """The number of tokens to compute, including padding; a common prefix is computed once."""
-        return int(self.ids.numel()) + (0 if self.prefix is None else len(self.prefix))
-
-
-def batches(seed: int, tokens: int, shares: Mapping[str, float], pool: int = 8192) -> Iterator[Batch]:
-    """An endless stream of batches; each question is answered in one of the modes.
-
-    Parameters
-    ----------
-    seed: random seed.
-    tokens: approximate number of tokens in a batch, including padding.
-    shares: share of the texts in each mode.
-    pool: number of texts that are sorted by length at a time, which reduces padding (default: 8192).
-    """
-    rng = random.Random(seed)
-    questions = training_questions(seed)
-    while True:
-        modes = rng.choices([MODES[name] for name in shares], weights=list(shares.values()), k=pool)
-        texts = [_text(*both, rng) for both in zip(islice(questions, pool), modes, strict=True)]
-        made = []
-        # The states of a system message are computed once per batch, so texts with and without one are not mixed.
-        for prefix in sorted({text.prefix for text in texts}):
-            ordered = sorted((text for text in texts if text.prefix == prefix), key=lambda text: len(text.ids))
-            start, room = 0, tokens - len(prefix)
-            for stop in range(1, len(ordered) + 1):
-                if stop == len(ordered) or (stop + 1 - start) * len(ordered[stop].ids) > room:
-                    made.append(_batch(ordered[start:stop]))
-                    start = stop
-        rng.shuffle(made)
-        yield from made
-
-
 def loss_of(weights: Weights, shape: Shape, batch: Batch) -> Tensor:
     """Mean cross-entropy of the tokens of the replies; the questions are not learned."""
     states = hidden_states(weights, shape, batch.ids[:, :-1], batch.prefix)
@@ -134,11 +74,11 @@ def exact_share(weights: Weights, shape: Shape, mode: AnswerMode) -> float:
 
     With reasoning this is a lower bound: other steps can also lead to the correct answer.
     """
-    texts = [_text(question, mode) for question in EVALUATION_QUESTIONS]
+    texts = [chat_text(question, mode) for question in EVALUATION_QUESTIONS]
     exact = 0
     with torch.no_grad():
         for start in range(0, len(texts), 100):
-            batch = _batch(texts[start : start + 100])
+            batch = batch_of(texts[start : start + 100])
             states = hidden_states(weights, shape, batch.ids[:, :-1], batch.prefix)
             hits = (logits(weights, states).argmax(-1) == batch.ids[:, 1:]) | ~batch.counted[:, 1:]
             exact += int(hits.all(dim=1).sum())
@@ -236,29 +176,6 @@ class Training:
 def _is_inner(name: str) -> bool:
     """Whether a weight is a matrix inside a block; Muon trains those."""
     return name.startswith("blk.") and "norm" not in name
-
-
-def _text(question: WorkedQuestion, mode: AnswerMode, rng: random.Random | None = None) -> Text:
-    """A chat as the server sends it to the model, followed by the reply to learn."""
-    messages = mode.messages(question.text)
-    thinking = mode.thinking
-    if messages[-1]["role"] == "assistant":
-        # Before a message that is continued, llama.cpp writes empty reasoning and other servers write nothing.
-        thinking = rng is not None and rng.random() < 0.5
-    prompt = vocabulary.encode_prompt(messages, thinking)
-    # The system message, with its first and last special token, is the same for all texts of a mode.
-    shared = len(messages[0]["content"]) + 2 if messages[0]["role"] == "system" else 0
-    reply = vocabulary.encode_reply(mode.reasoning and mode.reasoning(question), question.answer)
-    return Text([*prompt[shared:], *reply], len(prompt) - shared, tuple(prompt[:shared]))
-
-
-def _batch(texts: Sequence[Text]) -> Batch:
-    longest = max(len(text.ids) for text in texts)
-    padding = vocabulary.IDS[vocabulary.END]
-    rows = [text.ids + [padding] * (longest - len(text.ids)) for text in texts]
-    counted = [[text.reply <= place < len(text.ids) for place in range(longest)] for text in texts]
-    prefix = texts[0].prefix
-    return Batch(torch.tensor(rows), torch.tensor(counted), torch.tensor(prefix) if prefix else None)
 
 
 def main() -> None:
