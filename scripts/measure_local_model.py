@@ -175,7 +175,7 @@ def main() -> None:
     """Ask the questions and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=2400, help="number of questions (default: 2400)")
-    parser.add_argument("--seed", type=int, default=20, help="random seed of the questions (default: 20)")
+    parser.add_argument("--seed", type=int, default=21, help="random seed of the questions (default: 21)")
     model = "GGUF file of the model (default: the model in the package)"
     parser.add_argument("--model", type=Path, default=MODEL, metavar="FILE", help=model)
     parser.add_argument("--slots", type=int, default=8, help="number of concurrent requests (default: 8)")

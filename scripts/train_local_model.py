@@ -6,87 +6,60 @@ This writes the model and its training log. It needs the extra ``train`` (torch 
 import argparse
 import dataclasses
 import json
-import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.nn import functional
 from tqdm import tqdm
 
-from bpac.local import vocabulary
 from bpac.local.answer_modes import MODES, AnswerMode
-from bpac.local.questions import held_out_questions, training_questions
-from bpac.local.worked_question import WorkedQuestion
+from bpac.local.questions import held_out_questions
 from scripts.export_local_model import export
 from scripts.local_model import Shape, Tensor, Weights, hidden_states, logits, new_weights
 from scripts.muon import Muon
+from scripts.training_texts import Batch, batch_of, batches, chat_text
 
 PACKAGE = Path(__file__).parents[1] / "src" / "bpac" / "local"
 # Another seed than that of the final measurement, so that training is not tuned to the questions it is judged by.
 EVALUATION_QUESTIONS = held_out_questions(220, seed=10)
 
-# Share of the texts in each mode. Direct answers are short: they get about as many tokens as texts with full steps.
-SHARES = {"direct": 0.42, "nothinking": 0.10, "chain-of-draft": 0.15, "thinking": 0.33}
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Text:
-    """The tokens of a chat.
+class Phase:
+    """A part of the training with its own texts and learning rates.
 
     Parameters
     ----------
-    ids: the tokens after the system message.
-    reply: the index in ``ids`` at which the reply begins.
-    prefix: the tokens of the system message, which many texts share (default: none).
+    steps: number of batches.
+    shares: share of the texts in each mode.
+    peak: highest learning rate, relative to that of the command line (default: 1).
+    decay: share of the phase, at its end, in which the learning rate falls (default: a quarter).
     """
 
-    ids: list[int]
-    reply: int
-    prefix: tuple[int, ...] = ()
+    steps: int
+    shares: Mapping[str, float]
+    peak: float = 1.0
+    decay: float = 0.25
+
+    def rate(self, step: int) -> float:
+        """The relative learning rate of a step: warm-up over 100 steps, constant, linear decay at the end.
+
+        Before the decay, the rate does not depend on the number of steps, so a run that was stopped earlier can be
+        resumed with another number.
+        """
+        return self.peak * min(1.0, step / 100, 0.01 + (1.0 - step / self.steps) / self.decay)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Batch:
-    """Texts of similar length, padded, a mask of the tokens that the model learns to predict, and a common prefix."""
-
-    ids: Tensor
-    counted: Tensor
-    prefix: Tensor | None
-
-    @property
-    def tokens(self) -> int:
-        """The number of tokens to compute, including padding; a common prefix is computed once."""
-        return int(self.ids.numel()) + (0 if self.prefix is None else len(self.prefix))
-
-
-def batches(seed: int, tokens: int, pool: int = 8192) -> Iterator[Batch]:
-    """An endless stream of batches; each question is answered in one of the modes.
-
-    Parameters
-    ----------
-    seed: random seed.
-    tokens: approximate number of tokens in a batch, including padding.
-    pool: number of texts that are sorted by length at a time, which reduces padding (default: 8192).
-    """
-    rng = random.Random(seed)
-    questions = training_questions(seed)
-    while True:
-        modes = rng.choices([MODES[name] for name in SHARES], weights=list(SHARES.values()), k=pool)
-        texts = [_text(*both, rng) for both in zip(islice(questions, pool), modes, strict=True)]
-        made = []
-        # The states of a system message are computed once per batch, so texts with and without one are not mixed.
-        for prefix in sorted({text.prefix for text in texts}):
-            ordered = sorted((text for text in texts if text.prefix == prefix), key=lambda text: len(text.ids))
-            start, room = 0, tokens - len(prefix)
-            for stop in range(1, len(ordered) + 1):
-                if stop == len(ordered) or (stop + 1 - start) * len(ordered[stop].ids) > room:
-                    made.append(_batch(ordered[start:stop]))
-                    start = stop
-        rng.shuffle(made)
-        yield from made
+def phases(steps: int, last_steps: int) -> tuple[Phase, Phase]:
+    """Most of the training, and a short last phase with more texts of Chain of Draft, which is learned more slowly."""
+    # Direct answers are short: in the first phase they get about as many tokens as texts with full steps.
+    first = {"direct": 0.42, "nothinking": 0.10, "chain-of-draft": 0.15, "thinking": 0.33}
+    last = {"direct": 0.25, "nothinking": 0.10, "chain-of-draft": 0.45, "thinking": 0.20}
+    return Phase(steps, first), Phase(last_steps, last, peak=0.35, decay=1.0)
 
 
 def loss_of(weights: Weights, shape: Shape, batch: Batch) -> Tensor:
@@ -101,11 +74,11 @@ def exact_share(weights: Weights, shape: Shape, mode: AnswerMode) -> float:
 
     With reasoning this is a lower bound: other steps can also lead to the correct answer.
     """
-    texts = [_text(question, mode) for question in EVALUATION_QUESTIONS]
+    texts = [chat_text(question, mode) for question in EVALUATION_QUESTIONS]
     exact = 0
     with torch.no_grad():
         for start in range(0, len(texts), 100):
-            batch = _batch(texts[start : start + 100])
+            batch = batch_of(texts[start : start + 100])
             states = hidden_states(weights, shape, batch.ids[:, :-1], batch.prefix)
             hits = (logits(weights, states).argmax(-1) == batch.ids[:, 1:]) | ~batch.counted[:, 1:]
             exact += int(hits.all(dim=1).sum())
@@ -128,17 +101,26 @@ class Training:
         self.muon = Muon(weight for name, weight in self.weights.items() if _is_inner(name))
         outer = [weight for name, weight in self.weights.items() if not _is_inner(name)]
         self.adam = torch.optim.AdamW(outer, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
+        self.phases = phases(options.steps, options.last_steps)
         self.step, self.tokens, self.seconds = 0, 0, 0.0
         self.rows: list[dict[str, float]] = []
 
     def run(self) -> None:
         """Train to the end, with an evaluation, a checkpoint and an export at regular intervals."""
+        before = 0
+        for number, phase in enumerate(self.phases):
+            if self.step < before + phase.steps:
+                self._run_phase(phase, number, before)
+            before += phase.steps
+
+    def _run_phase(self, phase: Phase, number: int, before: int) -> None:
         options, recent, began = self.options, list[float](), time.monotonic() - self.seconds
-        stream = islice(batches(options.seed, options.tokens), self.step, options.steps)
-        bar = tqdm(stream, total=options.steps, initial=self.step, desc="training", mininterval=5.0)
+        stream = batches(options.seed + 1_000 * number, options.tokens, phase.shares)
+        done = self.step - before
+        bar = tqdm(islice(stream, done, phase.steps), total=phase.steps, initial=done, desc="training", mininterval=5.0)
         for batch in bar:
             self.step += 1
-            rate = options.rate * schedule(self.step, options.steps)
+            rate = options.rate * phase.rate(self.step - before)
             self.adam.param_groups[0]["lr"] = rate
             loss = loss_of(self.weights, self.shape, batch)
             loss.backward()
@@ -147,7 +129,7 @@ class Training:
             self.adam.zero_grad()
             self.tokens += batch.tokens
             recent.append(loss.item())
-            if self.step % options.every == 0 or self.step == options.steps:
+            if self.step % options.every == 0 or self.step == before + phase.steps:
                 self.seconds = time.monotonic() - began
                 bar.set_postfix(self.evaluate(sum(recent) / len(recent)))
                 recent.clear()
@@ -164,10 +146,10 @@ class Training:
             column = f"fresh_{name.replace('-', '_')}{'_at_least' if mode.reasoning else ''}"
             row[column] = round(exact_share(self.weights, self.shape, mode), 4)
         self.rows.append(row)
-        names = ("seed", "steps", "rate", "threads")
-        settings = {name: getattr(self.options, name) for name in names} | dataclasses.asdict(self.shape)
+        settings: dict[str, Any] = {name: getattr(self.options, name) for name in ("seed", "rate", "threads")}
+        settings |= {"steps": sum(phase.steps for phase in self.phases)} | dataclasses.asdict(self.shape)
         settings |= {"tokens_per_batch": self.options.tokens, "torch": torch.__version__}
-        settings["shares"] = SHARES
+        settings["phases"] = [dataclasses.asdict(phase) for phase in self.phases]
         settings["parameters"] = sum(weight.numel() for weight in self.weights.values())
         lines = [json.dumps(line) + "\n" for line in (settings, *self.rows)]
         (self.options.out / "training.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -191,47 +173,16 @@ class Training:
         )
 
 
-def schedule(step: int, steps: int) -> float:
-    """The learning rate as a share of the highest one: warm-up over 100 steps, constant, linear decay at the end.
-
-    The decay takes the last quarter. Before it, the rate does not depend on the total number of steps, so a run that
-    was stopped earlier can be resumed with another total.
-    """
-    return min(1.0, step / 100, 0.01 + 4.0 * (1.0 - step / steps))
-
-
 def _is_inner(name: str) -> bool:
     """Whether a weight is a matrix inside a block; Muon trains those."""
     return name.startswith("blk.") and "norm" not in name
 
 
-def _text(question: WorkedQuestion, mode: AnswerMode, rng: random.Random | None = None) -> Text:
-    """A chat as the server sends it to the model, followed by the reply to learn."""
-    messages = mode.messages(question.text)
-    thinking = mode.thinking
-    if messages[-1]["role"] == "assistant":
-        # Before a message that is continued, llama.cpp writes empty reasoning and other servers write nothing.
-        thinking = rng is not None and rng.random() < 0.5
-    prompt = vocabulary.encode_prompt(messages, thinking)
-    # The system message, with its first and last special token, is the same for all texts of a mode.
-    shared = len(messages[0]["content"]) + 2 if messages[0]["role"] == "system" else 0
-    reply = vocabulary.encode_reply(mode.reasoning and mode.reasoning(question), question.answer)
-    return Text([*prompt[shared:], *reply], len(prompt) - shared, tuple(prompt[:shared]))
-
-
-def _batch(texts: Sequence[Text]) -> Batch:
-    longest = max(len(text.ids) for text in texts)
-    padding = vocabulary.IDS[vocabulary.END]
-    rows = [text.ids + [padding] * (longest - len(text.ids)) for text in texts]
-    counted = [[text.reply <= place < len(text.ids) for place in range(longest)] for text in texts]
-    prefix = texts[0].prefix
-    return Batch(torch.tensor(rows), torch.tensor(counted), torch.tensor(prefix) if prefix else None)
-
-
 def main() -> None:
     """Train the model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=22_000, help="number of batches (default: 22000)")
+    parser.add_argument("--steps", type=int, default=24_000, help="batches of the first phase (default: 24000)")
+    parser.add_argument("--last-steps", type=int, default=2_400, help="batches of the last phase (default: 2400)")
     parser.add_argument("--tokens", type=int, default=1536, help="tokens per batch (default: 1536)")
     parser.add_argument("--rate", type=float, default=5e-3, help="highest learning rate (default: 0.005)")
     parser.add_argument("--width", type=int, default=96, help="size of the embedding (default: 96)")

@@ -126,6 +126,6 @@ def test_the_training_log_covers_a_complete_run() -> None:
     steps = [row["step"] for row in rows]
     assert steps == sorted(set(steps))
     assert steps[-1] == settings["steps"]
-    assert set(settings["shares"]) == set(MODES)
+    assert all(set(phase["shares"]) == set(MODES) for phase in settings["phases"])
     assert settings["torch"].startswith("2.13.0")
     assert rows[-1]["seconds"] <= 2 * 60 * 60
