@@ -190,10 +190,14 @@ def _smaller_losses(shape: BuiltinBenchmark, factor: float) -> BuiltinBenchmark:
 
 
 def compass(
-    error: Callable[[BuiltinBenchmark], float], start: BuiltinBenchmark, changes: Sequence[Change], least: float
+    error: Callable[[BuiltinBenchmark], float],
+    start: BuiltinBenchmark,
+    changes: Sequence[Change],
+    step: float,
+    least: float,
 ) -> BuiltinBenchmark:
     """Change one parameter at a time by a factor that shrinks towards 1, for as long as the error falls."""
-    best, lowest, step = start, error(start), 0.24
+    best, lowest = start, error(start)
     with tqdm(desc="fitting", unit="shape", mininterval=1.0, file=sys.stderr) as bar:
         while step > least:
             improved = False
@@ -218,13 +222,13 @@ FITTED: dict[str, list[Change]] = {
 }
 
 
-def fitted(name: str, runs: int, workers: int) -> BuiltinBenchmark:
+def fitted(name: str, runs: int, workers: int, step: float) -> BuiltinBenchmark:
     """The shape whose figures are closest to the printed ones; the search starts from the present shape."""
     fit = Fit(name, runs, workers)
     start = BENCHMARKS[name]
-    shape = compass(lambda one: fit.error(one, ("risk", "calls", "threshold")), start, FITTED[name], 0.015)
+    shape = compass(lambda one: fit.error(one, ("risk", "calls", "threshold")), start, FITTED[name], step, 0.02)
     lengths = [_field("draft_tokens"), _field("harder_is_longer")]
-    shape = compass(lambda one: fit.error(one, ("tokens",)), shape, lengths, 0.004)
+    shape = compass(lambda one: fit.error(one, ("tokens",)), shape, lengths, step, 0.004)
     for target in fit.targets:
         mean, std = fit.measured(shape, target)
         wanted = fit.wanted(shape, target)
@@ -259,11 +263,12 @@ def main() -> None:
     parser.add_argument(
         "--workers", type=int, default=-1, help="number of processes; -1 for one per core (default: -1)"
     )
+    parser.add_argument("--step", type=float, default=0.12, help="first relative change (default: 0.12)")
     options = parser.parse_args()
     path = PACKAGE / "builtin_shapes.json"
     for name in options.names:
         shapes = json.loads(path.read_text(encoding="utf-8"))
-        shapes[name] = rounded(fitted(name, options.runs, options.workers))
+        shapes[name] = rounded(fitted(name, options.runs, options.workers, options.step))
         path.write_text(json.dumps(shapes, indent=2) + "\n", encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 """Figures of the promise under load and faults."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -56,7 +57,7 @@ def case_panels(cases: Cases, alpha: float) -> list[Panel]:
     """
     height = 0.3 + 0.19 * len(cases)
     return [
-        Panel(title, partial(_draw_cases, cases, metric, alpha if metric == 0 else None), 1.4, height)
+        Panel(title, partial(_draw_cases, cases, metric, alpha if metric == 0 else None), 1.5, height)
         for metric, title in enumerate(TITLES)
     ]
 
@@ -69,11 +70,10 @@ def _draw_cases(cases: Cases, metric: int, alpha: float | None, axes: "Axes") ->
         colour = (COLOURS["portfolio"], COLOURS["B-PAC"])[number % 2]
         bars = axes.barh(at + 0.4 * (number - 0.5), lengths, 0.36, color=colour)
         axes.bar_label(bars, [f"{rule}: {length:.0f}" for length in lengths], fontsize=8, padding=2)
-    axes.set_yticks(at, list(cases))
-    axes.invert_yaxis()
-    axes.set_xlim(0.0, 160.0)
+    axes.set_yticks(at, [textwrap.fill(case, 26) for case in cases], fontsize=8)
+    axes.set_ylim(len(cases) - 0.4, -0.9)
+    axes.set_xlim(0.0, 185.0)
     axes.set_xticks(range(0, 101, 25))
     if alpha is not None:
         axes.axvline(100.0 * alpha, color=COLOURS["limit"], linewidth=1.0)
-        axes.annotate(f" promised: α = {alpha:g}", (100.0 * alpha, 1.0), xycoords=("data", "axes fraction"),
-                      color=COLOURS["limit"], fontsize=8, va="bottom")  # fmt: skip
+        axes.annotate(f" promised: at most α = {alpha:g}", (100.0 * alpha, -0.65), color=COLOURS["limit"], fontsize=8)

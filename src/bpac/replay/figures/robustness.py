@@ -32,7 +32,7 @@ def _draw_lines(
         colour, style = line_style(name, number)
         axes.plot(steps, values, color=colour, linestyle=style, linewidth=1.6)
         labels.append((name, float(values[-1]), colour))
-    axes.set_ylim(0.0, 1.15 * max(100.0 * epsilon, *(float(values.max()) for values in lines.values())))
+    axes.set_ylim(0.0, 1.15 * max(100.0 * epsilon, *(float(np.nanmax(values)) for values in lines.values())))
     axes.set_xlabel("Step t", fontsize=9)
     limit_line(axes, 100.0 * epsilon, f"ε = {epsilon:g}")
     for step, text in turns:

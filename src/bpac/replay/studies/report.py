@@ -16,7 +16,7 @@ p, pre { max-width: 50rem; }
 .figure { display: grid; gap: 0.5rem; margin: 1rem 0; }
 .figure { grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); }
 .figure figure { margin: 0; background: white; padding: 0.5rem; border-radius: 6px; }
-.figure svg { width: 100%; height: auto; max-width: 34rem; display: block; margin: auto; }
+.figure svg { width: 100%; height: auto; max-width: 46rem; display: block; margin: auto; }
 .table { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
