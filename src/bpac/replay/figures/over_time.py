@@ -118,9 +118,9 @@ def _draw_metric(results: Sequence[ReplayResult], metric: str, marks: Sequence[t
         axes.axhline(100.0, color="#777777", linewidth=0.8)
     else:
         axes.set_ylim(0.0, 1.02 * unit)
-    for step, text in marks:
+    for height, (step, text) in enumerate(marks):
         axes.axvline(step, color="#777777", linewidth=1.0, linestyle=":")
-        axes.annotate(text, (step, 0.03), xycoords=("data", "axes fraction"), xytext=(3, 0), fontsize=8,
+        axes.annotate(text, (step, 0.03 + 0.08 * height), xycoords=("data", "axes fraction"), xytext=(3, 0), fontsize=8,
                       textcoords="offset points", color="#555555")  # fmt: skip
     axes.set_xlabel("Step t", fontsize=9)
     axes.set_xlim(0, steps[-1])

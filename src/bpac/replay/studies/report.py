@@ -23,6 +23,7 @@ caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
 th, td { padding: 0.25rem 0.75rem 0.25rem 0; text-align: left; vertical-align: top; }
 th, td { border-bottom: 1px solid var(--line); }
 td.number { white-space: nowrap; }
+td:first-child { min-width: 9rem; }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; }
 .agrees { color: var(--good); } .differs { color: var(--bad); }
 pre { white-space: pre-wrap; border: 1px solid var(--line); border-radius: 6px; padding: 0.75rem; }
