@@ -72,7 +72,8 @@ def test_methods_are_ordered_as_in_the_paper(tmp_path: Path) -> None:
             finding = statement.check(measured)
             assert finding.holds or not isinstance(statement, kinds), finding
         for (_, label), result in measured.items():
-            if label in (B_PAC, PORTFOLIO.label):
+            # The portfolio promises nothing for the time right after a change.
+            if label in (B_PAC, BUDGET.label) or (label == PORTFOLIO.label and figure is not builtin.FIGURE_2):
                 assert result.paths[:, 0].mean(axis=0).max() <= result.method.epsilon
 
 
