@@ -123,6 +123,8 @@ class Upstream:
             log.warning("draft failed", extra=known | {"error": str(error)})
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
+        if self.settings.adaptation is not None:
+            body = self.settings.adaptation(body)
         own = {**self.settings.body, "model": self.settings.model}
         return to_json(merged(body, own) if self.settings.body else {**body, **own})
 

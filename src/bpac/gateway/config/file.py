@@ -8,6 +8,7 @@ from typing import Any
 
 from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
+from bpac.gateway.config.adapting import with_roles
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
 from bpac.gateway.config.routes import RouteSettings, read_routes
@@ -94,7 +95,7 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
-        models = read_models(data["models"])
+        models = read_models(with_roles(data["models"], data["routes"]))
         return read_table(
             gateway,
             cls,

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, field
 
 from bpac.errors import SettingsError
+from bpac.gateway.config.adapting import AdaptationSettings, expanded
 from bpac.gateway.config.secrets import BaseUrl, Secret
-from bpac.gateway.config.toml_tables import ConfigTable, Seconds, as_table, read_table
+from bpac.gateway.config.toml_tables import Seconds, as_table, read_table
 
 # The characters that HTTP allows in the name of a header.
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -36,8 +37,8 @@ class Headers(dict[str, Secret]):
         return headers
 
 
-class ModelSettings(ConfigTable, frozen=True):
-    """One model on one server.
+class ModelSettings(AdaptationSettings, frozen=True):
+    """One model on one server; what is changed in requests to it comes from ``AdaptationSettings``.
 
     Parameters
     ----------
@@ -58,13 +59,15 @@ class ModelSettings(ConfigTable, frozen=True):
     price: Annotated[float, Meta(ge=0, le=sys.float_info.max)] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.model.strip():
             raise SettingsError("model must not be empty: give the name of the model on its server")
 
 
 def read_models(values: object, path: str = "models") -> dict[str, ModelSettings]:
     """All models of a configuration file, by name."""
-    return {
-        name: read_table(table, ModelSettings, f"{path}.{name}", name=name)
-        for name, table in as_table(values, path).items()
-    }
+    return {name: _read_model(name, table, f"{path}.{name}") for name, table in as_table(values, path).items()}
+
+
+def _read_model(name: str, table: object, path: str) -> ModelSettings:
+    return read_table(expanded(as_table(table, path), path), ModelSettings, path, name=name)

@@ -76,6 +76,11 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
             _ = self.score
         except (InputError, TypeError) as error:
             raise SettingsError(f"score: {error}") from error
+        if "logprobs" in self.draft.drop and self.score.needs.logprobs and not isinstance(self.score, Otherwise):
+            raise SettingsError(
+                f"score: {self.score_name} needs log-probabilities, but requests to models.{self.draft.name} are sent "
+                'without logprobs (drop): set score = "verbalized" or "self_consistency", or choose another draft'
+            )
         self.new_router()
 
     @cached_property
@@ -125,8 +130,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """What the promise is about, as JSON: if any of it changes, a new game begins."""
         return json.dumps(
             {
-                "draft": [self.draft.model, self.draft.body],
-                "expert": [self.expert.model, self.expert.body],
+                "draft": [self.draft.model, self.draft.body, *self.draft.adaptation_terms],
+                "expert": [self.expert.model, self.expert.body, *self.expert.adaptation_terms],
                 "judge": [self.judge.model, self.judge.body] if self.judge else None,
                 "score": self.score_settings,
                 "loss": self.loss,
