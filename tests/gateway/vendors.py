@@ -109,6 +109,12 @@ def needs_reasoning_content(thinks: Callable[[Mapping[str, Any]], bool]) -> Rule
     return rule
 
 
+def level_or_budget(request: Request) -> str:
+    """A level and a budget of thinking contradict each other."""
+    both = "reasoning_effort" in request.body and "extra_body" in request.body
+    return "You can only set one of thinking_level and thinking_budget" if both else ""
+
+
 def azure_address(request: Request) -> str:
     """The path goes before the query, and the key is not a bearer token."""
     if not re.fullmatch(r"/v1/chat/completions\?api-version=[\w-]+", request.path):
@@ -170,9 +176,9 @@ def vendor(preset: str) -> Vendor:
         "anthropic-4.5": lambda: Vendor(switched, (*ANTHROPIC, refuses(*SAMPLING, when=switched), _budget)),
         "anthropic-4.6": lambda: Vendor(switched, (*ANTHROPIC, refuses(*SAMPLING, when=switched))),
         "anthropic": lambda: Vendor(claude, (*ANTHROPIC, refuses(*SAMPLING, "top_k"))),
-        "gemini-2.5-flash": lambda: Vendor(effort(none=False, low=True, high=True)),
-        "gemini-3-flash": lambda: Vendor(effort(minimal=False, low=True, high=True)),
-        "gemini-3-pro": lambda: Vendor(effort(low=False, high=True)),
+        "gemini-2.5-flash": lambda: Vendor(effort(none=False, low=True, high=True), (level_or_budget,)),
+        "gemini-3-flash": lambda: Vendor(effort(minimal=False, low=True, high=True), (level_or_budget,)),
+        "gemini-3-pro": lambda: Vendor(effort(low=False, high=True), (level_or_budget,)),
         "vllm": lambda: Vendor(effort(none=False, high=True)),
         "dashscope": lambda: Vendor(lambda body: bool(body.get("enable_thinking", True))),
         "deepseek": lambda: Vendor(switched, (needs_reasoning_content(switched),)),

@@ -8,11 +8,14 @@ import pytest
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
-from bpac.models.adapting.presets import PRESETS
+from bpac.models.adapting.presets import PRESETS, SWITCHES
+from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import settings
 from tests.gateway.raw import post
-from tests.gateway.running import ASK, Running
+from tests.gateway.running import ASK, Running, RunningGateway
 from tests.gateway.vendors import vendor
+
+PROVIDERS = (Path(__file__).parents[3] / "docs" / "providers.md").read_text(encoding="utf-8")
 
 # A model of glm-4.7 always thinks, so that it can be the expert only.
 BOTH_ROLES = [name for name, preset in PRESETS.items() if preset.off is not None]
@@ -39,6 +42,19 @@ AGENT: dict[str, Any] = {
         {"role": "user", "content": "So?"},
     ],
 }
+
+
+def switches(on: bool) -> dict[str, Any]:
+    """Every way in which a caller could try to turn thinking on or off."""
+    return {
+        "reasoning_effort": "high" if on else "none",
+        "reasoning": {"effort": "high" if on else "none"},
+        "thinking": {"type": "enabled", "budget_tokens": 9000} if on else {"type": "disabled"},
+        "enable_thinking": on,
+        "output_config": {"effort": "high" if on else "low"},
+        "chat_template_kwargs": {"enable_thinking": on, "thinking": on},
+        "extra_body": {"google": {"thinking_config": {"thinking_budget": 9000 if on else 0}}},
+    }
 
 
 def preset_of(name: str, **more: Any) -> dict[str, Any]:
@@ -68,6 +84,19 @@ def test_a_preset_makes_requests_acceptable(name: str, stream: bool) -> None:
         assert server.thought == {"draft": False, "expert": True}
         assert gateway.status()["steps"] == 1, "the draft had a score"
         assert len(models.requests) == 2
+
+
+@pytest.mark.parametrize("name", BOTH_ROLES)
+def test_callers_cannot_turn_thinking_off_or_on(name: str) -> None:
+    """What makes a model the draft or the expert is the operator's; a caller who says otherwise is not refused."""
+    server = vendor(name)
+    with Running(server, model=preset_of(name), score=score_for(name)) as (gateway, _):
+        for on in (False, True):
+            assert post(gateway.url, AGENT | switches(on)).status == 200
+            gateway.idle()
+            assert server.thought == {"draft": False, "expert": True}
+        assert server.refusals == []
+        assert gateway.status()["steps"] == 2
 
 
 @pytest.mark.parametrize("name", BOTH_ROLES)
@@ -109,7 +138,7 @@ def test_one_model_in_both_roles_needs_two_tables() -> None:
     ("given", "expected"),
     [
         ({"thinking": "on"}, {"thinking": "on", "least_max_tokens": 16_384}),
-        ({"drop": []}, {"drop": ()}),
+        ({"drop": []}, {"drop": (), "body": {"reasoning_effort": "none"}}),
         ({"token_limit": "max_completion_tokens"}, {"token_limit": "max_completion_tokens"}),
         ({"stream_options": True}, {"stream_options": True}),
         ({"tool_call_ids": "any"}, {"tool_call_ids": "any"}),
@@ -166,7 +195,8 @@ def test_a_preset_is_a_term_of_the_game() -> None:
     assert '"draft": ["draft", {}]' in terms()
     assert terms(retries=1) == terms()
     assert len({terms(), terms(preset="qwen3-vllm"), terms(preset="vllm"), terms(drop=["temperature"])}) == 4
-    assert terms(preset="qwen3-vllm") == terms(body=off, thinking_in_history="drop"), "a preset is the keys it sets"
+    same = {"body": off, "thinking_in_history": "drop", "drop": [*SWITCHES]}
+    assert terms(preset="qwen3-vllm") == terms(**same), "a preset is the keys it sets"
 
 
 def test_every_preset_is_documented() -> None:
@@ -183,6 +213,35 @@ def test_every_preset_is_documented() -> None:
         assert logprobs.strip() == preset.logprobs, name
         dropped = set(preset.drop + preset.drop_off + preset.drop_on)
         assert all(f"`{key}`" in more for key in dropped | set(preset.keys)), name
+
+
+def test_the_switches_that_presets_drop_are_documented() -> None:
+    """A caller's own switch for thinking is not sent, and the page says which those are."""
+    assert all(f"`{name}`" in PROVIDERS for name in SWITCHES)
+
+
+def test_explicit_keys_need_no_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the wire: fields dropped, renamed and raised, and the query after the path, also the one of the address."""
+    monkeypatch.setenv("VERSION", "2024-10-21")
+    keys = {
+        "drop": ["user", "metadata.tag"],
+        "rename": {"seed": "random_seed"},
+        "query": {"api-version": "env:VERSION"},
+        "token_limit": "max_completion_tokens",
+        "least_max_tokens": 100,
+        "stream_options": False,
+    }
+    with ScriptedServer(Reply("42")) as models:
+        with RunningGateway(settings(f"{models.base_url}/?tenant=a", model=keys)) as gateway:
+            more = {"user": "u", "metadata": {"tag": "t", "b": "c"}, "seed": 7, "max_tokens": 5, "stream": True}
+            assert post(gateway.url, ASK | more).status == 200
+            gateway.idle()
+        assert len(models.requests) == 2
+        for request in models.requests:
+            assert request.path == "/v1/chat/completions?tenant=a&api-version=2024-10-21"
+            assert request.body["metadata"] == {"b": "c"}
+            assert (request.body["random_seed"], request.body["max_completion_tokens"]) == (7, 100)
+            assert not {"user", "seed", "max_tokens", "stream_options"} & request.body.keys()
 
 
 def test_an_unchanged_request_passes_untouched() -> None:

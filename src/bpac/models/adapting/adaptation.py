@@ -30,7 +30,7 @@ class Adaptation:
 
     Parameters
     ----------
-    drop: fields that are left out.
+    drop: fields that are left out; ``a.b`` is the field ``b`` of the object ``a``.
     rename: fields that get another name. If a request has a field of the new name already, that one is sent.
     token_limit: the name of the limit on generated tokens on this server; none if both names are understood.
     least_max_tokens: a smaller limit in a request is raised to this; a request without a limit stays without one.
@@ -54,6 +54,9 @@ class Adaptation:
     def __call__(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The request as the server accepts it; the caller's is not changed."""
         adapted = {name: value for name, value in body.items() if name not in self.drop}
+        for path in self.drop:
+            if "." in path:
+                _drop_within(adapted, *path.split("."))
         for old, new in self.rename.items():
             if old in adapted:
                 value = adapted.pop(old)
@@ -75,6 +78,18 @@ class Adaptation:
         if self.tool_call_ids != "any":
             messages = [with_accepted_ids(message, self.tool_call_ids) for message in messages]
         return messages
+
+
+def _drop_within(body: dict[str, Any], name: str, *rest: str) -> None:
+    """Leave out a field of an object within the body; an object that has no other fields is left out with it."""
+    inner = body.get(name)
+    if not rest:
+        body.pop(name, None)
+    elif isinstance(inner, Mapping) and rest[0] in inner:
+        body[name] = kept = dict(inner)  # the object itself is the caller's
+        _drop_within(kept, *rest)
+        if not kept:
+            del body[name]
 
 
 def _rename_limit(body: dict[str, Any], wanted: TokenLimit) -> None:

@@ -19,6 +19,12 @@ _OPENAI_ONLY = (
     "audio", "logit_bias", "modalities", "safety_identifier", "service_tier", "store", "user", "verbosity",
     "web_search_options",
 )  # fmt: skip
+# Fields with which a caller could turn thinking on or off, in any server's way. They would undo what makes a model the
+# draft or the expert, and a server that does not know them refuses them.
+SWITCHES = (
+    "reasoning_effort", "reasoning", "thinking", "enable_thinking", "thinking_budget", "think", "output_config",
+    "chat_template_kwargs.enable_thinking", "chat_template_kwargs.thinking", "extra_body.google.thinking_config",
+)  # fmt: skip
 # Tokens that a thinking model may need before it has answered.
 ROOM_TO_THINK = 16_384
 
@@ -61,8 +67,12 @@ class Preset:
         >>> PRESETS["qwen3-vllm"].settings("off")["body"]
         {'chat_template_kwargs': {'enable_thinking': False}}
         """
-        drop = self.drop + {"off": self.drop_off, "on": self.drop_on, None: ()}[thinking]
-        settings: dict[str, Any] = {"body": dict(self.fields(thinking) or {}), "drop": list(drop), **self.keys}
+        body = dict(self.fields(thinking) or {})
+        drop = self.drop
+        if thinking is not None:
+            drop += self.drop_on if thinking == "on" else self.drop_off
+            drop += SWITCHES  # also those in the body, which would be merged with the caller's
+        settings: dict[str, Any] = {"body": body, "drop": list(drop), **self.keys}
         settings["thinking_in_history"] = self.history if thinking == "on" else "drop"
         if thinking == "on":
             settings["least_max_tokens"] = ROOM_TO_THINK

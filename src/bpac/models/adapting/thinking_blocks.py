@@ -21,7 +21,7 @@ def without_thinking(message: Any) -> Any:
     kept = {name: value for name, value in message.items() if name not in FIELDS}
     content = kept.get("content")
     if isinstance(content, list):
-        parts = [part for part in content if not (isinstance(part, Mapping) and part.get("type") in PARTS)]
+        parts = [part for part in content if not (isinstance(part, Mapping) and str(part.get("type")) in PARTS)]
         # Servers refuse an empty list.
         kept["content"] = parts or (None if kept.get("tool_calls") else "")
     elif isinstance(content, str) and content.lstrip().startswith("<think>"):
