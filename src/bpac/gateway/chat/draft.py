@@ -18,6 +18,7 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.arguments import fraction
 from bpac.errors import BpacError, ModelError, NoScore
+from bpac.gateway.chat.impossible_drafts import impossible
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.upstream import Upstream
@@ -103,6 +104,8 @@ class WholeDraft(Draft):
                 raise
         answer = self._completion.answer
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
+        if reason := impossible(self._request.body, answer):
+            return impossible_uncertainty(stages, reason)
         return uncertainty(self._score, answer, samples)
 
     async def _drafted(self) -> tuple[Completion, list[Answer]]:
@@ -145,6 +148,12 @@ class WholeDraft(Draft):
             yield b"".join(chunks(from_json(body), request.include_usage)) + DONE
 
         return ChatResponse(headers, events=events())
+
+
+def impossible_uncertainty(stages: Stages, reason: str) -> float:
+    """The uncertainty of a draft that cannot be what was asked for, after it was counted by its reason."""
+    stages.metrics.count("bpac_impossible_drafts_total", route=stages.route, reason=reason)
+    return 1.0
 
 
 def uncertainty(score: Score, draft: Answer, samples: list[Answer]) -> float:

@@ -8,7 +8,8 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.errors import AnswerError, BpacError, ModelError, Unavailable
 from bpac.gateway.chat.channel import Channel
-from bpac.gateway.chat.draft import Draft, uncertainty
+from bpac.gateway.chat.draft import Draft, impossible_uncertainty, uncertainty
+from bpac.gateway.chat.impossible_drafts import impossible, impossible_start
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.upstream import Upstream
@@ -69,6 +70,9 @@ class StreamedDraft(Draft):
                 self._seen += events
                 first.add(events)
             answer = first.answer()
+        # Of a draft that goes on, only its start can be known in time.
+        if reason := (impossible if self._ended else impossible_start)(self._request.body, answer):
+            return impossible_uncertainty(stages, reason)
         return uncertainty(self._score, answer, [])
 
     @property
