@@ -13,6 +13,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 from bpac.answer import Answer
@@ -21,6 +22,7 @@ from bpac.errors import BpacError, ModelError, NoScore
 from bpac.gateway.chat.impossible_drafts import impossible
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
+from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
@@ -93,6 +95,7 @@ class WholeDraft(Draft):
         self._savings = savings
         self._completion: Completion
         self._generated = 0
+        self._asked_separately = asked_separately(request, score.needs)
 
     async def scored(self, stages: Stages) -> float:
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
@@ -106,11 +109,25 @@ class WholeDraft(Draft):
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         if reason := impossible(self._request.body, answer):
             return impossible_uncertainty(stages, reason)
+        if self._asked_separately:
+            with stages("draft"):
+                answer = replace(answer, text=await self._stated_confidence(answer))
         return uncertainty(self._score, answer, samples)
+
+    async def _stated_confidence(self, answer: Answer) -> str:
+        try:
+            stated = (await self._model.whole(confidence_body(self._request, answer))).answer
+        except ModelError as error:
+            self._model.log_failed_draft(error)
+            raise
+        self._generated += stated.completion_tokens
+        return stated.text
 
     async def _drafted(self) -> tuple[Completion, list[Answer]]:
         """The draft, and the further answers that its score needs; some of those may fail."""
         needs = self._score.needs
+        if self._asked_separately:
+            needs = replace(needs, suffix="")
         asked = self._request.draft_body(needs, stream=False)
         logprobs_only = not needs.top_logprobs
         if not needs.samples:
@@ -136,7 +153,8 @@ class WholeDraft(Draft):
 
     def response(self, headers: list[Header]) -> ChatResponse:
         """The draft as the response to its caller, in chunks if the caller wants a stream."""
-        request, confidence_asked = self._request, bool(self._score.needs.suffix)
+        request = self._request
+        confidence_asked = bool(self._score.needs.suffix) and not self._asked_separately
         if request.logprobs or confidence_asked:
             body = to_json(visible(self._completion.body(), request, confidence_asked))
         else:

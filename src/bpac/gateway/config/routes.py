@@ -106,6 +106,12 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         score = self.score.score if isinstance(self.score, Otherwise) else self.score
         return score.count if isinstance(score, FirstTokens) else None
 
+    @property
+    def _confidence_terms(self) -> dict[str, str]:
+        # Games in which such requests had no score must not be continued.
+        asked = {"stated_confidence": "asked separately for tool calls and JSON"}
+        return asked if self.score.needs.suffix else {}
+
     def new_router(
         self,
         alpha: float | None = None,
@@ -134,6 +140,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                 "expert": [self.expert.model, self.expert.body, *self.expert.adaptation_terms],
                 "judge": [self.judge.model, self.judge.body] if self.judge else None,
                 "score": self.score_settings,
+                # Rounds that had no score before have one now, which other games must not be mixed with.
+                **(
+                    {"stated_confidence": "asked separately for tool calls and JSON"} if self.score.needs.suffix else {}
+                ),
                 "loss": self.loss,
                 "verdicts": RULES,
                 "router": router.settings.to_json(),
