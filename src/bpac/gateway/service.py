@@ -23,6 +23,7 @@ from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
+from bpac.gateway.telemetry.prose_watch import warnings_of
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -176,7 +177,10 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
+        warnings = [warning for route, _ in self._routes.values() for warning in warnings_of(route.expert.grader)]
+        return GatewayStatus(
+            routes, self.store.losses(), len(self.connections), self.rejections.counts, warnings=warnings
+        )
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from bpac.answer import Answer, excerpt
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.telemetry.prose_watch import ProseWatch
 from bpac.grading.equality import same_final, same_text
 from bpac.grading.mathematics.equivalence import check_algebra
 from bpac.grading.mathematics.exact_equivalence import same_result
@@ -67,11 +68,12 @@ def grader_of(route: RouteSettings) -> Grader | None:
         return _Compared(_Embedded(SentenceModel.load().distance), always_in_thread=True)
     kind, ordered = route.loss.get("equal", "final"), route.loss.get("ordered", False)
     if kind != "mathematics":
-        return _Compared(ToolCallLoss(ordered, AnswerLoss(_EQUAL[kind])), always_in_thread=False)
+        loss = ToolCallLoss(ordered, AnswerLoss(_EQUAL[kind]))
+        return _Compared(ProseWatch(loss, route.name, name), always_in_thread=False)
     check_algebra()
     processes = WorkerProcesses("bpac.grading.mathematics.algebra", FORMULAS)
     loss = ToolCallLoss(ordered, AnswerLoss(partial(same_result, processes=processes)))
-    return _Calculated(loss, processes)
+    return _Calculated(ProseWatch(loss, route.name, name), processes)
 
 
 async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -> GradingOutcome:

@@ -93,17 +93,20 @@ class GatewayStatus:
     losses: journals that lost acknowledged entries.
     connections: open connections of callers.
     refused: requests that a limit or a check refused, by reason.
+    warnings: settings that do not suit the traffic, as JSON values (default: none).
     """
 
     routes: Mapping[str, Sequence[GameStatus]]
     losses: Sequence[LostEntries]
     connections: int
     refused: Mapping[str, int]
+    warnings: Sequence[Mapping[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {
             "routes": {name: [game.to_json() for game in games] for name, games in self.routes.items()},
             "losses": [loss._asdict() for loss in self.losses],
+            "warnings": [dict(warning) for warning in self.warnings],
             "callers": {"connections": self.connections, "refused": dict(self.refused)},
         }

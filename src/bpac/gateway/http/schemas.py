@@ -127,6 +127,7 @@ SCHEMAS: dict[str, Any] = {
         {
             "routes": {"type": "object", "additionalProperties": _list(_GAME)},
             "losses": _list(_object({"game": _COUNT, "entries": _COUNT, "acknowledged": _COUNT, "head": TEXT})),
+            "warnings": _list(_object({"route": TEXT, "what": TEXT, "cost": TEXT, "remedy": TEXT})),
             "callers": _object(
                 {"connections": _COUNT, "refused": {"type": "object", "additionalProperties": _COUNT}},
             ),
