@@ -13,10 +13,12 @@ from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, pair
 from tests.wire.test_json_schema import doubling
 
-SCHEMA = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
-JSON_SCHEMA = {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}}
-JSON_OBJECT = {"response_format": {"type": "json_object"}}
-TOOLS = {"tools": [{"type": "function", "function": {"name": "add", "parameters": SCHEMA}}]}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
+JSON_SCHEMA: dict[str, Any] = {
+    "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}
+}
+JSON_OBJECT: dict[str, Any] = {"response_format": {"type": "json_object"}}
+TOOLS: dict[str, Any] = {"tools": [{"type": "function", "function": {"name": "add", "parameters": SCHEMA}}]}
 EXPERT = Reply('{"answer": 42}')
 
 
@@ -30,7 +32,7 @@ def called(name: str, arguments: str) -> Reply:
     return Reply("", tool_calls=(call(name, arguments),), finish_reason="tool_calls")
 
 
-IMPOSSIBLE = {
+IMPOSSIBLE: dict[str, tuple[Reply, dict[str, Any], str]] = {
     "empty": (Reply(""), {}, "empty"),
     "spaces": (Reply(" \n "), {}, "empty"),
     "cut off": (Reply("The answer is", finish_reason="length"), {}, "cut_off"),
@@ -63,7 +65,7 @@ def test_an_impossible_draft_is_an_uncertain_round(case: str, stream: bool) -> N
         assert metric(gateway, "bpac_impossible_drafts_total", route="homework", reason=reason) == 1
 
 
-POSSIBLE = {
+POSSIBLE: dict[str, tuple[Reply, dict[str, Any]]] = {
     "text": (Reply("42"), {}),
     "an object": (Reply('{"answer": 41}'), JSON_OBJECT),
     "an object that fits": (Reply('{"answer": 41, "why": "so"}'), JSON_SCHEMA),

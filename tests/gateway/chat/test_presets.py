@@ -1,6 +1,7 @@
 """Every preset makes requests acceptable to its vendor, with thinking off for drafts and on for the expert."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,13 @@ def test_every_preset_is_documented() -> None:
         assert logprobs.strip() == preset.logprobs, name
         dropped = set(preset.drop + preset.drop_off + preset.drop_on)
         assert all(f"`{key}`" in more for key in dropped | set(preset.keys)), name
+
+
+def test_the_example_of_the_page_is_valid() -> None:
+    """Its two tables name the same model, once without thinking and once with it."""
+    (block,) = re.findall(r"```toml\n(.*?)```", PROVIDERS, flags=re.DOTALL)
+    models = Config.read(tomllib.loads(block)).models
+    assert {name: model.thinking for name, model in models.items()} == {"instant": "off", "thinking": "on"}
 
 
 def test_the_switches_that_presets_drop_are_documented() -> None:

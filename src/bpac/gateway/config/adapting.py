@@ -123,7 +123,7 @@ def _with_preset(table: dict[str, Any], preset: Preset, path: str) -> dict[str, 
 
 
 def _query(values: object, path: str) -> dict[str, str]:
-    query = {}
+    query: dict[str, str] = {}
     for name, value in as_table(values, path).items():
         try:
             query[name] = Secret.read(value)
