@@ -15,6 +15,7 @@ from bpac.gateway import service
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.http.chat import PATH
 from bpac.gateway.service import Service
 from bpac.stores import Store
@@ -57,9 +58,11 @@ class ScriptedUpstream:
     """A model without a server: whole answers, and streams that do not begin."""
 
     script: Script
+    down: ModelError | None = None
 
     def __init__(self, settings: ModelSettings, *_: Any) -> None:
         self.settings = settings
+        self.breaker = Breaker(settings.name, 0)
 
     async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
         """The scripted answer, after its delay."""

@@ -16,10 +16,13 @@ from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
+from bpac.gateway.health.monitor import HealthMonitor
+from bpac.gateway.health.roles import roles_of
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
@@ -57,6 +60,7 @@ class Service:
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.live_games)
+        self.monitor = HealthMonitor({}, {}, config.probe_timeout)
         self._routes: dict[str, tuple[ServedRoute, RouteGames]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answering = 0
@@ -65,8 +69,13 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether requests are answered."""
-        return self._sweeper is not None and not self._stopping and self.store.failure is None
+        """Whether requests are answered: the gateway runs, its store works, and not all models of all routes are down."""
+        running = self._sweeper is not None and not self._stopping and self.store.failure is None
+        return running and any(map(self._can_answer, self.config.routes.values()))
+
+    def _can_answer(self, route: RouteSettings) -> bool:
+        # Without its draft a route is answered by its expert, and without its expert accepted drafts are served.
+        return not (self.monitor.is_down(route.expert.name) and self.monitor.is_down(route.draft.name))
 
     @property
     def busy(self) -> int:
@@ -80,7 +89,10 @@ class Service:
         try:
             self._open_routes()
             await self.store.durable()
+            if self.config.probe:
+                await self.monitor.start()
         except BaseException:
+            await self.monitor.stop()
             await self._session.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
@@ -92,6 +104,8 @@ class Service:
             name: Upstream(model, self._session, self.traces, self.metrics, self.config.limits)
             for name, model in self.config.models.items()
         }
+        servers = {name: {name: upstream} for name, upstream in upstreams.items()}
+        self.monitor = HealthMonitor(servers, roles_of(self.config), self.config.probe_timeout)
         for name, settings in self.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
             expert = Expert(upstreams[settings.expert.name], self._graders[name], stages, settings.deadline)
@@ -116,6 +130,7 @@ class Service:
     async def stop(self) -> None:
         """Wait for what is under way, as long as the configuration allows, and close everything."""
         self._stopping = True
+        await self.monitor.stop()
         if self._sweeper is not None:
             self._sweeper.cancel()
         if self._tasks:
@@ -176,7 +191,8 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
+        models = {name: {"health": self.monitor.report(name)} for name in self.config.models}
+        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts, models)
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""

@@ -2,7 +2,8 @@
 
 1. Ticket. A request takes a ticket when it arrives, before its draft is generated, and is decided on the terms of that
    ticket however long the draft takes (MATH section 12).
-2. Draft. The draft's model is asked first.
+2. Draft. The draft's model is asked first. If its server is known to be down, the request has no draft (rule 3): this
+   is decided on arrival, by trial requests of the gateway's own and not by what anybody asks or answers.
 3. Score. The uncertainty of the draft is computed. A request whose draft has no score is not a round (MATH section 13):
    it withdraws its ticket, and the expert answers it.
 4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records.
@@ -39,6 +40,8 @@ from bpac.routing.tickets.ticket import Ticket
 
 log = logging.getLogger("bpac.gateway")
 
+# Why a request has no score if its draft's model was known to be down when it arrived.
+DRAFT_DOWN = "draft-down"
 # The header's value instead of a decision's id if no decision was made.
 UNSCORED = "unscored"
 
@@ -75,6 +78,9 @@ class ServedRoute:
         try:
             if request.unscorable:
                 return await self._answer_without_score(request, game, ticket, request.unscorable)
+            if (down := self.draft_model.down) is not None:
+                # Like a draft that ends at once, as the gateway's own trial request did: see DraftOutages.
+                return await self._answer_without_score(request, game, ticket, DRAFT_DOWN, ends_drafts(down))
             draft = self._draft(request, game)
             try:
                 return await self._round(request, game, ticket, draft)

@@ -1,5 +1,6 @@
 """The model servers behind the gateway: a caller's request is sent to them, and their answers are read."""
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -10,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from bpac.errors import AnswerError, ModelError, Refused, Unavailable
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.log_rate import LogRate
 from bpac.gateway.telemetry.traces import NoTraces, Traces
@@ -49,6 +51,20 @@ class UpstreamRefused(Refused):
         self.retry_after = retry_after
 
 
+class CredentialsRefused(Unavailable):
+    """The server does not accept the gateway's own key.
+
+    Parameters
+    ----------
+    message: which server.
+    replied: the server's status; it is not this error's own, because callers must not take it for theirs.
+    """
+
+    def __init__(self, message: str, replied: int) -> None:
+        super().__init__(message)
+        self.replied = replied
+
+
 class _Busy(Failed):
     """An attempt that the server answered with an error which may pass."""
 
@@ -65,6 +81,10 @@ class Upstream:
     traces: adds headers to requests, with which the server can continue the trace (default: no traces).
     metrics: counts failed attempts as ``bpac_upstream_failures_total{model,kind}`` (default: a private counter).
     limits: how long an answer may be.
+
+    Attributes
+    ----------
+    breaker: lets requests fail at once while the server is down.
     """
 
     def __init__(
@@ -84,6 +104,7 @@ class Upstream:
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         headers = merged_headers(HEADERS, key, settings.headers)
         self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, "/chat/completions"), headers)
+        self.breaker = Breaker(self._described, settings.breaker)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
         self._whole_timeout = total_timeout(settings.timeout)
         self._stream_timeout = idle_timeout(settings.timeout)
@@ -100,6 +121,25 @@ class Upstream:
         logprobs_only: whether the log-probability is all that is needed of each token (default: no).
         """
         return await self._retried(partial(self._complete, self._request(body), logprobs_only))
+
+    async def once(self, body: Mapping[str, Any], seconds: float) -> Completion:
+        """The answer of one attempt, also while the server is down; ``Failed`` or a ``ModelError`` if there is none.
+
+        Parameters
+        ----------
+        body: the request.
+        seconds: how long it may take.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._complete(self._request(body), logprobs_only=False)
+        except TimeoutError as error:
+            raise self._failure(error) from error
+
+    @property
+    def down(self) -> Unavailable | None:
+        """The error of a request, if the server is known to be down; none if requests are sent to it."""
+        return self.breaker.down
 
     def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
         """The events of an answer, in lists of those that arrived together; ``UpstreamRefused`` or ``Unavailable``.
@@ -127,8 +167,9 @@ class Upstream:
         return to_json(merged(body, own) if self.settings.body else {**body, **own})
 
     async def _retried(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        self.breaker.check()
         try:
-            return await self._retrying.get(attempt, str(self))
+            return await self._retrying.get(partial(self.breaker.attempt, attempt), str(self))
         except Unavailable as error:
             # A caller can wait as long as the server asks for, and so gets its error.
             if isinstance(error.__cause__, _Busy) and error.status is not None and error.status < 500:
@@ -169,7 +210,7 @@ class Upstream:
             raise Unavailable(f"{self} is elsewhere (status {status}): correct its base_url", status)
         if status in CREDENTIALS:
             self._count("credentials", status=status, remedy="check api_key and headers of this model")
-            raise Unavailable(f"{self} does not accept the gateway's credentials (status {status})")
+            raise CredentialsRefused(f"{self} does not accept the gateway's credentials (status {status})", status)
         refusal = UpstreamRefused(f"{self} refused with status {status}", status, json_object(data), retry_after)
         if status < 500 and status not in LATER:
             self._count("refused")

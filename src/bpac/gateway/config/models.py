@@ -43,6 +43,7 @@ class ModelSettings(ConfigTable, frozen=True):
     ----------
     name: the name of the table.
     base_url, model, api_key, headers, timeout, retries, backoff, body: as for ``ModelClient``.
+    breaker: failed attempts in a row after which the server is suspected to be down; 0 for never.
     price: price of a million generated tokens, in any currency; None if it is not known.
     """
 
@@ -55,6 +56,7 @@ class ModelSettings(ConfigTable, frozen=True):
     retries: Annotated[int, Meta(ge=0)] = 2
     backoff: Seconds = 0.5
     body: dict[str, Any] = field(default_factory=dict)
+    breaker: Annotated[int, Meta(ge=0)] = 5
     price: Annotated[float, Meta(ge=0, le=sys.float_info.max)] | None = None
 
     def __post_init__(self) -> None:

@@ -93,17 +93,20 @@ class GatewayStatus:
     losses: journals that lost acknowledged entries.
     connections: open connections of callers.
     refused: requests that a limit or a check refused, by reason.
+    models: the health of each model, by name, as JSON values.
     """
 
     routes: Mapping[str, Sequence[GameStatus]]
     losses: Sequence[LostEntries]
     connections: int
     refused: Mapping[str, int]
+    models: Mapping[str, Mapping[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {
             "routes": {name: [game.to_json() for game in games] for name, games in self.routes.items()},
             "losses": [loss._asdict() for loss in self.losses],
+            "models": dict(self.models),
             "callers": {"connections": self.connections, "refused": dict(self.refused)},
         }

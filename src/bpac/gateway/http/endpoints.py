@@ -77,7 +77,9 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json({"status": "ok"})
 
     async def ready(_: Request) -> Response:
-        return _json({"status": "ready" if service.ready else "not ready"}, 200 if service.ready else 503)
+        ready = service.ready
+        models = service.monitor.summary()
+        return _json({"status": "ready" if ready else "not ready", "models": models}, 200 if ready else 503)
 
     async def failed(request: Request, error: Exception) -> Response:
         service.rejections.count_error(error, address_of(request.scope))

@@ -127,10 +127,17 @@ SCHEMAS: dict[str, Any] = {
         {
             "routes": {"type": "object", "additionalProperties": _list(_GAME)},
             "losses": _list(_object({"game": _COUNT, "entries": _COUNT, "acknowledged": _COUNT, "head": TEXT})),
+            "models": {"type": "object", "additionalProperties": _object({"health": {"type": "object"}})},
             "callers": _object(
                 {"connections": _COUNT, "refused": {"type": "object", "additionalProperties": _COUNT}},
             ),
         }
     ),
     "Health": _object({"status": TEXT}),
+    "Readiness": _object(
+        {
+            "status": TEXT,
+            "models": {"type": "object", "additionalProperties": _object({"up": {"type": "boolean"}, "probe": TEXT})},
+        }
+    ),
 }
