@@ -69,7 +69,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether requests are answered: the gateway runs, its store works, and not all models of all routes are down."""
+        """Whether requests are answered: the gateway runs, its store works, and not all models are down."""
         running = self._sweeper is not None and not self._stopping and self.store.failure is None
         return running and any(map(self._can_answer, self.config.routes.values()))
 

@@ -35,7 +35,7 @@ MANY_TOKENS = 5
 FIELD_REFUSED = (400, 422)
 # What servers say of a model that they do not have.
 _NO_MODEL = re.compile(
-    r"model.{0,200}?(not.?found|does.?n.t exist|does not exist|unknown|not supported|no such)|(unknown|no such|invalid) model",
+    r"\bmodel\b.{0,100}?(not.found|does(?: not|n.t) exist)|(unknown|no such|invalid) model|model_not_found",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -136,9 +136,7 @@ def _failed(error: Exception, model: ModelSettings, seconds: float) -> Iterator[
             remedy = "check base_url: it usually ends in /v1"
             yield Finding("reachable", f"{where} sends something else than a chat completion", "error", remedy)
         elif isinstance(error.__cause__, TimeoutError):
-            remedy = (
-                "see whether the server hangs or is overloaded; a slow one needs a larger probe_timeout in [gateway]"
-            )
+            remedy = "see whether the server hangs; a slow one needs a larger probe_timeout in [gateway]"
             yield Finding("reachable", f"no answer of {where} within {seconds:g} s", "error", remedy)
         else:
             remedy = "start the server, or correct base_url"
@@ -199,9 +197,7 @@ def _thinking(completion: Completion, model: ModelSettings, role: ModelRole) -> 
         if not thinks:
             yield Finding("thinking", "thinking off")
             return
-        remedy = (
-            "turn thinking off in body of this model, such as { chat_template_kwargs = { enable_thinking = false } }"
-        )
+        remedy = "turn thinking off, for example body = { chat_template_kwargs = { enable_thinking = false } }"
         yield Finding("thinking", "thinking is on, so each draft costs about as much as an expert", "warning", remedy)
     elif role.expert_of:
         if thinks or not role.same_as_draft:
