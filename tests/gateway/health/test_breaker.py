@@ -18,8 +18,8 @@ from tests.gateway.configured import get_json, wait_for
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 
-QUICK = {"probe_timeout": 0.2}
-MODEL = {"timeout": 0.2, "retries": 0, "breaker": 2}
+QUICK = {"probe_timeout": 1.0}
+MODEL = {"timeout": 1.0, "retries": 0, "breaker": 2}
 GOOD = Reply("42")
 BROKEN = Reply(cut=0)
 FAILING = Reply("oops", status=500)

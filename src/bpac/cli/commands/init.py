@@ -51,7 +51,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--answers",
         choices=tuple(LOSSES),
         help="what answers are like, which decides how drafts are graded: short (numbers, choices, labels), prose "
-        f"(the expert is the judge), tools (tool calls) or external (your program grades) (default: {defaults.answers})",
+        f"(the expert is the judge), tools (tool calls), external (your program grades) (default: {defaults.answers})",
     )
     init.add_argument(
         "--score", choices=tuple(SCORES), help=f"how a draft's uncertainty is computed (default: {defaults.score})"

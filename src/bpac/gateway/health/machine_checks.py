@@ -56,21 +56,24 @@ def check_store(address: str) -> Finding:
             with tempfile.TemporaryFile(dir=directory):
                 pass
         free = shutil.disk_usage(directory).free
-    except StoreInUse as error:
-        message = str(error).partition(": ")[0]
-        return Finding("store", message, "warning", "a second gateway on this file will not start")
-    except sqlite3.Error as error:
-        remedy = "check the owner, the mode and the disk of the file, or set another store in [gateway]"
-        return Finding("store", f"{place} cannot be written ({error})", "error", remedy)
-    except OSError as error:
-        remedy = f"create {directory} and give this user the right to write there, or set another store in [gateway]"
-        return Finding("store", f"{directory} cannot be written ({error.strerror})", "error", remedy)
-    except BpacError as error:
-        return Finding("store", str(error), "error", "restore the file from a copy, or set another store in [gateway]")
+    except (sqlite3.Error, OSError, BpacError) as error:
+        return _unusable_store(error, place)
     if free < LITTLE_SPACE:
         remedy = "make room: without space the gateway answers with status 503"
         return Finding("store", f"only {free // 2**20} MiB are free on the disk of {place}", "warning", remedy)
     return Finding("store", f"{place} can be written")
+
+
+def _unusable_store(error: Exception, place: str) -> Finding:
+    directory = os.path.dirname(place)
+    if isinstance(error, StoreInUse):
+        message = str(error).partition(": ")[0]
+        return Finding("store", message, "warning", "a second gateway on this file will not start")
+    if isinstance(error, OSError):
+        remedy = f"create {directory} and give this user the right to write there, or set another store in [gateway]"
+        return Finding("store", f"{directory} cannot be written ({error.strerror})", "error", remedy)
+    remedy = "check the owner and the mode of the file, restore it from a copy, or set another store in [gateway]"
+    return Finding("store", f"{place} cannot be used: {error}", "error", remedy)
 
 
 def _try_writing(place: str) -> None:
