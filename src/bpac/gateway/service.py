@@ -26,6 +26,7 @@ from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
 from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
@@ -51,8 +52,13 @@ class Service:
         self.rejections = Rejections(self.metrics)
         # The open connections of callers; the server sets it.
         self.connections: Sized = ()
+        # What is known about each model, whatever it is used for.
+        self.records = {name: UpstreamRecord(name, self.metrics) for name in config.models}
         # Before the store is opened, so that a missing package of a grader is reported at once.
-        self._graders = {name: grader_of(route) for name, route in config.routes.items()}
+        self._graders = {
+            name: grader_of(route, self.records[route.judge.name] if route.judge else None)
+            for name, route in config.routes.items()
+        }
         self.store = store if store is not None else open_store(config.store)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
@@ -89,7 +95,7 @@ class Service:
 
     def _open_routes(self) -> None:
         upstreams = {
-            name: Upstream(model, self._session, self.traces, self.metrics, self.config.limits)
+            name: Upstream(model, self._session, self.traces, self.records[name], self.config.limits)
             for name, model in self.config.models.items()
         }
         for name, settings in self.config.routes.items():
@@ -176,12 +182,14 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
+        models = {name: record.health.to_json() for name, record in self.records.items()}
+        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts, models)
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
         status = self.status()
-        return prometheus_text(self.metrics, status.routes, self.busy, status.connections)
+        models = {name: record.health for name, record in self.records.items()}
+        return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")

@@ -1,7 +1,7 @@
 """Where games stand: the values behind ``/v1/status``, ``/metrics`` and ``bpac status``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from bpac.betting.bounds.certificate import Certificate
@@ -93,17 +93,20 @@ class GatewayStatus:
     losses: journals that lost acknowledged entries.
     connections: open connections of callers.
     refused: requests that a limit or a check refused, by reason.
+    models: the health of each model, as JSON values (default: none).
     """
 
     routes: Mapping[str, Sequence[GameStatus]]
     losses: Sequence[LostEntries]
     connections: int
     refused: Mapping[str, int]
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {
             "routes": {name: [game.to_json() for game in games] for name, games in self.routes.items()},
+            "models": {name: {"health": dict(health)} for name, health in self.models.items()},
             "losses": [loss._asdict() for loss in self.losses],
             "callers": {"connections": self.connections, "refused": dict(self.refused)},
         }
