@@ -182,7 +182,7 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        models = {name: record.health.to_json() for name, record in self.records.items()}
+        models = {name: {"health": record.health.to_json()} for name, record in self.records.items()}
         return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts, models)
 
     def measurements(self) -> str:

@@ -37,9 +37,11 @@ class Draft(ABC):
     Attributes
     ----------
     complete: whether all of it is there once it is scored.
+    scored_answer: what was scored of it; empty before that.
     """
 
     complete: bool
+    scored_answer = Answer("")
 
     @abstractmethod
     async def scored(self, stages: Stages) -> float:
@@ -97,7 +99,7 @@ class WholeDraft(Draft):
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
         with stages("draft"):
             self._completion, samples = await self._drafted()
-        answer = self._completion.answer
+        answer = self.scored_answer = self._completion.answer
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         return uncertainty(self._score, answer, samples)
 

@@ -68,7 +68,7 @@ class StreamedDraft(Draft):
             while len(first.tokens or ()) < self._count and (events := await self._next()) is not None:
                 self._seen += events
                 first.add(events)
-            answer = first.answer()
+            answer = self.scored_answer = first.answer()
         return uncertainty(self._score, answer, [])
 
     @property
