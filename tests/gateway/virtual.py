@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bpac.errors import ModelError, Unavailable
+from bpac.errors import Unavailable
 from bpac.gateway import service
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
@@ -58,7 +58,7 @@ class ScriptedUpstream:
     """A model without a server: whole answers, and streams that do not begin."""
 
     script: Script
-    down: ModelError | None = None
+    down: Unavailable | None = None
 
     def __init__(self, settings: ModelSettings, *_: Any) -> None:
         self.settings = settings
@@ -73,9 +73,6 @@ class ScriptedUpstream:
         if reply.status >= 500:
             raise Unavailable("scripted", reply.status)
         return read_completion(json.dumps(reply.body(request)).encode(), logprobs_only=logprobs_only)
-
-    def log_failed_draft(self, error: ModelError) -> None:
-        """Log nothing."""
 
     async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[StreamEvent]]:
         """A stream that does not begin."""

@@ -22,6 +22,7 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.health.monitor import HealthMonitor
+from bpac.gateway.health.records import QuietRecord
 from bpac.gateway.health.roles import roles_of
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.telemetry.counters import Metrics
@@ -29,6 +30,7 @@ from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
 from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
@@ -54,13 +56,18 @@ class Service:
         self.rejections = Rejections(self.metrics)
         # The open connections of callers; the server sets it.
         self.connections: Sized = ()
+        # What is known about each model, whatever it is used for.
+        self.records = {name: UpstreamRecord(name, self.metrics) for name in config.models}
         # Before the store is opened, so that a missing package of a grader is reported at once.
-        self._graders = {name: grader_of(route) for name, route in config.routes.items()}
+        self._graders = {
+            name: grader_of(route, self.records[route.judge.name] if route.judge else None)
+            for name, route in config.routes.items()
+        }
         self.store = store if store is not None else open_store(config.store)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.live_games)
-        self.monitor = HealthMonitor({}, {}, config.probe_timeout)
+        self.monitor = HealthMonitor(config.probe_timeout)
         self._routes: dict[str, tuple[ServedRoute, RouteGames]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answering = 0
@@ -101,11 +108,14 @@ class Service:
 
     def _open_routes(self) -> None:
         upstreams = {
-            name: Upstream(model, self._session, self.traces, self.metrics, self.config.limits)
+            name: Upstream(model, self._session, self.traces, self.records[name], self.config.limits)
             for name, model in self.config.models.items()
         }
-        servers = {name: {name: upstream} for name, upstream in upstreams.items()}
-        self.monitor = HealthMonitor(servers, roles_of(self.config), self.config.probe_timeout)
+        self.monitor = HealthMonitor(self.config.probe_timeout)
+        for name, role in roles_of(self.config).items():
+            quiet = QuietRecord(name, health=self.records[name].health)
+            prober = Upstream(self.config.models[name], self._session, NoTraces(), quiet, self.config.limits)
+            self.monitor.watch(name, name, prober, upstreams[name].breaker, role)
         for name, settings in self.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
             expert = Expert(upstreams[settings.expert.name], self._graders[name], stages, settings.deadline)
@@ -191,13 +201,17 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        models = {name: {"health": self.monitor.report(name)} for name in self.config.models}
+        models = {
+            name: {"health": record.health.to_json() | self.monitor.report(name)}
+            for name, record in self.records.items()
+        }
         return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts, models)
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
         status = self.status()
-        return prometheus_text(self.metrics, status.routes, self.busy, status.connections)
+        models = {name: record.health for name, record in self.records.items()}
+        return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")

@@ -1,7 +1,6 @@
 """The command ``doctor``: check a gateway's configuration, machine and models without serving."""
 
 import argparse
-import logging
 from pathlib import Path
 
 from bpac.cli.output import add_json_option, print_report
@@ -26,8 +25,6 @@ def _doctor(options: argparse.Namespace) -> int:
         from bpac.gateway.health.doctor import diagnose  # noqa: PLC0415
     except (MissingExtra, ModuleNotFoundError) as error:
         raise MissingExtra(error.name or "a package", "gateway") from error
-    # What fails is in the findings, with its remedy.
-    logging.getLogger("bpac").setLevel(logging.CRITICAL)
     found = diagnose(options.config)
     fine = not any(one.finding.level == "error" for one in found)
     wrong = sum(one.finding.level != "ok" for one in found)

@@ -173,7 +173,7 @@ class Expert:
                     result.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
-            raise Unavailable(f"{self.model} sent a stream that is not an answer") from error
+            raise self.model.unusable_stream() from error
 
 
 def _draft_instead(call: ExpertCall, error: ModelError) -> str:

@@ -14,6 +14,7 @@ from bpac.gateway.config.file import Config
 from bpac.gateway.health.findings import Finding
 from bpac.gateway.health.machine_checks import check_address, check_roles, check_store
 from bpac.gateway.health.probe import probe
+from bpac.gateway.health.records import QuietRecord
 from bpac.gateway.health.roles import roles_of
 from bpac.models.connections import new_session
 
@@ -84,7 +85,7 @@ async def _of_models(config: Config, unusable: set[str]) -> list[Diagnosis]:
     roles = roles_of(config)
     async with new_session() as session:
         upstreams: Mapping[str, Upstream] = {
-            name: Upstream(model, session, limits=config.limits)
+            name: Upstream(model, session, record=QuietRecord(name), limits=config.limits)
             for name, model in config.models.items()
             if name not in unusable
         }

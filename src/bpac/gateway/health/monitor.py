@@ -10,9 +10,9 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.health.findings import Finding, in_one_line, worst
@@ -28,18 +28,13 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 _LEVELS = {"ok": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-class Watched(Probed, Protocol):
-    """A model on one server, with its circuit breaker."""
-
-    breaker: Breaker
-
-
 @dataclass(slots=True)
 class _Server:
     """One server of a model, and what is known about it."""
 
     label: str
-    model: Watched
+    model: Probed
+    breaker: Breaker
     role: ModelRole
     findings: list[Finding] = field(default_factory=list)
     watching: "asyncio.Task[None] | None" = None
@@ -50,21 +45,28 @@ class HealthMonitor:
 
     Parameters
     ----------
-    models: the servers of every model, by the name of the model; each by a label of its own.
-    roles: what the models are used for, by name.
     seconds: how long a probe or a trial may take.
     """
 
-    def __init__(
-        self, models: Mapping[str, Mapping[str, Watched]], roles: Mapping[str, ModelRole], seconds: float
-    ) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._tasks: set[asyncio.Task[None]] = set()
         self._servers: dict[str, list[_Server]] = {}
-        for name, servers in models.items():
-            self._servers[name] = [_Server(label, model, roles[name]) for label, model in servers.items()]
-            for server in self._servers[name]:
-                server.model.breaker.suspected = _Suspicion(self, server)
+
+    def watch(self, name: str, label: str, model: Probed, breaker: Breaker, role: ModelRole) -> None:
+        """Watch a server of a model.
+
+        Parameters
+        ----------
+        name: the name of the model.
+        label: the name of this server, which is that of the model if it has no other.
+        model: sends the probes and trials; it records failures without logging them, because the monitor does.
+        breaker: the circuit breaker of requests to this server.
+        role: what the model is used for.
+        """
+        server = _Server(label, model, breaker, role)
+        self._servers.setdefault(name, []).append(server)
+        breaker.suspected = _Suspicion(self, server)
 
     async def start(self) -> None:
         """Probe all models, and wait a moment for the results; those that take longer come later."""
@@ -82,7 +84,7 @@ class HealthMonitor:
 
     def is_down(self, name: str) -> bool:
         """Whether all servers of a model are known to be down."""
-        return all(server.model.breaker.failure is not None for server in self._servers[name])
+        return all(server.breaker.failure is not None for server in self._servers[name])
 
     def report(self, name: str) -> dict[str, Any]:
         """What is known about a model beside its failures, as JSON values: its breaker and its latest probe."""
@@ -110,7 +112,7 @@ class HealthMonitor:
             self.suspect(server)
 
     async def _watch(self, server: _Server) -> None:
-        breaker, pause = server.model.breaker, FIRST_PAUSE
+        breaker, pause = server.breaker, FIRST_PAUSE
         while (failure := await trial(server.model, self._seconds)) is not None and breaker.enabled:
             if breaker.failure is None:
                 log.error(

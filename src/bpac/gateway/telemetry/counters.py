@@ -17,6 +17,7 @@ COUNTERS: Mapping[str, str] = {
     "bpac_journal_losses_total": "Journals that lacked acknowledged entries when the store was opened, by game.",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
     "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",
+    "bpac_upstream_statuses_total": "Failed attempts that a model server answered with an error, by HTTP status.",
 }
 
 Labels = tuple[tuple[str, str], ...]
