@@ -59,10 +59,15 @@ class ScriptedUpstream:
 
     script: Script
     down: Unavailable | None = None
+    deployment = ""
 
     def __init__(self, settings: ModelSettings, *_: Any) -> None:
         self.settings = settings
         self.breaker = Breaker(settings.name, 0)
+
+    def for_request(self) -> "ScriptedUpstream":
+        """Itself."""
+        return self
 
     async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
         """The scripted answer, after its delay."""

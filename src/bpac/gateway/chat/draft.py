@@ -18,9 +18,9 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.arguments import fraction
 from bpac.errors import BpacError, NoScore
+from bpac.gateway.chat.model import Model, ModelCall
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.scores import Score
@@ -42,6 +42,12 @@ class Draft(ABC):
 
     complete: bool
     scored_answer = Answer("")
+    _model: ModelCall
+
+    @property
+    def deployment(self) -> str:
+        """The name of the deployment that generates it; empty if its model has only one."""
+        return self._model.deployment
 
     @abstractmethod
     async def scored(self, stages: Stages) -> float:
@@ -87,8 +93,8 @@ class WholeDraft(Draft):
 
     complete = True
 
-    def __init__(self, model: Upstream, request: ChatRequest, score: Score, savings: Savings) -> None:
-        self._model = model
+    def __init__(self, model: Model, request: ChatRequest, score: Score, savings: Savings) -> None:
+        self._model = model.for_request()
         self._request = request
         self._score = score
         self._savings = savings

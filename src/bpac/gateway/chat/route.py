@@ -27,10 +27,10 @@ from bpac.errors import AnswerError, ModelError, StoreError
 from bpac.gateway.chat.draft import Draft, WholeDraft
 from bpac.gateway.chat.expert import Expert, ExpertCall, is_refusal
 from bpac.gateway.chat.expert_result import DraftInstead, ExpertResult
+from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.draft_outages import ends_drafts
 from bpac.gateway.games.live_game import LiveGame
@@ -60,7 +60,7 @@ class ServedRoute:
     """
 
     settings: RouteSettings
-    draft_model: Upstream
+    draft_model: Model
     expert: Expert
     stages: Stages
     spawn: Spawn
@@ -110,15 +110,15 @@ class ServedRoute:
         if result is None or decision.serve_draft:
             with self.stages("journal"):
                 await game.store.durable()
-            return draft.response(self._headers(game, decision, "draft"))
+            return draft.response(self._headers(game, decision, "draft", draft.deployment))
         # The expert call waits until the decision is durable, so nothing of it comes before.
         found = await result.get()
         if isinstance(found, DraftInstead):
             await game.store.durable()
-            response = draft.response(self._headers(game, decision, "draft"))
+            response = draft.response(self._headers(game, decision, "draft", draft.deployment))
             response.headers.append((b"x-bpac-fallback", found.reason.encode()))
             return response
-        return expert_response(found, self._headers(game, decision, "expert"), stream=request.stream)
+        return expert_response(found, self._headers(game, decision, "expert", result.deployment), stream=request.stream)
 
     def _draft(self, request: ChatRequest, game: LiveGame) -> Draft:
         count = self.settings.first_tokens if request.stream else None
@@ -173,14 +173,24 @@ class ServedRoute:
         if isinstance(found, DraftInstead):
             raise TypeError("a draft without a score is never served")
         headers = self._described(UNSCORED, "expert", 1.0, ticket.threshold, 1.0)
+        self._name_deployment(headers, result.deployment)
         headers.append((b"x-bpac-unscored", reason.encode()))
         response = expert_response(found, headers, stream=request.stream)
         response.abandon = task.cancel
         return response
 
-    def _headers(self, game: LiveGame, decision: Decision, answered_by: str) -> list[Header]:
+    def _headers(self, game: LiveGame, decision: Decision, answered_by: str, deployment: str) -> list[Header]:
         _, uncertainty, threshold, propensity, *_ = decision
-        return self._described(game.decision_id(decision.step), answered_by, uncertainty, threshold, propensity)
+        decision_id = game.decision_id(decision.step)
+        headers = self._described(decision_id, answered_by, uncertainty, threshold, propensity)
+        self._name_deployment(headers, deployment)
+        return headers
+
+    def _name_deployment(self, headers: list[Header], deployment: str) -> None:
+        """Say which deployment answered, if the model has several: in a header and in the trace."""
+        if deployment:
+            headers.append((b"x-bpac-deployment", deployment.encode()))
+            self.stages.traces.describe(deployment=deployment)
 
     def _described(
         self, decision_id: str, answered_by: str, uncertainty: float, threshold: float, propensity: float

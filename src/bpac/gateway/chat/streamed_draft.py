@@ -9,9 +9,9 @@ from bpac.answer import Answer
 from bpac.errors import AnswerError, BpacError, ModelError, Unavailable
 from bpac.gateway.chat.channel import Channel
 from bpac.gateway.chat.draft import Draft, uncertainty
+from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
@@ -41,7 +41,7 @@ class StreamedDraft(Draft):
 
     def __init__(
         self,
-        model: Upstream,
+        model: Model,
         request: ChatRequest,
         settings: RouteSettings,
         count: int,
@@ -49,7 +49,7 @@ class StreamedDraft(Draft):
         spawn: Spawn,
         savings: Savings,
     ) -> None:
-        self._model = model
+        self._model = model.for_request()
         self._request = request
         self._score = settings.score
         self._count = count

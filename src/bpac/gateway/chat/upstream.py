@@ -79,7 +79,10 @@ class Upstream:
     Attributes
     ----------
     breaker: lets requests fail at once while the server is down.
+    deployment: the name of the deployment that answered; empty, because there is only one (see ``Deployments``).
     """
+
+    deployment = ""
 
     def __init__(
         self,
@@ -134,6 +137,10 @@ class Upstream:
     def down(self) -> Unavailable | None:
         """The error of a request, if the server is known to be down; none if requests are sent to it."""
         return self.breaker.down
+
+    def for_request(self) -> "Upstream":
+        """The model for one request."""
+        return self
 
     def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
         """The events of an answer, in lists of those that arrived together; ``UpstreamRefused`` or ``Unavailable``.

@@ -2,7 +2,7 @@
 
 import asyncio
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,16 +83,21 @@ def _of_machine(config: Config) -> Iterator[Finding]:
 async def _of_models(config: Config, unusable: set[str]) -> list[Diagnosis]:
     """The findings about all models, except those whose key is missing."""
     roles = roles_of(config)
+    servers = {
+        label: settings
+        for name, model in config.models.items()
+        if name not in unusable
+        for label, settings in model.servers().items()
+    }
     async with new_session() as session:
-        upstreams: Mapping[str, Upstream] = {
-            name: Upstream(model, session, record=QuietRecord(name), limits=config.limits)
-            for name, model in config.models.items()
-            if name not in unusable
-        }
-        probes = [probe(upstream, roles[name], config.probe_timeout) for name, upstream in upstreams.items()]
+        upstreams = [
+            Upstream(settings, session, record=QuietRecord(settings.name), limits=config.limits)
+            for settings in servers.values()
+        ]
+        probes = [probe(one, roles[one.settings.name], config.probe_timeout) for one in upstreams]
         results = await asyncio.gather(*probes)
     return [
-        Diagnosis(f"model {name} ({roles[name]})", finding)
-        for name, findings in zip(upstreams, results, strict=True)
+        Diagnosis(f"model {label} ({roles[settings.name]})", finding)
+        for (label, settings), findings in zip(servers.items(), results, strict=True)
         for finding in findings
     ]

@@ -89,7 +89,10 @@ class HealthMonitor:
     def report(self, name: str) -> dict[str, Any]:
         """What is known about a model beside its failures, as JSON values: its breaker and its latest probe."""
         servers = self._servers[name]
-        return {"breaker": "open" if self.is_down(name) else "closed", "probe": _as_json(servers)}
+        report: dict[str, Any] = {"breaker": _state(self.is_down(name)), "probe": _as_json(servers)}
+        if len(servers) > 1:
+            report["deployments"] = {one.label: _state(one.breaker.failure is not None) for one in servers}
+        return report
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Of each model whether it is up, and the worst level of its latest probe; for callers without a key."""
@@ -149,6 +152,10 @@ class _Suspicion:
 
     def __call__(self) -> None:
         self.monitor.suspect(self.server)
+
+
+def _state(down: bool) -> str:
+    return "open" if down else "closed"
 
 
 def _as_json(servers: Sequence[_Server]) -> list[dict[str, Any]]:

@@ -1,10 +1,12 @@
-"""A record of the gateway's own requests, which writes no log: their results have lines of their own."""
+"""Records of requests to one deployment of a model, and of the gateway's own requests."""
 
+from bpac.gateway.health.model_health import ModelHealth
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, remedy
 
 
 class QuietRecord(UpstreamRecord):
-    """Records answers and failures in the health of a model, and nowhere else."""
+    """Records the gateway's own requests in the health of a model, and writes no log: probes have their own lines."""
 
     def succeeded(self) -> None:
         """Record an answer."""
@@ -13,3 +15,21 @@ class QuietRecord(UpstreamRecord):
     def failed(self, kind: str, status: int | None, text: str, fields: tuple[str, ...] = ()) -> None:
         """Record a failed attempt, as ``UpstreamRecord.failed`` does."""
         self.health.record_failure(kind, status, f"{text}: {remedy(kind, status, fields)}")
+
+
+class DeploymentRecord(UpstreamRecord):
+    """Records requests to one deployment: counted as failures of its model, and logged with its name.
+
+    Parameters
+    ----------
+    model, metrics: as for ``UpstreamRecord``.
+    deployment: the name of the deployment.
+    """
+
+    def __init__(self, model: str, metrics: Metrics, deployment: str) -> None:
+        super().__init__(model, metrics, ModelHealth())
+        self._deployment = deployment
+
+    def failed(self, kind: str, status: int | None, text: str, fields: tuple[str, ...] = ()) -> None:
+        """Record a failed attempt, as ``UpstreamRecord.failed`` does."""
+        super().failed(kind, status, f"deployment {self._deployment}: {text}", fields)

@@ -19,6 +19,7 @@ _SOMETIMES: dict[str, Schema] = {
     "x-bpac-unscored": {
         "enum": ["n", "modalities", "no-score", "draft-failed", "draft-refused", "draft-down", "outage"]
     },
+    "x-bpac-deployment": TEXT,
     "x-bpac-fallback": {"enum": ["expert-failed", "expert-refused"]},
 }
 
