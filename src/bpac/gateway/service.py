@@ -9,10 +9,8 @@ from typing import Any
 
 from bpac.errors import StoreError
 from bpac.gateway.auth.keys import Role
-from bpac.gateway.chat.deployments import Deployments
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.grading import grader_of
-from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
@@ -25,8 +23,7 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.health.monitor import HealthMonitor
-from bpac.gateway.health.records import DeploymentRecord, QuietRecord
-from bpac.gateway.health.roles import ModelRole, roles_of
+from bpac.gateway.health.opening import open_models
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
@@ -110,32 +107,16 @@ class Service:
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
 
     def _open_routes(self) -> None:
-        self.monitor = HealthMonitor(self.config.probe_timeout)
-        roles = roles_of(self.config)
-        models = {name: self._open_model(name, roles[name]) for name in self.config.models}
+        opened = open_models(self.config, self._new_upstream, self.records, self.metrics)
+        self.monitor.watch([server for model in opened.values() for server in model.servers])
         for name, settings in self.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
-            expert = Expert(models[settings.expert.name], self._graders[name], stages, settings.deadline)
-            route = ServedRoute(settings, models[settings.draft.name], expert, stages, self._spawn)
+            expert = Expert(opened[settings.expert.name].model, self._graders[name], stages, settings.deadline)
+            route = ServedRoute(settings, opened[settings.draft.name].model, expert, stages, self._spawn)
             self._routes[name] = (route, RouteGames(self.store, settings, self.config.snapshot_every))
 
-    def _open_model(self, name: str, role: ModelRole) -> Model:
-        settings, record = self.config.models[name], self.records[name]
-        if not settings.deployments:
-            return self._open_server(settings, record, name, role)
-        servers = {}
-        for deployment in settings.deployments:
-            own = DeploymentRecord(name, self.metrics, deployment.name)
-            label = f"{name}/{deployment.name}"
-            servers[deployment.name] = self._open_server(deployment.settings, own, label, role)
-        return Deployments(settings, servers, record, self.metrics)
-
-    def _open_server(self, settings: ModelSettings, record: UpstreamRecord, label: str, role: ModelRole) -> Upstream:
-        server = Upstream(settings, self._session, self.traces, record, self.config.limits)
-        quiet = QuietRecord(settings.name, health=record.health)
-        prober = Upstream(settings, self._session, NoTraces(), quiet, self.config.limits)
-        self.monitor.watch(settings.name, label, prober, server.breaker, role)
-        return server
+    def _new_upstream(self, settings: ModelSettings, record: UpstreamRecord) -> Upstream:
+        return Upstream(settings, self._session, self.traces, record, self.config.limits)
 
     def _warn_of_missing_roles(self) -> None:
         if not self.config.granted(Role.OPERATOR):

@@ -26,7 +26,7 @@ MODELS = pair(SKY, Reply("It scatters", reasoning="the user asks"))
 
 def config_file(place: Path, base_url: str, **changes: Any) -> Path:
     """A configuration file that is all right, with changes to its ``[gateway]``, ``small`` and route."""
-    gateway = {"listen": f"127.0.0.1:{free_port()}", "store": f"sqlite:///{place / 'bpac.db'}", "probe_timeout": 0.3}
+    gateway = {"listen": f"127.0.0.1:{free_port()}", "store": f"sqlite:///{place / 'bpac.db'}", "probe_timeout": 5.0}
     data = settings(base_url, gateway=gateway | changes.get("gateway", {}), **changes.get("route", {}))
     data["models"]["small"] |= changes.get("small", {})
     file = place / "gateway.toml"

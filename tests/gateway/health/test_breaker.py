@@ -210,7 +210,7 @@ def slow_drafts(number: int, *, trial: Reply) -> Iterator[tuple[RunningGateway, 
                 one.result()
             gateway.idle()
 
-        server = gateway.service.monitor._servers["small"][0]
+        server = next(one for one in gateway.service.monitor._servers if one.name == "small")
         loop = gateway.loop
         loop.call_soon_threadsafe(gateway.service.monitor.suspect, server)
         wait_for(lambda: breaker(gateway, "small") == "open")

@@ -12,7 +12,7 @@ from tests.gateway.configured import free_port, get_json, settings, wait_for
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 
-PROBING = {"probe": True, "probe_timeout": 0.3}
+PROBING = {"probe": True, "probe_timeout": 1.5}
 SKY = Reply("It scatters blue light more than red light", probability=0.8)
 THOUGHT = Reply("It scatters blue light", reasoning="the user asks about the sky")
 
@@ -81,7 +81,7 @@ BROKEN = Reply(tokens=tuple(Token(word, -9999.0) for word in ["it", "scatters"])
         (Reply("temperature", status=422), "answer", "error", "a plain question is refused (status 422: temperature)"),
         (Reply(raw=b"<html>hello</html>"), "reachable", "error", "something else than a chat completion: check base"),
         (Reply("x", status=302, headers={"Location": "/"}), "reachable", "error", "redirects elsewhere (status 302)"),
-        (SILENCE, "reachable", "error", "within 0.3 s: see whether the server hangs"),
+        (SILENCE, "reachable", "error", "within 1.5 s: see whether the server hangs"),
         (Reply("ok", logprobs=False), "score", "error", "it sends no log-probabilities, so the expert would answer"),
         (_no_logprobs, "score", "error", "it refuses a request for log-probabilities (status 400: logprobs are not"),
         (ZERO, "score", "error", "its log-probabilities are all 0"),

@@ -10,8 +10,9 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from bpac.gateway.health.breaker import Breaker
@@ -28,16 +29,30 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 _LEVELS = {"ok": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-@dataclass(slots=True)
-class _Server:
-    """One server of a model, and what is known about it."""
+@dataclass(slots=True, eq=False)
+class WatchedServer:
+    """One server of a model, and what is known about it.
 
+    Parameters
+    ----------
+    name: the name of the model.
+    label: the name of this server, which is that of the model if it has only one.
+    model: sends the probes and trials; it records failures without logging them, because the monitor does.
+    breaker: the circuit breaker of requests to this server.
+    role: what the model is used for.
+    findings: of the latest probe.
+    watching: the task that finds out whether it is down; none if there was none yet.
+    tasks: its probes and trials that are under way.
+    """
+
+    name: str
     label: str
     model: Probed
     breaker: Breaker
-    role: ModelRole
+    role: ModelRole = field(default_factory=lambda: ModelRole({}))
     findings: list[Finding] = field(default_factory=list)
     watching: "asyncio.Task[None] | None" = None
+    tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
 
 
 class HealthMonitor:
@@ -50,45 +65,39 @@ class HealthMonitor:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._servers: dict[str, list[_Server]] = {}
+        self._servers: list[WatchedServer] = []
 
-    def watch(self, name: str, label: str, model: Probed, breaker: Breaker, role: ModelRole) -> None:
-        """Watch a server of a model.
-
-        Parameters
-        ----------
-        name: the name of the model.
-        label: the name of this server, which is that of the model if it has no other.
-        model: sends the probes and trials; it records failures without logging them, because the monitor does.
-        breaker: the circuit breaker of requests to this server.
-        role: what the model is used for.
-        """
-        server = _Server(label, model, breaker, role)
-        self._servers.setdefault(name, []).append(server)
-        breaker.suspected = _Suspicion(self, server)
+    def watch(self, servers: Sequence[WatchedServer]) -> None:
+        """Watch these servers and no others; what is known about those that were watched before stays known."""
+        before, self._servers = self._servers, list(servers)
+        for server in before:
+            if server not in self._servers:
+                _cancel(server)
+        for server in self._servers:
+            server.breaker.suspected = partial(self.suspect, server)
 
     async def start(self) -> None:
-        """Probe all models, and wait a moment for the results; those that take longer come later."""
-        servers = [server for several in self._servers.values() for server in several]
-        probes = [self._spawn(self._probe(server)) for server in servers]
+        """Probe all servers that have not been probed, and wait a moment; results that take longer come later."""
+        new = [server for server in self._servers if not server.findings and not server.tasks]
+        probes = [self._spawn(server, self._probe(server)) for server in new]
         if probes:
             await asyncio.wait(probes, timeout=WAIT)
 
     async def stop(self) -> None:
         """End all probes and trials."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
+        tasks = [task for server in self._servers for task in server.tasks]
+        for server in self._servers:
+            _cancel(server)
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def is_down(self, name: str) -> bool:
         """Whether all servers of a model are known to be down."""
-        return all(server.breaker.failure is not None for server in self._servers[name])
+        servers = self._servers_of(name)
+        return bool(servers) and all(server.breaker.failure is not None for server in servers)
 
     def report(self, name: str) -> dict[str, Any]:
         """What is known about a model beside its failures, as JSON values: its breaker and its latest probe."""
-        servers = self._servers[name]
+        servers = self._servers_of(name)
         report: dict[str, Any] = {"breaker": _state(self.is_down(name)), "probe": _as_json(servers)}
         if len(servers) > 1:
             report["deployments"] = {one.label: _state(one.breaker.failure is not None) for one in servers}
@@ -96,17 +105,20 @@ class HealthMonitor:
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Of each model whether it is up, and the worst level of its latest probe; for callers without a key."""
-        return {
-            name: {"up": not self.is_down(name), "probe": worst([one for server in servers for one in server.findings])}
-            for name, servers in self._servers.items()
-        }
+        found: dict[str, list[Finding]] = {}
+        for server in self._servers:
+            found.setdefault(server.name, []).extend(server.findings)
+        return {name: {"up": not self.is_down(name), "probe": worst(findings)} for name, findings in found.items()}
 
-    def suspect(self, server: _Server) -> None:
+    def suspect(self, server: WatchedServer) -> None:
         """Find out whether a server is down, unless this is being done."""
         if server.watching is None or server.watching.done():
-            server.watching = self._spawn(self._watch(server))
+            server.watching = self._spawn(server, self._watch(server))
 
-    async def _probe(self, server: _Server) -> None:
+    def _servers_of(self, name: str) -> list[WatchedServer]:
+        return [server for server in self._servers if server.name == name]
+
+    async def _probe(self, server: WatchedServer) -> None:
         server.findings = await probe(server.model, server.role, self._seconds)
         level = worst(server.findings)
         text = f"model {server.label} ({server.role}): {in_one_line(server.findings)}"
@@ -114,7 +126,7 @@ class HealthMonitor:
         if any(one.level == "error" and one.check in ("reachable", "answer") for one in server.findings):
             self.suspect(server)
 
-    async def _watch(self, server: _Server) -> None:
+    async def _watch(self, server: WatchedServer) -> None:
         breaker, pause = server.breaker, FIRST_PAUSE
         while (failure := await trial(server.model, self._seconds)) is not None and breaker.enabled:
             if breaker.failure is None:
@@ -131,34 +143,29 @@ class HealthMonitor:
             log.warning(f"model {server.label} answers again", extra={"model": server.label})
             await self._probe(server)
 
-    def _spawn(self, work: Any) -> "asyncio.Task[None]":
-        task: asyncio.Task[None] = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+    def _spawn(self, server: WatchedServer, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        server.tasks.add(task)
+        task.add_done_callback(partial(_ended, server))
         return task
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a probe of a model failed", exc_info=error)
+
+def _cancel(server: WatchedServer) -> None:
+    for task in list(server.tasks):
+        task.cancel()
 
 
-@dataclass(frozen=True, slots=True)
-class _Suspicion:
-    """Called by a breaker."""
-
-    monitor: HealthMonitor
-    server: _Server
-
-    def __call__(self) -> None:
-        self.monitor.suspect(self.server)
+def _ended(server: WatchedServer, task: "asyncio.Task[None]") -> None:
+    server.tasks.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("a probe of a model failed", exc_info=error)
 
 
 def _state(down: bool) -> str:
     return "open" if down else "closed"
 
 
-def _as_json(servers: Sequence[_Server]) -> list[dict[str, Any]]:
+def _as_json(servers: Sequence[WatchedServer]) -> list[dict[str, Any]]:
     """The findings of all servers; those of several servers say which one they are about."""
     several = len(servers) > 1
     return [
