@@ -13,7 +13,7 @@ from bpac.gateway.config.file import Config, load_config
 
 # Seconds in which a gateway on this machine answers.
 TIMEOUT = 3.0
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # the gateway listens there, nothing here does
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # the gateway listens there, nothing here does
 
 
 def live_status(path: Path) -> dict[str, Any] | None:
@@ -56,7 +56,7 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
     """
     store = status.get("store") or {}
     if store.get("ok") is False:
-        yield f"STORE: {store.get('error')}: {store.get('remedy')}"
+        yield f"STORE: failed, {store.get('cause')}. What to do: {store.get('remedy')}"
     for name, model in (status.get("models") or {}).items():
         health = model.get("health") or {}
         failures = f"{health.get('failures', 0):,} failed attempts"
