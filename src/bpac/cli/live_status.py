@@ -56,7 +56,7 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
     """
     store = status.get("store") or {}
     if store.get("ok") is False:
-        yield f"STORE: {store.get('error')}: {store.get('remedy')}"
+        yield f"STORE: failed, {store.get('cause')}. What to do: {store.get('remedy')}"
     for name, model in (status.get("models") or {}).items():
         health = model.get("health") or {}
         failures = f"{health.get('failures', 0):,} failed attempts"

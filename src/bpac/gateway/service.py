@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sized
 from contextlib import suppress
 from typing import Any
 
-from bpac.errors import StoreError
+from bpac.errors import JournalError, SnapshotError, StoreError
 from bpac.gateway.auth.keys import Role
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.grading import grader_of
@@ -29,6 +29,7 @@ from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
+from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
 from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
 from bpac.models.connections import new_session
@@ -64,6 +65,7 @@ class Service:
             for name, route in config.routes.items()
         }
         self.store = store if store is not None else open_store(config.store)
+        self.store_record = StoreRecord(self.metrics)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.live_games)
@@ -173,6 +175,7 @@ class Service:
         """
         route, games, label = self._route(request.model)
         if self.store.failure is not None:
+            self.store_record.failed(self.store.failure)
             raise self.store.failure
         # Before anything is decided, so that refusing a request does not depend on what its coin would have said.
         if self._stopping:
@@ -201,7 +204,14 @@ class Service:
             name: {"health": record.health.to_json() | self.monitor.report(name)}
             for name, record in self.records.items()
         }
-        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts, models)
+        losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
+        return GatewayStatus(routes, losses, connections, refused, models, self.store_status())
+
+    def store_status(self) -> dict[str, Any]:
+        """Whether the store works, as JSON values."""
+        if self.store.failure is not None:
+            self.store_record.failed(self.store.failure)
+        return self.store_record.to_json()
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
@@ -225,19 +235,52 @@ class Service:
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, StoreError):
+            # A failure of the store was logged when it happened.
             # The round stays open, and so charged, until its deadline.
             log.error("background task failed", exc_info=error)
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_EVERY)
+            if self.store.failure is not None:
+                await self._reopen_store(self.store.failure)
+                continue
             for game in self.live_games():
                 try:
                     game.sweep(time.monotonic())
+                except StoreError:  # it was logged, and the next sweep opens the store again
+                    break
                 except Exception as error:  # whatever it is, the deadlines of all other games are kept
                     log.error(
                         "could not check the deadlines of open requests",
                         extra={"route": game.route.name},
                         exc_info=error,
                     )
+
+    async def _reopen_store(self, failure: StoreError) -> None:
+        """Go on with a store that has failed, if it can be written again and proves that nothing was lost.
+
+        The games are restored from it as at a start. Requests under way belong to the games before the failure: they
+        cannot be recorded, get an error, and count as a restart would count them.
+        """
+        self.store_record.failed(failure)
+        if not self.store_record.due:
+            return
+        opened: Store | None = None
+        try:
+            opened = await asyncio.to_thread(self.store.reopened)
+            games = {
+                name: RouteGames(opened, route.settings, self.config.snapshot_every)
+                for name, (route, _) in self._routes.items()
+            }
+            await opened.durable()
+        except (StoreError, JournalError, SnapshotError) as error:
+            if opened is not None:
+                await asyncio.to_thread(opened.close)
+            self.store_record.still_fails(error if isinstance(error, StoreError) else StoreError(str(error)))
+            return
+        self.store = opened
+        self.decisions = Decisions(opened, self.live_games)
+        self._routes = {name: (route, games[name]) for name, (route, _) in self._routes.items()}
+        self.store_record.works_again()

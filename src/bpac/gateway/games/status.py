@@ -104,6 +104,7 @@ class GatewayStatus:
     connections: open connections of callers.
     refused: requests that a limit or a check refused, by reason.
     models: what is known about each model, as JSON values (default: nothing).
+    store: what is known about the store, as JSON values (default: nothing).
     """
 
     routes: Mapping[str, Sequence[GameStatus]]
@@ -111,12 +112,14 @@ class GatewayStatus:
     connections: int
     refused: Mapping[str, int]
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    store: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {
             "routes": {name: [game.to_json() for game in games] for name, games in self.routes.items()},
             "models": {name: dict(model) for name, model in self.models.items()},
+            "store": dict(self.store),
             "losses": [loss._asdict() for loss in self.losses],
             "callers": {"connections": self.connections, "refused": dict(self.refused)},
         }
