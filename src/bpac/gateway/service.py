@@ -80,7 +80,8 @@ class Service:
     def ready(self) -> bool:
         """Whether requests are answered: the gateway runs, its store works, and not all models are down."""
         running = self._sweeper is not None and not self._stopping and self.store.failure is None
-        return running and any(map(self._can_answer, self.config.routes.values()))
+        routes = self.config.routes.values()
+        return running and (not routes or any(map(self._can_answer, routes)))
 
     def _can_answer(self, route: RouteSettings) -> bool:
         # Without its draft a route is answered by its expert, and without its expert accepted drafts are served.

@@ -128,6 +128,21 @@ def test_no_caller_can_open_a_breaker(failure: Reply) -> None:
         assert ask(gateway)["x-bpac-decision"] != "unscored"
 
 
+def test_a_trial_is_plain() -> None:
+    """Without the fields of ``body``, with which a model may think for longer than a trial may take."""
+
+    def thinks(request: Request) -> Reply:
+        if request.body.get("effort"):
+            return FAILING
+        return Reply("use max_completion_tokens", status=400)
+
+    with Running(pair(thinks, GOOD), gateway=QUICK, model={**MODEL, "body": {"effort": "high"}}) as (gateway, models):
+        for _ in range(4):
+            assert ask(gateway)["x-bpac-unscored"] == "draft-failed"
+        wait_for(lambda: any(is_trial(one) for one in models.requests))
+        assert breaker(gateway, "small") == "closed"
+
+
 def test_a_rate_limit_is_not_an_outage() -> None:
     """A server that answers 429 is up."""
     with Running(pair(Reply("slow down", status=429), GOOD), gateway=QUICK, model=MODEL) as (gateway, models):

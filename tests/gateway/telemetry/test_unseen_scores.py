@@ -55,7 +55,7 @@ def test_a_route_without_scores_says_so(requests: int, caplog: pytest.LogCapture
 
 def test_a_route_whose_draft_dies_stops_being_called_routing() -> None:
     """After rounds with a score, many requests without one make the route not_routing, with its share of all."""
-    with Running(pair(Reply("42"), Reply("42"))) as (gateway, models):
+    with Running(pair(Reply("42"), Reply("42")), model={"breaker": 0}) as (gateway, models):
         for _ in range(20):
             post(gateway.url, ASK)
         assert gateway.status()["troubles"] == []

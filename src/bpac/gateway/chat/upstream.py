@@ -25,6 +25,9 @@ from bpac.wire.stream import StreamEvent
 # Bytes of an error response that are read.
 LONGEST_ERROR = 2**20
 
+# What a server is asked for when it may be down.
+TRIAL: Mapping[str, Any] = {"messages": [{"role": "user", "content": "1 + 1 ="}], "max_tokens": 1}
+
 T = TypeVar("T")
 
 
@@ -126,9 +129,24 @@ class Upstream:
         body: the request.
         seconds: how long it may take.
         """
+        return await self._once(self._request(body), seconds)
+
+    async def trial(self, seconds: float) -> None:
+        """Ask for one token, also while the server is down, and raise like ``once``.
+
+        The request is as plain as possible: with the fields of ``body`` a model may think for long. If the server
+        refuses it, the server is up.
+
+        Parameters
+        ----------
+        seconds: how long it may take.
+        """
+        await self._once(to_json({"model": self.settings.model, **TRIAL}), seconds)
+
+    async def _once(self, request: bytes, seconds: float) -> Completion:
         try:
             async with asyncio.timeout(seconds):
-                return await self._complete(self._request(body), logprobs_only=False)
+                return await self._complete(request, logprobs_only=False)
         except TimeoutError as error:
             self._failed("timeout", f"no answer within {seconds:g} s")
             raise Failed("no answer in time") from error

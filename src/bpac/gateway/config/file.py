@@ -46,7 +46,7 @@ class Config(ConfigTable, frozen=True):
     snapshot_every: Count = 10_000
     traces: bool = False
     probe: bool = True
-    probe_timeout: Seconds = 10.0
+    probe_timeout: Seconds = 30.0
 
     def __post_init__(self) -> None:
         host, colon, port = self.listen.rpartition(":")

@@ -40,6 +40,10 @@ _NO_MODEL = re.compile(
 )
 
 
+# Seconds within which a server must give one token: requests wait for it until then.
+LONGEST_TRIAL = 10.0
+
+
 class Probed(Protocol):
     """A model that can be asked once."""
 
@@ -49,6 +53,9 @@ class Probed(Protocol):
 
     async def once(self, body: Mapping[str, Any], seconds: float) -> Completion:
         """The answer of one attempt; ``Failed``, ``Refused`` or ``Unavailable`` if there is none."""
+
+    async def trial(self, seconds: float) -> None:
+        """Ask for one token, and raise like ``once``."""
 
 
 async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Finding]:
@@ -85,10 +92,10 @@ async def trial(model: Probed, seconds: float) -> Failed | None:
     Parameters
     ----------
     model: the model.
-    seconds: how long it may take.
+    seconds: how long it may take, up to ``LONGEST_TRIAL``.
     """
     try:
-        await model.once({"messages": [QUESTION], "max_tokens": 1}, seconds)
+        await model.trial(min(seconds, LONGEST_TRIAL))
     except Failed as failure:
         return failure if counts(failure) else None
     except BpacError:
