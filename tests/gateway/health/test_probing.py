@@ -120,6 +120,16 @@ def test_a_server_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
             assert "hidden" not in str(get_json(f"{gateway.url}/v1/status"))
 
 
+def test_what_is_wrong_is_a_trouble_with_a_remedy() -> None:
+    """For the dashboard: what, since when, how often and what to do; nothing if all is well."""
+    with Running(pair(Reply("ok", logprobs=False), THOUGHT), gateway=PROBING) as (gateway, _):
+        wait_for(lambda: bool(gateway.service.monitor.troubles()))
+        (trouble,) = gateway.service.monitor.troubles()
+        assert trouble["what"] == "model small: it sends no log-probabilities, so the expert would answer every request"
+        assert trouble["remedy"].startswith('set score = "verbalized"')
+        assert (trouble["count"], trouble["since"] > 1e9) == (1, True)
+
+
 def test_an_expert_that_is_the_draft_without_thinking(caplog: pytest.LogCaptureFixture) -> None:
     """If both have one name and neither thinks, the expert is no better than the draft: that is said."""
     with ScriptedServer(SKY) as models:

@@ -10,6 +10,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +42,7 @@ class WatchedServer:
     breaker: the circuit breaker of requests to this server.
     role: what the model is used for.
     findings: of the latest probe.
+    probed: when that probe was, in seconds since 1970; none if there was none.
     watching: the task that finds out whether it is down; none if there was none yet.
     tasks: its probes and trials that are under way.
     """
@@ -51,6 +53,7 @@ class WatchedServer:
     breaker: Breaker
     role: ModelRole = field(default_factory=lambda: ModelRole({}))
     findings: list[Finding] = field(default_factory=list)
+    probed: float | None = None
     watching: "asyncio.Task[None] | None" = None
     tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
 
@@ -110,6 +113,15 @@ class HealthMonitor:
             found.setdefault(server.name, []).extend(server.findings)
         return {name: {"up": not self.is_down(name), "probe": worst(findings)} for name, findings in found.items()}
 
+    def troubles(self) -> list[dict[str, Any]]:
+        """What the latest probes found wrong, as JSON values with the keys of the dashboard's troubles."""
+        return [
+            {"what": f"model {server.label}: {one.message}", "since": server.probed, "count": 1, "remedy": one.remedy}
+            for server in self._servers
+            for one in server.findings
+            if one.level != "ok"
+        ]
+
     def suspect(self, server: WatchedServer) -> None:
         """Find out whether a server is down, unless this is being done."""
         if server.watching is None or server.watching.done():
@@ -120,6 +132,7 @@ class HealthMonitor:
 
     async def _probe(self, server: WatchedServer) -> None:
         server.findings = await probe(server.model, server.role, self._seconds)
+        server.probed = round(time.time(), 3)
         level = worst(server.findings)
         text = f"model {server.label} ({server.role}): {in_one_line(server.findings)}"
         log.log(_LEVELS[level], text, extra={"model": server.label, "probe": level})
