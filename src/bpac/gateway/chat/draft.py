@@ -18,12 +18,12 @@ from typing import Any
 
 from bpac.answer import Answer
 from bpac.arguments import fraction
-from bpac.errors import BpacError, ModelError, NoScore
+from bpac.errors import BpacError, NoScore
 from bpac.gateway.chat.impossible_drafts import impossible
+from bpac.gateway.chat.model import Model, ModelCall
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.scores import Score
@@ -40,9 +40,17 @@ class Draft(ABC):
     Attributes
     ----------
     complete: whether all of it is there once it is scored.
+    scored_answer: what was scored of it; none before that, and if it cannot be what was asked for.
     """
 
     complete: bool
+    scored_answer: Answer | None = None
+    _model: ModelCall
+
+    @property
+    def deployment(self) -> str:
+        """The name of the deployment that generates it; empty if its model has only one."""
+        return self._model.deployment
 
     @abstractmethod
     async def scored(self, stages: Stages) -> float:
@@ -88,8 +96,8 @@ class WholeDraft(Draft):
 
     complete = True
 
-    def __init__(self, model: Upstream, request: ChatRequest, score: Score, savings: Savings) -> None:
-        self._model = model
+    def __init__(self, model: Model, request: ChatRequest, score: Score, savings: Savings) -> None:
+        self._model = model.for_request()
         self._request = request
         self._score = score
         self._savings = savings
@@ -100,26 +108,19 @@ class WholeDraft(Draft):
     async def scored(self, stages: Stages) -> float:
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
         with stages("draft"):
-            try:
-                self._completion, samples = await self._drafted()
-            except ModelError as error:
-                self._model.log_failed_draft(error)
-                raise
+            self._completion, samples = await self._drafted()
         answer = self._completion.answer
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         if reason := impossible(self._request.body, answer):
             return impossible_uncertainty(stages, reason)
+        self.scored_answer = answer
         if self._asked_separately:
             with stages("draft"):
                 answer = replace(answer, text=await self._stated_confidence(answer))
         return uncertainty(self._score, answer, samples)
 
     async def _stated_confidence(self, answer: Answer) -> str:
-        try:
-            stated = (await self._model.whole(confidence_body(self._request, answer))).answer
-        except ModelError as error:
-            self._model.log_failed_draft(error)
-            raise
+        stated = (await self._model.whole(confidence_body(self._request, answer))).answer
         self._generated += stated.completion_tokens
         return stated.text
 

@@ -136,14 +136,16 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """What the promise is about, as JSON: if any of it changes, a new game begins."""
         return json.dumps(
             {
-                "draft": [self.draft.model, self.draft.body, *self.draft.adaptation_terms],
-                "expert": [self.expert.model, self.expert.body, *self.expert.adaptation_terms],
+                "draft": [self.draft.model, self.draft.body, *self.draft.other_names, *self.draft.adaptation_terms],
+                "expert": [
+                    self.expert.model,
+                    self.expert.body,
+                    *self.expert.other_names,
+                    *self.expert.adaptation_terms,
+                ],
                 "judge": [self.judge.model, self.judge.body] if self.judge else None,
                 "score": self.score_settings,
-                # Rounds that had no score before have one now, which other games must not be mixed with.
-                **(
-                    {"stated_confidence": "asked separately for tool calls and JSON"} if self.score.needs.suffix else {}
-                ),
+                **self._confidence_terms,
                 "loss": self.loss,
                 "verdicts": RULES,
                 "router": router.settings.to_json(),

@@ -62,8 +62,7 @@ def status_and_body(error: Exception) -> tuple[int, dict[str, Any]]:
         kind = _TYPES.get(error.status, "invalid_request_error")
         return error.status, error_body(str(error), kind, error.param, error.code)
     if isinstance(error, ModelError):
-        # Callers need not know where the models are; operators read it in the log.
-        log.warning("model failed", extra={"error": str(error)})
+        # Callers need not know where the models are. Operators have read about the failed attempts in the log.
         status = f" (status {error.status})" if error.status else ""
         return 502, error_body(f"the model gave no usable answer{status}", "upstream_error", code="upstream_failed")
     if isinstance(error, StoreError):
