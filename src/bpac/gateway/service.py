@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sized
 from contextlib import suppress
 from typing import Any
 
-from bpac.errors import JournalError, SnapshotError, StoreError
+from bpac.errors import StoreError
 from bpac.gateway.auth.keys import Role
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.grading import grader_of
@@ -143,6 +143,8 @@ class Service:
         await self.monitor.stop()
         if self._sweeper is not None:
             self._sweeper.cancel()
+            with suppress(asyncio.CancelledError):  # it may be opening the store
+                await self._sweeper
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.config.drain)
         if self.store.failure is None:
@@ -271,17 +273,26 @@ class Service:
         if not self.store_record.due:
             return
         opened: Store | None = None
+        opening = asyncio.create_task(asyncio.to_thread(self.store.reopened))
         try:
-            opened = await asyncio.to_thread(self.store.reopened)
+            opened = await asyncio.shield(opening)
             games = {
                 name: RouteGames(opened, route.settings, self.config.snapshot_every)
                 for name, (route, _) in self._routes.items()
             }
             await opened.durable()
-        except (StoreError, JournalError, SnapshotError) as error:
+        except asyncio.CancelledError:  # the gateway stops
+            with suppress(StoreError):
+                await asyncio.to_thread((opened or await opening).close)
+            raise
+        except Exception as error:  # whatever it is, it is tried again
             if opened is not None:
                 await asyncio.to_thread(opened.close)
-            self.store_record.still_fails(error if isinstance(error, StoreError) else StoreError(str(error)))
+            if isinstance(error, StoreError):
+                self.store_record.still_fails(error)
+            else:
+                log.error("the games cannot be restored from the store", exc_info=error)
+                self.store_record.still_fails(StoreError(f"the games cannot be restored ({type(error).__name__})"))
             return
         self.store = opened
         self.decisions = Decisions(opened, self.live_games)

@@ -69,8 +69,8 @@ class Judge:
             raise Unavailable(f"{self.client} did not judge within {self.timeout:g} s") from error
         except ExceptionGroup as group:
             # All others were cancelled. Its cause says what kind of failure it is.
-            error = group.exceptions[0]
-            raise error from error.__cause__
+            first = group.exceptions[0]
+            raise first from first.__cause__
         return self._mean(drafts), self._mean(experts)
 
     async def _mark(self, question: str, answer: str, code: str) -> float:

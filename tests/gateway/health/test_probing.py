@@ -130,6 +130,19 @@ def test_what_is_wrong_is_a_trouble_with_a_remedy() -> None:
         assert (trouble["count"], trouble["since"] > 1e9) == (1, True)
 
 
+def test_a_model_that_no_route_uses_need_not_answer_chats() -> None:
+    """It may be a model of embeddings: that it refuses a chat is no trouble."""
+
+    def script(request: Request) -> Reply:
+        return Reply("no chats", status=404) if request.body["model"] == "vectors" else SKY
+
+    with ScriptedServer(script) as models:
+        config = settings(models.base_url, gateway=PROBING)
+        config["models"]["other"] = {"base_url": models.base_url, "model": "vectors"}
+        with RunningGateway(config) as gateway:
+            assert {one["level"] for one in findings(gateway, "other").values()} == {"ok"}
+
+
 def test_an_expert_that_is_the_draft_without_thinking(caplog: pytest.LogCaptureFixture) -> None:
     """If both have one name and neither thinks, the expert is no better than the draft: that is said."""
     with ScriptedServer(SKY) as models:

@@ -3,77 +3,22 @@
 import json
 import os
 import resource
-import shutil
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bpac.errors import StoreError
-from bpac.routing.decision import Decision
 from bpac.stores import open_store
-from bpac.testing import Reply, ScriptedServer
+from bpac.testing import ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
-from tests.gateway.running import ASK, Running, RunningGateway, pair
-from tests.gateway.serving import COMMAND, Process, to_toml
-
-MODELS = pair(Reply("42"), Reply("42"))
-
-
-def ready(url: str) -> Any:
-    """The status and the body of ``/readyz``."""
-    got = post(url, b"", "/readyz", method="GET")
-    return got.status, got.json
-
-
-def logged(directory: Path) -> list[dict[str, Any]]:
-    """The lines of a gateway's log."""
-    return [json.loads(line) for line in (directory / "log.jsonl").read_text().splitlines()]
-
-
-def decided(store: str) -> list[int]:
-    """The steps that the journals of a store contain, by reading all of them."""
-    reading = open_store(store, read_only=True)
-    try:
-        found = [entry.entry for game in reading.games() for entry in reading.entries(game)]
-    finally:
-        reading.close()
-    return [entry.step for entry in found if isinstance(entry, Decision)]
-
-
-def fill(url: str, most: int = 5000) -> int:
-    """Send requests until one fails; the number of answers before that."""
-    for number in range(most):
-        got = post(url, ASK)
-        if got.status != 200:
-            assert (got.status, got.json["error"]["code"]) == (503, "store_failed")
-            return number
-    raise AssertionError("the store did not fail")
-
-
-@pytest.fixture
-def models() -> Iterator[ScriptedServer]:
-    """Both models."""
-    with ScriptedServer(MODELS) as server:
-        yield server
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 4 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("this needs the right to mount a disk in memory")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+from tests.gateway.running import ASK, Running, RunningGateway
+from tests.gateway.serving import COMMAND, Process, main, to_toml
+from tests.gateway.store.disks import MODELS, decided, fill, fill_disk, logged, ready
 
 
 @pytest.mark.parametrize("sync", ["", "?sync=full"])
@@ -86,13 +31,7 @@ def test_a_full_disk_is_said_and_left_behind_without_a_loss(
         answers = 5
         for _ in range(answers):
             assert post(gateway.url, ASK).status == 200
-        filler = small_disk / "filler"
-        with filler.open("wb", buffering=0) as file:
-            try:
-                while file.write(bytes(4096)):
-                    pass
-            except OSError:
-                pass
+        filler = fill_disk(small_disk)
         answers += fill(gateway.url)
         status, body = ready(gateway.url)
         assert (status, body["reason"]) == (503, "the store failed: the disk is full")
@@ -124,7 +63,9 @@ def test_a_full_disk_is_said_and_left_behind_without_a_loss(
     assert not any(record.exc_info for record in caplog.records), "never a traceback"
 
 
-def test_a_limit_on_the_file_is_said_and_left_behind(tmp_path: Path, models: ScriptedServer) -> None:
+def test_a_limit_on_the_file_is_said_and_left_behind(
+    tmp_path: Path, models: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In a process of its own, whose files may not grow for a while; its log has no traceback."""
     gateway = Process(tmp_path, models.base_url)
     gateway.start()
@@ -141,6 +82,8 @@ def test_a_limit_on_the_file_is_said_and_left_behind(tmp_path: Path, models: Scr
         assert status == 503
         assert body["reason"].startswith("the store failed: ")
         wait_for(lambda: any("still cannot be used" in line["message"] for line in logged(tmp_path)))
+        assert main(["status", str(gateway.config)]) == 0
+        assert capsys.readouterr().out.startswith("STORE: failed, ")
         resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
         wait_for(lambda: ready(gateway.url)[0] == 200, 40.0)
         assert post(gateway.url, ASK).status == 200
@@ -269,11 +212,6 @@ def test_a_store_without_permission_is_found_at_the_start(tmp_path: Path, what: 
 
 def test_a_full_disk_is_found_at_the_start(small_disk: Path) -> None:
     """Before a port is opened."""
-    with (small_disk / "filler").open("wb", buffering=0) as file:
-        try:
-            while file.write(bytes(4096)):
-                pass
-        except OSError:
-            pass
+    fill_disk(small_disk)
     with pytest.raises(StoreError, match="the disk is full; free space"):
         open_store(f"sqlite:///{small_disk}/bpac.db")

@@ -11,7 +11,7 @@ from bpac.errors import BpacError
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.environment import missing_variables, without_missing
 from bpac.gateway.config.file import Config
-from bpac.gateway.health.findings import Finding
+from bpac.gateway.health.findings import Checked
 from bpac.gateway.health.machine_checks import check_address, check_roles, check_store
 from bpac.gateway.health.probe import probe
 from bpac.gateway.health.records import QuietRecord
@@ -30,7 +30,7 @@ class Diagnosis:
     """
 
     subject: str
-    finding: Finding
+    finding: Checked
 
     def __str__(self) -> str:
         return f"{self.finding.level:<8} {self.subject}: {self.finding}"
@@ -51,30 +51,30 @@ def diagnose(path: Path) -> list[Diagnosis]:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         remedy = "give the path of a configuration file; bpac init writes one"
-        return [_config(Finding("config", f"{path} cannot be read ({error.strerror})", "error", remedy))]
+        return [_config(Checked("config", f"{path} cannot be read ({error.strerror})", "error", remedy))]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return [_config(Finding("config", f"{path} is not TOML: {error}", "error", "correct this place"))]
+        return [_config(Checked("config", f"{path} is not TOML: {error}", "error", "correct this place"))]
     missing = dict(missing_variables(values))
     found = [
-        _config(Finding("key", f"{where} is env:{name}, which is not set", "error", f"set {name} in the environment"))
+        _config(Checked("key", f"{where} is env:{name}, which is not set", "error", f"set {name} in the environment"))
         for where, name in missing.items()
     ]
     try:
         config = Config.read(without_missing(values))
     except BpacError as error:
-        return [*found, _config(Finding("config", f"{path}: {error}", "error", "correct it: docs/gateway.md"))]
+        return [*found, _config(Checked("config", f"{path}: {error}", "error", "correct it: docs/gateway.md"))]
     routes, models = ", ".join(config.routes), ", ".join(config.models)
-    found.append(_config(Finding("config", f"{path} is valid: routes {routes}; models {models}")))
+    found.append(_config(Checked("config", f"{path} is valid: routes {routes}; models {models}")))
     found += [Diagnosis("gateway", finding) for finding in _of_machine(config)]
     unusable = {where.split(".")[1] for where in missing if where.startswith("models.")}
     return found + asyncio.run(_of_models(config, unusable))
 
 
-def _config(finding: Finding) -> Diagnosis:
+def _config(finding: Checked) -> Diagnosis:
     return Diagnosis("config", finding)
 
 
-def _of_machine(config: Config) -> Iterator[Finding]:
+def _of_machine(config: Config) -> Iterator[Checked]:
     yield check_store(config.store)
     yield check_address(config)
     yield from check_roles(config)

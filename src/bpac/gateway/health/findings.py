@@ -8,7 +8,7 @@ Level = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Checked:
     """The result of one check.
 
     Parameters
@@ -32,20 +32,20 @@ class Finding:
         return asdict(self)
 
 
-def worst(findings: Sequence[Finding]) -> Level:
+def worst(findings: Sequence[Checked]) -> Level:
     """The worst level of some findings.
 
-    >>> worst([Finding("key", "accepted"), Finding("thinking", "on", "warning")])
+    >>> worst([Checked("key", "accepted"), Checked("thinking", "on", "warning")])
     'warning'
     """
     levels: tuple[Level, ...] = ("error", "warning", "ok")
     return next((level for level in levels if any(one.level == level for one in findings)), "ok")
 
 
-def in_one_line(findings: Sequence[Finding]) -> str:
+def in_one_line(findings: Sequence[Checked]) -> str:
     """Some findings as one readable line: what is wrong first, with its remedy.
 
-    >>> in_one_line([Finding("key", "key accepted"), Finding("score", "no score", "error", "choose another score")])
+    >>> in_one_line([Checked("key", "key accepted"), Checked("score", "no score", "error", "choose another score")])
     'no score: choose another score; key accepted'
     """
     wrong = [str(one) for one in findings if one.level != "ok"]

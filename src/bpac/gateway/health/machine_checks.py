@@ -14,7 +14,7 @@ from urllib.request import urlopen
 from bpac.errors import BpacError, StoreInUse
 from bpac.gateway.auth.keys import Role
 from bpac.gateway.config.file import Config
-from bpac.gateway.health.findings import Finding
+from bpac.gateway.health.findings import Checked
 from bpac.stores import open_store
 from bpac.stores.private_files import place_of
 from bpac.stores.sqlite.connecting import connect
@@ -24,19 +24,19 @@ from bpac.stores.sqlite.ownership import Ownership
 LITTLE_SPACE = 256 * 2**20
 
 
-def check_roles(config: Config) -> Iterator[Finding]:
+def check_roles(config: Config) -> Iterator[Checked]:
     """Whether somebody may see the status, and report losses where they are reported from outside."""
     if not config.granted(Role.OPERATOR):
         remedy = 'add a key with roles = ["operator"] as [[gateway.keys]]'
-        yield Finding("roles", "no key may use /v1/status, /metrics and /dashboard", "warning", remedy)
+        yield Checked("roles", "no key may use /v1/status, /metrics and /dashboard", "warning", remedy)
     external = [name for name, route in config.routes.items() if route.loss["name"] == "external"]
     if external and not config.granted(Role.FEEDBACK):
         remedy = 'add a key with roles = ["feedback"] as [[gateway.keys]]'
         message = f"no key may report losses for {', '.join(external)}, so every round would count as loss 1"
-        yield Finding("roles", message, "error", remedy)
+        yield Checked("roles", message, "error", remedy)
 
 
-def check_store(address: str) -> Finding:
+def check_store(address: str) -> Checked:
     """Whether the store can be written; nothing is created and nothing is changed.
 
     Parameters
@@ -45,7 +45,7 @@ def check_store(address: str) -> Finding:
     """
     if address == "memory://":
         remedy = 'set store = "sqlite:///bpac.db" in [gateway]'
-        return Finding("store", "memory:// forgets every journal when the gateway stops", "warning", remedy)
+        return Checked("store", "memory:// forgets every journal when the gateway stops", "warning", remedy)
     place = place_of(urlsplit(address).path[1:])
     directory = os.path.dirname(place)
     try:
@@ -60,20 +60,20 @@ def check_store(address: str) -> Finding:
         return _unusable_store(error, place)
     if free < LITTLE_SPACE:
         remedy = "make room: without space the gateway answers with status 503"
-        return Finding("store", f"only {free // 2**20} MiB are free on the disk of {place}", "warning", remedy)
-    return Finding("store", f"{place} can be written")
+        return Checked("store", f"only {free // 2**20} MiB are free on the disk of {place}", "warning", remedy)
+    return Checked("store", f"{place} can be written")
 
 
-def _unusable_store(error: Exception, place: str) -> Finding:
+def _unusable_store(error: Exception, place: str) -> Checked:
     directory = os.path.dirname(place)
     if isinstance(error, StoreInUse):
         message = str(error).partition(": ")[0]
-        return Finding("store", message, "warning", "a second gateway on this file will not start")
+        return Checked("store", message, "warning", "a second gateway on this file will not start")
     if isinstance(error, OSError):
         remedy = f"create {directory} and give this user the right to write there, or set another store in [gateway]"
-        return Finding("store", f"{directory} cannot be written ({error.strerror})", "error", remedy)
+        return Checked("store", f"{directory} cannot be written ({error.strerror})", "error", remedy)
     remedy = "check the owner and the mode of the file, restore it from a copy, or set another store in [gateway]"
-    return Finding("store", f"{place} cannot be used: {error}", "error", remedy)
+    return Checked("store", f"{place} cannot be used: {error}", "error", remedy)
 
 
 def _try_writing(place: str) -> None:
@@ -87,7 +87,7 @@ def _try_writing(place: str) -> None:
         owned.release()
 
 
-def check_address(config: Config) -> Finding:
+def check_address(config: Config) -> Checked:
     """Whether the gateway can listen on its address."""
     host, port = config.host, config.port
     try:
@@ -98,10 +98,10 @@ def check_address(config: Config) -> Finding:
     except OSError as error:
         if _gateway_listens(config):
             message = f"a gateway listens on {config.listen} already"
-            return Finding("listen", message, "warning", "stop it before another one is started")
+            return Checked("listen", message, "warning", "stop it before another one is started")
         remedy = "stop what listens there, or set another address as listen in [gateway]"
-        return Finding("listen", f"cannot listen on {config.listen} ({error.strerror})", "error", remedy)
-    return Finding("listen", f"{config.listen} is free")
+        return Checked("listen", f"cannot listen on {config.listen} ({error.strerror})", "error", remedy)
+    return Checked("listen", f"{config.listen} is free")
 
 
 def _gateway_listens(config: Config) -> bool:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from bpac.gateway.health.breaker import Breaker
-from bpac.gateway.health.findings import Finding, in_one_line, worst
+from bpac.gateway.health.findings import Checked, in_one_line, worst
 from bpac.gateway.health.probe import Probed, probe, trial
 from bpac.gateway.health.roles import ModelRole
 
@@ -52,7 +52,7 @@ class WatchedServer:
     model: Probed
     breaker: Breaker
     role: ModelRole = field(default_factory=lambda: ModelRole({}))
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Checked] = field(default_factory=list)
     probed: float | None = None
     watching: "asyncio.Task[None] | None" = None
     tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
@@ -108,7 +108,7 @@ class HealthMonitor:
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Of each model whether it is up, and the worst level of its latest probe; for callers without a key."""
-        found: dict[str, list[Finding]] = {}
+        found: dict[str, list[Checked]] = {}
         for server in self._servers:
             found.setdefault(server.name, []).extend(server.findings)
         return {name: {"up": not self.is_down(name), "probe": worst(findings)} for name, findings in found.items()}

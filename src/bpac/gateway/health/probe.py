@@ -16,7 +16,7 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.upstream import CredentialsRefused
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import counts
-from bpac.gateway.health.findings import Finding
+from bpac.gateway.health.findings import Checked
 from bpac.gateway.health.roles import ModelRole
 from bpac.models.fields import redacted
 from bpac.models.retrying import Failed
@@ -58,7 +58,7 @@ class Probed(Protocol):
         """Ask for one token, and raise like ``once``."""
 
 
-async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Finding]:
+async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Checked]:
     """What a model can and cannot do.
 
     Parameters
@@ -73,12 +73,19 @@ async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Finding]
     try:
         answer, refused = await _asked(model, needs, seconds)
     except (Failed, BpacError) as error:
+        if isinstance(error, Refused) and not role.used:
+            # It may be a model for something else than chats.
+            return [Checked("reachable", "reachable"), Checked("key", "key accepted")]
         if isinstance(error.__cause__, TimeoutError) and await trial(model, seconds) is None:
             remedy = "a model that thinks for long may need a larger probe_timeout in [gateway]"
             slow = f"no answer to a short question within {seconds:g} s"
-            return [Finding("reachable", "reachable"), Finding("answer", slow, "warning", remedy)]
+            return [Checked("reachable", "reachable"), Checked("answer", slow, "warning", remedy)]
         return list(_failed(error, model.settings, seconds))
-    found = [Finding("reachable", "reachable"), Finding("key", "key accepted"), Finding("model", "model known")]
+    found = [
+        Checked("reachable", "reachable"),
+        Checked("key", "key accepted"),
+        Checked("model", "model known"),
+    ]
     if refused:
         found.append(_no_logprobs(f"it refuses a request for log-probabilities ({refused})", role))
     else:
@@ -135,42 +142,42 @@ def _different(scores: Mapping[str, Score]) -> list[Score]:
     return found
 
 
-def _failed(error: Exception, model: ModelSettings, seconds: float) -> Iterator[Finding]:
+def _failed(error: Exception, model: ModelSettings, seconds: float) -> Iterator[Checked]:
     """What an error means for the operator."""
     where, status = redacted(model.base_url), getattr(error, "status", None)
     if isinstance(error, Failed) and status is None:
         if isinstance(error.__cause__, AnswerError):
             remedy = "check base_url: it usually ends in /v1"
-            yield Finding("reachable", f"{where} sends something else than a chat completion", "error", remedy)
+            yield Checked("reachable", f"{where} sends something else than a chat completion", "error", remedy)
         elif isinstance(error.__cause__, TimeoutError):
             remedy = "see whether the server hangs; a slow one needs a larger probe_timeout in [gateway]"
-            yield Finding("reachable", f"no answer of {where} within {seconds:g} s", "error", remedy)
+            yield Checked("reachable", f"no answer of {where} within {seconds:g} s", "error", remedy)
         else:
             remedy = "start the server, or correct base_url"
-            yield Finding("reachable", f"no connection to {where} ({error})", "error", remedy)
+            yield Checked("reachable", f"no connection to {where} ({error})", "error", remedy)
         return
     if status is not None and 300 <= status < 400:
-        yield Finding("reachable", f"{where} redirects elsewhere (status {status})", "error", "correct base_url")
+        yield Checked("reachable", f"{where} redirects elsewhere (status {status})", "error", "correct base_url")
         return
-    yield Finding("reachable", "reachable")
+    yield Checked("reachable", "reachable")
     if isinstance(error, CredentialsRefused):
         remedy = "check api_key and headers of this model"
-        yield Finding("key", f"key not accepted (status {error.replied})", "error", remedy)
+        yield Checked("key", f"key not accepted (status {error.replied})", "error", remedy)
     elif status is None:
-        yield Finding("answer", redacted(str(error)), "error", "see what the server sends")
+        yield Checked("answer", redacted(str(error)), "error", "see what the server sends")
     elif status == 404 or says_no_model(error):
         remedy = f"check that {model.model!r} is a model of this server, and base_url, which usually ends in /v1"
-        yield Finding("model", f"model or path not known ({said_by(error)})", "error", remedy)
+        yield Checked("model", f"model or path not known ({said_by(error)})", "error", remedy)
     elif status == 429:
-        yield Finding("answer", "busy: the rate limit is reached (status 429)", "warning", "raise the limit, or wait")
+        yield Checked("answer", "busy: the rate limit is reached (status 429)", "warning", "raise the limit, or wait")
     elif status is not None and status >= 500:
-        yield Finding("answer", f"the server fails with status {status}", "error", "see the log of the model server")
+        yield Checked("answer", f"the server fails with status {status}", "error", "see the log of the model server")
     else:
         remedy = "remove the field that it names from body of this model, or change it"
-        yield Finding("answer", f"a plain question is refused ({said_by(error)})", "error", remedy)
+        yield Checked("answer", f"a plain question is refused ({said_by(error)})", "error", remedy)
 
 
-def _scored(score: Score, answer: Answer, role: ModelRole) -> Finding:
+def _scored(score: Score, answer: Answer, role: ModelRole) -> Checked:
     """Whether a draft has a score, from log-probabilities that are plausible where it needs them."""
     needs = score.needs
     if needs.logprobs:
@@ -187,31 +194,31 @@ def _scored(score: Score, answer: Answer, role: ModelRole) -> Finding:
         score(answer)
     except AnswerError as error:
         remedy = "choose another score for its routes"
-        return Finding("score", f"its draft has no score ({type(error).__name__})", "error", remedy)
-    return Finding("score", "log-probabilities given" if needs.logprobs else "its drafts have a score")
+        return Checked("score", f"its draft has no score ({type(error).__name__})", "error", remedy)
+    return Checked("score", "log-probabilities given" if needs.logprobs else "its drafts have a score")
 
 
-def _no_logprobs(what: str, role: ModelRole) -> Finding:
+def _no_logprobs(what: str, role: ModelRole) -> Checked:
     routes = ", ".join(role.scores)
     remedy = f'set score = "verbalized" or "self_consistency" for {routes}, or use a server that sends them'
-    return Finding("score", f"{what}, so the expert would answer every request", "error", remedy)
+    return Checked("score", f"{what}, so the expert would answer every request", "error", remedy)
 
 
-def _thinking(completion: Completion, model: ModelSettings, role: ModelRole) -> Iterator[Finding]:
+def _thinking(completion: Completion, model: ModelSettings, role: ModelRole) -> Iterator[Checked]:
     """Whether thinking is off for a draft, and on for an expert."""
     thinks = bool(completion.answer.reasoning) or _reasoning_tokens(completion) > 0
     if role.scores and not role.expert_of:
         if not thinks:
-            yield Finding("thinking", "thinking off")
+            yield Checked("thinking", "thinking off")
             return
         remedy = "turn thinking off, for example body = { chat_template_kwargs = { enable_thinking = false } }"
-        yield Finding("thinking", "thinking is on, so each draft costs about as much as an expert", "warning", remedy)
+        yield Checked("thinking", "thinking is on, so each draft costs about as much as an expert", "warning", remedy)
     elif role.expert_of:
         if thinks or not role.same_as_draft:
-            yield Finding("thinking", "thinking on" if thinks else "no thinking seen")
+            yield Checked("thinking", "thinking on" if thinks else "no thinking seen")
             return
         remedy = f"turn thinking on in body of this model: its draft is {model.model} without thinking, too"
-        yield Finding("thinking", "no thinking seen", "warning", remedy)
+        yield Checked("thinking", "no thinking seen", "warning", remedy)
 
 
 def _reasoning_tokens(completion: Completion) -> int:

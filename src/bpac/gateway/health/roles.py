@@ -23,6 +23,11 @@ class ModelRole:
     judge_of: tuple[str, ...] = ()
     same_as_draft: bool = False
 
+    @property
+    def used(self) -> bool:
+        """Whether a route uses it for chats."""
+        return bool(self.scores or self.expert_of or self.judge_of)
+
     def __str__(self) -> str:
         uses = {"draft": self.scores, "expert": self.expert_of, "judge": self.judge_of}
         return ", ".join(f"{use} of {', '.join(routes)}" for use, routes in uses.items() if routes) or "not used"

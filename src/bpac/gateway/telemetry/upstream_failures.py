@@ -29,6 +29,8 @@ _KINDS: tuple[tuple[str, type[Exception]], ...] = (
     ("timeout", TimeoutError),
 )
 MOST_CAUSES = 5
+# Bytes of an error response in which names of fields are searched.
+LONGEST_MESSAGE = 2**16
 
 # What an operator can do, by the kind of failure.
 REMEDIES = {
@@ -69,6 +71,8 @@ def fields_named(data: bytes) -> tuple[str, ...]:
     >>> fields_named(b'{"error": {"message": "logprobs are not supported with reasoning_effort", "param": "logprobs"}}')
     ('logprobs', 'reasoning_effort')
     """
+    if len(data) > LONGEST_MESSAGE:
+        return ()
     try:
         error = from_json(data)
     except AnswerError:

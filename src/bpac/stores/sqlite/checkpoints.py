@@ -5,6 +5,7 @@ import os
 import sqlite3
 import threading
 
+from bpac.errors import StoreError
 from bpac.stores.sqlite.commits import Writer
 from bpac.stores.sqlite.read_back import ReadBack
 
@@ -57,7 +58,7 @@ class Checkpoints:
         """Move what can be moved now, and return the number of pages in the log."""
         try:
             self._check_place()
-            self._read_back.check(self._writer.durable_ends())
+            self._check_contents()
             _, pages, _ = self._connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
             return int(pages)
         except OSError as error:
@@ -65,9 +66,20 @@ class Checkpoints:
             return 0
         except sqlite3.Error as error:
             # A log that is in use is moved later; its data is durable either way.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 self._writer.fail(error)
             return 0
+
+    def _check_contents(self) -> None:
+        """Raise an error of SQLite if the file is damaged where it was written last."""
+        try:
+            self._read_back.check(self._writer.durable_ends())
+        except StoreError:
+            pass  # no further connection at present, for example because too many files are open
+        except sqlite3.Error as error:
+            # Any other error says nothing about what is in the file; if it lasts, commits and checkpoints find it.
+            if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise
 
     def _check_place(self) -> None:
         """Raise ``OSError`` if the file is no longer where it was: what is written to it would be lost."""
@@ -78,3 +90,8 @@ class Checkpoints:
 def _identity(path: str) -> tuple[int, int]:
     found = os.stat(path)
     return found.st_dev, found.st_ino
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary error code of SQLite."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF

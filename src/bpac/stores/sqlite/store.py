@@ -11,7 +11,7 @@ from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
-from bpac.stores.sqlite.causes import cause_of
+from bpac.stores.sqlite.causes import DAMAGED, cause_of
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
 from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter
@@ -178,7 +178,8 @@ class SqliteStore(SqliteReader):
         """Make everything durable and close all files."""
         # Readers first: the last connection that is closed moves the rest of the log into the file, so it must be able
         # to write.
-        self._reading.close()
+        with self._one_reader:
+            self._reading.close()
         if self._closed is None:
             self._writer.close()
             self._checkpoints.close()
@@ -186,6 +187,15 @@ class SqliteStore(SqliteReader):
             self._writing.close()
             self._acknowledged.close()
         self._owned.release()
+
+    def _all(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        try:
+            return super()._all(query, values)
+        except StoreError as error:
+            # What cannot be read must not be written to any more.
+            if error.cause == DAMAGED.what and error.__cause__ is not None and hasattr(self, "_writer"):
+                self._writer.fail(error.__cause__)
+            raise
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:
         if self.failure is not None:
