@@ -252,6 +252,25 @@ def test_explicit_keys_need_no_preset(monkeypatch: pytest.MonkeyPatch) -> None:
             assert not {"user", "seed", "max_tokens", "stream_options"} & request.body.keys()
 
 
+def test_deployments_share_the_preset_and_have_their_own_query() -> None:
+    """One model on two servers: requests to both are made acceptable, and each address keeps its query."""
+    server = vendor("azure")
+    with ScriptedServer(server) as models:
+        config = settings(models.base_url, model=preset_of("azure"))
+        for model in config["models"].values():
+            address, version = model.pop("base_url"), model.pop("query")
+            model["deployments"] = [
+                {"name": "down", "base_url": "http://127.0.0.1:9/v1", "query": {"api-version": "1"}},
+                {"name": "up", "base_url": address, "query": version},
+            ]
+        with RunningGateway(config) as gateway:
+            assert post(gateway.url, AGENT).status == 200
+            gateway.idle()
+            assert server.refusals == []
+            assert server.thought == {"draft": False, "expert": True}
+            assert gateway.status()["steps"] == 1
+
+
 def test_an_unchanged_request_passes_untouched() -> None:
     """Without these keys a model gets every field of the caller, as before."""
     server = vendor("vllm")

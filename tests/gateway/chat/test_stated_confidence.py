@@ -101,5 +101,5 @@ def test_games_with_stated_confidence_begin_anew() -> None:
         found: dict[str, Any] = json.loads(route.terms(route.new_router()))
         return found
 
-    assert "stated_confidence" in terms("verbalized")
-    assert "stated_confidence" not in terms("perplexity")
+    assert terms("perplexity")["draft"] == ["draft", {}]
+    assert terms("verbalized")["draft"] == ["draft", {}, "confidence is asked for separately with tools and JSON"]

@@ -107,10 +107,9 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         return score.count if isinstance(score, FirstTokens) else None
 
     @property
-    def _confidence_terms(self) -> dict[str, str]:
+    def _confidence_terms(self) -> list[str]:
         # Games in which such requests had no score must not be continued.
-        asked = {"stated_confidence": "asked separately for tool calls and JSON"}
-        return asked if self.score.needs.suffix else {}
+        return ["confidence is asked for separately with tools and JSON"] if self.score.needs.suffix else []
 
     def new_router(
         self,
@@ -136,16 +135,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """What the promise is about, as JSON: if any of it changes, a new game begins."""
         return json.dumps(
             {
-                "draft": [self.draft.model, self.draft.body, *self.draft.other_names, *self.draft.adaptation_terms],
-                "expert": [
-                    self.expert.model,
-                    self.expert.body,
-                    *self.expert.other_names,
-                    *self.expert.adaptation_terms,
-                ],
+                "draft": [*self.draft.terms, *self._confidence_terms],
+                "expert": self.expert.terms,
                 "judge": [self.judge.model, self.judge.body] if self.judge else None,
                 "score": self.score_settings,
-                **self._confidence_terms,
                 "loss": self.loss,
                 "verdicts": RULES,
                 "router": router.settings.to_json(),
