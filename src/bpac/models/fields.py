@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, unquote_plus, urlsplit, urlunsplit
 
 from bpac.errors import SettingsError
 
@@ -62,6 +62,18 @@ def endpoint_url(base_url: str, path: str) -> str:
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
 
+def with_query(base_url: str, query: Mapping[str, str]) -> str:
+    """A base URL with further fields in its query; a field that it has already is replaced.
+
+    >>> with_query("https://example.org/v1?a=1&b=2", {"b": "x y", "api-version": "2"})
+    'https://example.org/v1?a=1&b=x%20y&api-version=2'
+    """
+    parts = urlsplit(base_url)
+    kept = [pair for pair in parts.query.split("&") if pair and unquote_plus(pair.partition("=")[0]) not in query]
+    added = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query.items()]
+    return urlunsplit(parts._replace(query="&".join(kept + added)))
+
+
 def address(value: str, name: str) -> str:
     """The URL of a server without a slash at its end; ``SettingsError`` if it is none.
 
@@ -78,7 +90,7 @@ def address(value: str, name: str) -> str:
     try:
         parts = urlsplit(value)
         if parts.hostname and parts.port != 0:
-            return value.rstrip("/")
+            return urlunsplit(parts._replace(path=parts.path.rstrip("/")))
         reason = "it has no host"
     except ValueError as error:
         reason = str(error)

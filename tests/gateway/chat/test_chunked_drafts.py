@@ -8,6 +8,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from bpac.answer import Token
 from bpac.testing import Reply, Request
+from bpac.wire.rendering import chunks
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, pair
 
@@ -49,16 +50,22 @@ def texts(choice: Any) -> list[str]:
         ({"content": None, "tool_calls": [CALL]}, {"tool_calls": [{"index": 0, **CALL}]}),
         ({"content": "", "tool_calls": [CALL]}, {"tool_calls": [{"index": 0, **CALL}]}),
         ({"content": "I add.", "tool_calls": [CALL]}, {"content": "I add."}),
-        ({"content": None, "tool_calls": []}, {}),
     ],
 )
 def test_log_probabilities_are_in_one_chunk(message: dict[str, Any], place: dict[str, Any]) -> None:
-    """With the first words; with the tool calls, if there are no words; with the last chunk, if there is neither."""
+    """With the first words; with the tool calls, if there are no words."""
     choices = kept(completion(**message), {"stream": True, "logprobs": True, "top_logprobs": 1})
     (found,) = (choice for choice in choices if choice.get("logprobs"))
     assert found["delta"] == place
     assert texts(found) == [token.text for token in TOKENS]
     assert [len(token["top_logprobs"]) for token in found["logprobs"]["content"]] == [1, 1]
+
+
+def test_log_probabilities_of_an_empty_answer_are_in_the_last_chunk() -> None:
+    """There is neither a word nor a tool call that they could come with."""
+    written = [json.loads(chunk.removeprefix(b"data: ")) for chunk in chunks(completion(content=None), False)]
+    assert [bool(chunk["choices"][0].get("logprobs")) for chunk in written] == [False, True]
+    assert written[-1]["choices"][0]["delta"] == {}
 
 
 def test_log_probabilities_are_left_out_unless_the_caller_asked_for_them() -> None:
@@ -70,10 +77,10 @@ def test_log_probabilities_are_left_out_unless_the_caller_asked_for_them() -> No
 def test_fields_of_the_server_are_in_the_last_chunk() -> None:
     """As vLLM sends them."""
     body = completion()
-    body["choices"][0] |= {"stop_reason": 128009, "matched_stop": {"at": [1]}, "finish_reason": "length"}
+    body["choices"][0] |= {"stop_reason": 128009, "matched_stop": {"at": [1]}, "finish_reason": "eos"}
     *others, last = kept(body, {"stream": True})
     assert last == {
-        "index": 0, "delta": {}, "finish_reason": "length", "stop_reason": 128009, "matched_stop": {"at": [1]},
+        "index": 0, "delta": {}, "finish_reason": "eos", "stop_reason": 128009, "matched_stop": {"at": [1]},
     }  # fmt: skip
     assert all(set(choice) <= {"index", "delta", "finish_reason"} for choice in others)
 

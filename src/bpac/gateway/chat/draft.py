@@ -13,14 +13,17 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 from bpac.answer import Answer
 from bpac.arguments import fraction
-from bpac.errors import BpacError, ModelError, NoScore
+from bpac.errors import BpacError, NoScore
+from bpac.gateway.chat.impossible_drafts import impossible
+from bpac.gateway.chat.model import Model, ModelCall
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
-from bpac.gateway.chat.upstream import Upstream
+from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.scores import Score
@@ -37,9 +40,17 @@ class Draft(ABC):
     Attributes
     ----------
     complete: whether all of it is there once it is scored.
+    scored_answer: what was scored of it; none before that, and if it cannot be what was asked for.
     """
 
     complete: bool
+    scored_answer: Answer | None = None
+    _model: ModelCall
+
+    @property
+    def deployment(self) -> str:
+        """The name of the deployment that generates it; empty if its model has only one."""
+        return self._model.deployment
 
     @abstractmethod
     async def scored(self, stages: Stages) -> float:
@@ -85,29 +96,39 @@ class WholeDraft(Draft):
 
     complete = True
 
-    def __init__(self, model: Upstream, request: ChatRequest, score: Score, savings: Savings) -> None:
-        self._model = model
+    def __init__(self, model: Model, request: ChatRequest, score: Score, savings: Savings) -> None:
+        self._model = model.for_request()
         self._request = request
         self._score = score
         self._savings = savings
         self._completion: Completion
         self._generated = 0
+        self._asked_separately = asked_separately(request, score.needs)
 
     async def scored(self, stages: Stages) -> float:
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
         with stages("draft"):
-            try:
-                self._completion, samples = await self._drafted()
-            except ModelError as error:
-                self._model.log_failed_draft(error)
-                raise
+            self._completion, samples = await self._drafted()
         answer = self._completion.answer
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
+        if reason := impossible(self._request.body, answer):
+            return impossible_uncertainty(stages, reason)
+        self.scored_answer = answer
+        if self._asked_separately:
+            with stages("draft"):
+                answer = replace(answer, text=await self._stated_confidence(answer))
         return uncertainty(self._score, answer, samples)
+
+    async def _stated_confidence(self, answer: Answer) -> str:
+        stated = (await self._model.whole(confidence_body(self._request, answer))).answer
+        self._generated += stated.completion_tokens
+        return stated.text
 
     async def _drafted(self) -> tuple[Completion, list[Answer]]:
         """The draft, and the further answers that its score needs; some of those may fail."""
         needs = self._score.needs
+        if self._asked_separately:
+            needs = replace(needs, suffix="")
         asked = self._request.draft_body(needs, stream=False)
         logprobs_only = not needs.top_logprobs
         if not needs.samples:
@@ -133,7 +154,8 @@ class WholeDraft(Draft):
 
     def response(self, headers: list[Header]) -> ChatResponse:
         """The draft as the response to its caller, in chunks if the caller wants a stream."""
-        request, confidence_asked = self._request, bool(self._score.needs.suffix)
+        request = self._request
+        confidence_asked = bool(self._score.needs.suffix) and not self._asked_separately
         if request.logprobs or confidence_asked:
             body = to_json(visible(self._completion.body(), request, confidence_asked))
         else:
@@ -145,6 +167,12 @@ class WholeDraft(Draft):
             yield b"".join(chunks(from_json(body), request.include_usage)) + DONE
 
         return ChatResponse(headers, events=events())
+
+
+def impossible_uncertainty(stages: Stages, reason: str) -> float:
+    """The uncertainty of a draft that cannot be what was asked for, after it was counted by its reason."""
+    stages.metrics.count("bpac_impossible_drafts_total", route=stages.route, reason=reason)
+    return 1.0
 
 
 def uncertainty(score: Score, draft: Answer, samples: list[Answer]) -> float:

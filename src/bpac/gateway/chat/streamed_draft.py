@@ -8,10 +8,11 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.errors import AnswerError, BpacError, ModelError, Unavailable
 from bpac.gateway.chat.channel import Channel
-from bpac.gateway.chat.draft import Draft, uncertainty
+from bpac.gateway.chat.draft import Draft, impossible_uncertainty, uncertainty
+from bpac.gateway.chat.impossible_drafts import impossible, impossible_start
+from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
@@ -41,7 +42,7 @@ class StreamedDraft(Draft):
 
     def __init__(
         self,
-        model: Upstream,
+        model: Model,
         request: ChatRequest,
         settings: RouteSettings,
         count: int,
@@ -49,7 +50,7 @@ class StreamedDraft(Draft):
         spawn: Spawn,
         savings: Savings,
     ) -> None:
-        self._model = model
+        self._model = model.for_request()
         self._request = request
         self._score = settings.score
         self._count = count
@@ -69,6 +70,10 @@ class StreamedDraft(Draft):
                 self._seen += events
                 first.add(events)
             answer = first.answer()
+        # Of a draft that goes on, only its start can be known in time.
+        if reason := (impossible if self._ended else impossible_start)(self._request.body, answer):
+            return impossible_uncertainty(stages, reason)
+        self.scored_answer = answer
         return uncertainty(self._score, answer, [])
 
     @property
@@ -129,10 +134,6 @@ class StreamedDraft(Draft):
             return event(visible(part.body(), self._request))
         return event_stream([part._replace(data=without_logprobs(part.data))])
 
-    def _fail(self, error: ModelError) -> None:
-        self._model.log_failed_draft(error)
-        self._channel.end(error)
-
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()
         answer: Answer | None = None
@@ -143,9 +144,9 @@ class StreamedDraft(Draft):
             answer = transcript.answer()
             self._channel.end()
         except AnswerError:
-            self._fail(Unavailable(f"{self._model} sent a stream that is not an answer"))
+            self._channel.end(self._model.unusable_stream())
         except ModelError as error:
-            self._fail(error)
+            self._channel.end(error)
         except asyncio.CancelledError:
             self._channel.end(Unavailable("the draft was cancelled"))
             raise

@@ -8,6 +8,7 @@ from typing import Any
 
 from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
+from bpac.gateway.config.adapting import with_roles
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
 from bpac.gateway.config.routes import RouteSettings, read_routes
@@ -30,6 +31,8 @@ class Config(ConfigTable, frozen=True):
     drain: seconds for which the gateway waits for requests in progress when it is stopped.
     snapshot_every: number of journal entries between two snapshots.
     traces: whether requests are traced with OpenTelemetry.
+    probe: whether every model is asked a small question when the gateway starts.
+    probe_timeout: seconds that a model has to answer such a question.
     """
 
     models: dict[str, ModelSettings]
@@ -43,6 +46,8 @@ class Config(ConfigTable, frozen=True):
     drain: Seconds = 30.0
     snapshot_every: Count = 10_000
     traces: bool = False
+    probe: bool = True
+    probe_timeout: Seconds = 30.0
 
     def __post_init__(self) -> None:
         host, colon, port = self.listen.rpartition(":")
@@ -94,7 +99,7 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
-        models = read_models(data["models"])
+        models = read_models(with_roles(data["models"], data["routes"]))
         return read_table(
             gateway,
             cls,

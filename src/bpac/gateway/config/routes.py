@@ -76,6 +76,11 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
             _ = self.score
         except (InputError, TypeError) as error:
             raise SettingsError(f"score: {error}") from error
+        if "logprobs" in self.draft.drop and self.score.needs.logprobs and not isinstance(self.score, Otherwise):
+            raise SettingsError(
+                f"score: {self.score_name} needs log-probabilities, but requests to models.{self.draft.name} are sent "
+                'without logprobs (drop): set score = "verbalized" or "self_consistency", or choose another draft'
+            )
         self.new_router()
 
     @cached_property
@@ -101,6 +106,11 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         score = self.score.score if isinstance(self.score, Otherwise) else self.score
         return score.count if isinstance(score, FirstTokens) else None
 
+    @property
+    def _confidence_terms(self) -> list[str]:
+        # Games in which such requests had no score must not be continued.
+        return ["confidence is asked for separately with tools and JSON"] if self.score.needs.suffix else []
+
     def new_router(
         self,
         alpha: float | None = None,
@@ -125,8 +135,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """What the promise is about, as JSON: if any of it changes, a new game begins."""
         return json.dumps(
             {
-                "draft": [self.draft.model, self.draft.body],
-                "expert": [self.expert.model, self.expert.body],
+                "draft": [*self.draft.terms, *self._confidence_terms],
+                "expert": self.expert.terms,
                 "judge": [self.judge.model, self.judge.body] if self.judge else None,
                 "score": self.score_settings,
                 "loss": self.loss,

@@ -1,0 +1,44 @@
+"""Thinking in earlier answers of a conversation, which only the model that wrote it accepts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bpac.answer import split_reasoning
+
+# Fields of a message, and types of parts of its content, that hold thinking.
+FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"})
+PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+
+
+def without_thinking(message: Any) -> Any:
+    """A message without thinking; messages that are not a model's answer stay as they are.
+
+    >>> without_thinking({"role": "assistant", "content": "<think>6 · 7</think>42", "reasoning_content": "6 · 7"})
+    {'role': 'assistant', 'content': '42'}
+    """
+    if not isinstance(message, Mapping) or message.get("role") != "assistant":
+        return message
+    kept = {name: value for name, value in message.items() if name not in FIELDS}
+    content = kept.get("content")
+    if isinstance(content, list):
+        parts = [part for part in content if not (isinstance(part, Mapping) and str(part.get("type")) in PARTS)]
+        # Servers refuse an empty list.
+        kept["content"] = parts or (None if kept.get("tool_calls") else "")
+    elif isinstance(content, str) and content.lstrip().startswith("<think>"):
+        kept["content"] = split_reasoning(content)[1]
+    return kept
+
+
+def filled_thinking(message: Any) -> Any:
+    """A message with ``reasoning_content``: an empty one where a model that does not think has left none.
+
+    Some servers refuse a conversation in which an earlier answer lacks it.
+
+    >>> filled_thinking({"role": "assistant", "content": "42"})
+    {'role': 'assistant', 'content': '42', 'reasoning_content': ''}
+    """
+    if not isinstance(message, Mapping) or message.get("role") != "assistant":
+        return message
+    if isinstance(message.get("reasoning_content"), str):
+        return message
+    return {**message, "reasoning_content": ""}
