@@ -22,6 +22,7 @@ from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
+from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.health.opening import open_models
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
@@ -264,37 +265,20 @@ class Service:
                     )
 
     async def _reopen_store(self, failure: StoreError) -> None:
-        """Go on with a store that has failed, if it can be written again and proves that nothing was lost.
-
-        The games are restored from it as at a start. Requests under way belong to the games before the failure: they
-        cannot be recorded, get an error, and count as a restart would count them.
-        """
+        """Go on with a store that has failed, if it can be written again and proves that nothing was lost."""
         self.store_record.failed(failure)
         if not self.store_record.due:
             return
-        opened: Store | None = None
-        opening = asyncio.create_task(asyncio.to_thread(self.store.reopened))
         try:
-            opened = await asyncio.shield(opening)
-            games = {
-                name: RouteGames(opened, route.settings, self.config.snapshot_every)
-                for name, (route, _) in self._routes.items()
-            }
-            await opened.durable()
-        except asyncio.CancelledError:  # the gateway stops
-            with suppress(StoreError):
-                await asyncio.to_thread((opened or await opening).close)
-            raise
-        except Exception as error:  # whatever it is, it is tried again
-            if opened is not None:
-                await asyncio.to_thread(opened.close)
-            if isinstance(error, StoreError):
-                self.store_record.still_fails(error)
-            else:
-                log.error("the games cannot be restored from the store", exc_info=error)
-                self.store_record.still_fails(StoreError(f"the games cannot be restored ({type(error).__name__})"))
+            opened, games = await reopened(self.store, self._games_in)
+        except StoreError as error:
+            self.store_record.still_fails(error)
             return
         self.store = opened
         self.decisions = Decisions(opened, self.live_games)
         self._routes = {name: (route, games[name]) for name, (route, _) in self._routes.items()}
         self.store_record.works_again()
+
+    def _games_in(self, store: Store) -> dict[str, RouteGames]:
+        every = self.config.snapshot_every
+        return {name: RouteGames(store, route.settings, every) for name, (route, _) in self._routes.items()}

@@ -68,8 +68,9 @@ def test_a_limit_on_the_file_is_said_and_left_behind(
 ) -> None:
     """In a process of its own, whose files may not grow for a while; its log has no traceback."""
     gateway = Process(tmp_path, models.base_url)
-    gateway.start()
+    code = -1
     try:
+        gateway.start()
         answers = 0
         for _ in range(5):
             assert post(gateway.url, ASK).status == 200
@@ -87,8 +88,10 @@ def test_a_limit_on_the_file_is_said_and_left_behind(
         resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
         wait_for(lambda: ready(gateway.url)[0] == 200, 40.0)
         assert post(gateway.url, ASK).status == 200
-    finally:
         code = gateway.end(signal.SIGTERM)
+    finally:
+        gateway.process.kill()  # nothing of it is left, also if it did not start in time
+        gateway.process.wait()
         gateway.close()
     assert code == 0
     steps = decided(gateway.store)
