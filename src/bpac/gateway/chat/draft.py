@@ -23,6 +23,7 @@ from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
+from bpac.models.metering import Meter
 from bpac.scores import Score
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_json, to_json
@@ -91,7 +92,7 @@ class WholeDraft(Draft):
         self._score = score
         self._savings = savings
         self._completion: Completion
-        self._generated = 0
+        self._meter = Meter()
 
     async def scored(self, stages: Stages) -> float:
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
@@ -102,7 +103,6 @@ class WholeDraft(Draft):
                 self._model.log_failed_draft(error)
                 raise
         answer = self._completion.answer
-        self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         return uncertainty(self._score, answer, samples)
 
     async def _drafted(self) -> tuple[Completion, list[Answer]]:
@@ -111,8 +111,8 @@ class WholeDraft(Draft):
         asked = self._request.draft_body(needs, stream=False)
         logprobs_only = not needs.top_logprobs
         if not needs.samples:
-            return await self._model.whole(asked, logprobs_only=logprobs_only), []
-        calls = [self._model.whole(asked, logprobs_only=logprobs_only) for _ in range(1 + needs.samples)]
+            return await self._model.whole(asked, self._meter, logprobs_only=logprobs_only), []
+        calls = [self._model.whole(asked, self._meter, logprobs_only=logprobs_only) for _ in range(1 + needs.samples)]
         draft, *others = await asyncio.gather(*calls, return_exceptions=True)
         if isinstance(draft, BaseException):
             raise draft
@@ -121,7 +121,7 @@ class WholeDraft(Draft):
     @property
     def note(self) -> dict[str, Any]:
         """What the journal records of it with the decision."""
-        return {"draft_tokens": self._generated}
+        return self._meter.take().to_note("draft")
 
     async def whole(self) -> Answer:
         """The whole draft."""
@@ -129,7 +129,11 @@ class WholeDraft(Draft):
 
     def discard(self) -> None:
         """Count the tokens of a draft that no decision is made on."""
-        self._savings.drafted(self._generated)
+        self._savings.drafted(self._meter.take())
+
+    def release(self) -> None:
+        """Count the tokens of a draft whose caller left before the decision."""
+        self.discard()
 
     def response(self, headers: list[Header]) -> ChatResponse:
         """The draft as the response to its caller, in chunks if the caller wants a stream."""

@@ -16,6 +16,7 @@ from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
+from bpac.models.metering import Attempt, Meter, TokenRates
 from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.wire.completions import Completion
@@ -85,32 +86,37 @@ class Upstream:
         headers = merged_headers(HEADERS, key, settings.headers)
         self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, "/chat/completions"), headers)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
+        self._rates = TokenRates()
         self._whole_timeout = total_timeout(settings.timeout)
         self._stream_timeout = idle_timeout(settings.timeout)
 
     def __str__(self) -> str:
         return self._described
 
-    async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
+    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
         """A whole answer; ``UpstreamRefused`` or ``Unavailable`` if there is none.
 
         Parameters
         ----------
         body: the request.
+        meter: counts the tokens of all attempts.
         logprobs_only: whether the log-probability is all that is needed of each token (default: no).
         """
-        return await self._retried(partial(self._complete, self._request(body), logprobs_only))
+        return await self._retried(partial(self._complete, self._request(body), meter, logprobs_only))
 
-    def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
+    def stream(
+        self, body: Mapping[str, Any], meter: Meter, *, within: float
+    ) -> AsyncGenerator[list[StreamEvent], None]:
         """The events of an answer, in lists of those that arrived together; ``UpstreamRefused`` or ``Unavailable``.
 
         Parameters
         ----------
         body: the request.
+        meter: counts the tokens of all attempts; those of a stream when it ends, or is closed.
         within: seconds after which a stream that has not ended is given up, even if events keep coming.
         """
         request, deadline = self._request(body), time.monotonic() + within
-        return resumed(lambda: self._retried(lambda: started(self._events(request, deadline))), str(self))
+        return resumed(lambda: self._retried(lambda: started(self._events(request, meter, deadline))), str(self))
 
     def log_failed_draft(self, error: ModelError) -> None:
         """Log that a draft of this model failed: the first failure of each kind, then at most one line per minute.
@@ -135,26 +141,34 @@ class Upstream:
                 raise error.__cause__.refusal from error
             raise
 
-    async def _complete(self, request: bytes, logprobs_only: bool) -> Completion:
+    async def _complete(self, request: bytes, meter: Meter, logprobs_only: bool) -> Completion:
         try:
-            async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
-                if response.status >= 300:
-                    await self._refuse(response)
-                data = await read_whole(response.content, self._limits.max_answer)
-            return read_answer(data, self._limits.max_answer_values, logprobs_only=logprobs_only)
+            with Attempt(meter, self._rates, len(request)) as attempt:
+                async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
+                    if response.status >= 300:
+                        attempt.refused()
+                        await self._refuse(response)
+                    data = await read_whole(response.content, self._limits.max_answer)
+                completion = read_answer(data, self._limits.max_answer_values, logprobs_only=logprobs_only)
+                attempt.answered(completion.answer)
+            return completion
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
 
-    async def _events(self, request: bytes, deadline: float) -> AsyncGenerator[list[StreamEvent], None]:
+    async def _events(self, request: bytes, meter: Meter, deadline: float) -> AsyncGenerator[list[StreamEvent], None]:
         try:
-            async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
-                if response.status >= 300:
-                    await self._refuse(response)
-                max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
-                arriving = stream_events(response.content, max_bytes, max_values, deadline)
-                async with aclosing(arriving):
-                    async for events in arriving:
-                        yield events
+            with Attempt(meter, self._rates, len(request)) as attempt:
+                async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
+                    attempt.streaming()
+                    if response.status >= 300:
+                        attempt.refused()
+                        await self._refuse(response)
+                    max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
+                    arriving = stream_events(response.content, max_bytes, max_values, deadline)
+                    async with aclosing(arriving):
+                        async for events in arriving:
+                            attempt.received(events)
+                            yield events
         except StreamCutOff:
             self._count("cut_off")
             raise

@@ -30,6 +30,7 @@ class Config(ConfigTable, frozen=True):
     drain: seconds for which the gateway waits for requests in progress when it is stopped.
     snapshot_every: number of journal entries between two snapshots.
     traces: whether requests are traced with OpenTelemetry.
+    currency: the currency of all prices, for display.
     """
 
     models: dict[str, ModelSettings]
@@ -43,6 +44,7 @@ class Config(ConfigTable, frozen=True):
     drain: Seconds = 30.0
     snapshot_every: Count = 10_000
     traces: bool = False
+    currency: str = ""
 
     def __post_init__(self) -> None:
         host, colon, port = self.listen.rpartition(":")
@@ -94,7 +96,8 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
-        models = read_models(data["models"])
+        currency = gateway.get("currency")
+        models = read_models(data["models"], currency=currency if isinstance(currency, str) else "")
         return read_table(
             gateway,
             cls,

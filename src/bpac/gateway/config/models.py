@@ -1,13 +1,14 @@
 """Settings of a model: the table ``[models.NAME]``."""
 
 import re
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from bpac.errors import SettingsError
+from bpac.gateway.config.prices import Price
 from bpac.gateway.config.secrets import BaseUrl, Secret
 from bpac.gateway.config.toml_tables import ConfigTable, Seconds, as_table, read_table
 
@@ -43,7 +44,7 @@ class ModelSettings(ConfigTable, frozen=True):
     ----------
     name: the name of the table.
     base_url, model, api_key, headers, timeout, retries, backoff, body: as for ``ModelClient``.
-    price: price of a million generated tokens, in any currency; None if it is not known.
+    price: prices of a million tokens, see ``Price``; None if they are not known.
     """
 
     name: str
@@ -55,16 +56,27 @@ class ModelSettings(ConfigTable, frozen=True):
     retries: Annotated[int, Meta(ge=0)] = 2
     backoff: Seconds = 0.5
     body: dict[str, Any] = field(default_factory=dict)
-    price: Annotated[float, Meta(ge=0, le=sys.float_info.max)] | None = None
+    price: Price | None = None
 
     def __post_init__(self) -> None:
         if not self.model.strip():
             raise SettingsError("model must not be empty: give the name of the model on its server")
 
 
-def read_models(values: object, path: str = "models") -> dict[str, ModelSettings]:
-    """All models of a configuration file, by name."""
-    return {
+def read_models(values: object, path: str = "models", currency: str = "") -> dict[str, ModelSettings]:
+    """All models of a configuration file, by name.
+
+    Parameters
+    ----------
+    values: the table of models.
+    path: where it is in the file, for error messages.
+    currency: the currency of the prices.
+    """
+    models = {
         name: read_table(table, ModelSettings, f"{path}.{name}", name=name)
         for name, table in as_table(values, path).items()
+    }
+    return {
+        name: replace(model, price=model.price.in_currency(currency)) if model.price and currency else model
+        for name, model in models.items()
     }
