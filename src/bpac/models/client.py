@@ -1,6 +1,6 @@
 """A client of any server that speaks OpenAI's chat API."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from bpac.models.connections import (
     total_timeout,
 )
 from bpac.models.fields import address, endpoint_url, merged, merged_headers, redacted, secret
-from bpac.models.metering import Attempt, Meter, TokenRates
+from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
 from bpac.models.reading import TooLong, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.wire.completions import Completion
@@ -126,11 +126,12 @@ class ModelClient:
         return to_json({name: value for name, value in merged(body, own).items() if value is not None})
 
     async def _completion(self, messages: Messages, body: Mapping[str, Any], meter: Meter) -> Completion:
-        return await self._retrying.get(partial(self._attempt, self._request(messages, body), meter), str(self))
+        counting = partial(Attempt, meter, self._rates, prompt_size({"messages": list(messages)}))
+        return await self._retrying.get(partial(self._attempt, self._request(messages, body), counting), str(self))
 
-    async def _attempt(self, request: bytes, meter: Meter) -> Completion:
+    async def _attempt(self, request: bytes, counting: Callable[[], Attempt]) -> Completion:
         try:
-            with Attempt(meter, self._rates, len(request)) as attempt:
+            with counting() as attempt:
                 async with self._endpoint().post(request, total_timeout(self.timeout)) as response:
                     if response.status >= 300:
                         attempt.refused()

@@ -3,18 +3,25 @@
 1. An attempt that the server answers with an error status is not billed. Every other attempt is, also one that was cut
    off, cancelled, or given up after a time limit.
 2. Where the server counts tokens (``usage``), its count is taken.
-3. Otherwise tokens are estimated from above and marked as estimates: the prompt by the largest number of tokens per byte
-   that requests to this model had so far, the answer by what arrived of it, or by the longest answer so far if nothing
-   did. Before the first count every byte is a token.
+3. Otherwise tokens are estimated from above and marked as estimates: the prompt by the largest number of tokens per
+   byte that prompts of this model had so far, the answer by the tokens or the events of the stream that arrived, or by
+   the longest answer so far if it was no stream. Before the first count every byte is a token.
 """
 
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from bpac.answer import Answer, cached_tokens, token_count
 from bpac.models.connections import UNSENT
+from bpac.wire.json import to_json
 from bpac.wire.stream import StreamEvent
 from bpac.wire.usage import NOTHING, Usage
+
+
+def prompt_size(body: Mapping[str, Any]) -> int:
+    """The bytes of what a request has for the model to read: two requests that differ in settings only are equal."""
+    return len(to_json([body.get("messages"), body.get("tools")]))
 
 
 class Meter:
@@ -40,14 +47,18 @@ class Meter:
 
 
 class TokenRates:
-    """The largest numbers of tokens per byte that a model has shown, and its longest answer.
+    """The largest numbers of tokens per byte of a prompt and per stream event that a model has shown.
+
+    Attributes
+    ----------
+    longest: tokens of its longest answer.
 
     >>> rates = TokenRates()
     >>> rates.prompt(40)
     40
-    >>> rates.learn(Usage(prompt=10, completion=3), request=40, text=9)
-    >>> rates.prompt(40), rates.prompt(50), rates.completion(10), rates.longest
-    (10, 13, 4, 3)
+    >>> rates.learn(Usage(prompt=10, completion=3), request=40, events=2)
+    >>> rates.prompt(40), rates.prompt(50), rates.completion(events=4, text=12), rates.longest
+    (10, 13, 6, 3)
     """
 
     __slots__ = ("_completion", "_prompt", "longest")
@@ -58,25 +69,32 @@ class TokenRates:
         self._completion: tuple[int, int] | None = None
         self.longest = 0
 
-    def learn(self, usage: Usage, request: int, text: int) -> None:
+    def learn(self, usage: Usage, request: int, events: int = 0) -> None:
         """Learn from an answer whose tokens the server counted.
 
         Parameters
         ----------
         usage: the tokens.
-        request, text: the size of the request and of the text of the answer, in bytes.
+        request: the size of the prompt in bytes.
+        events: events of the stream that brought a part of the answer (default: 0, for a whole answer).
         """
         self._prompt = _larger(self._prompt, (usage.prompt, request))
-        self._completion = _larger(self._completion, (usage.completion, text))
+        self._completion = _larger(self._completion, (usage.completion, events))
         self.longest = max(self.longest, usage.completion)
 
     def prompt(self, request: int) -> int:
-        """The tokens of a request of so many bytes, estimated from above."""
+        """The tokens of a prompt of so many bytes, estimated from above."""
         return _scaled(self._prompt, request)
 
-    def completion(self, text: int) -> int:
-        """The tokens of so many bytes of an answer, estimated from above."""
-        return _scaled(self._completion, text)
+    def completion(self, events: int, text: int) -> int:
+        """The tokens of a part of an answer, estimated from above.
+
+        Parameters
+        ----------
+        events: events that brought it.
+        text: its size in bytes, which counts before the first stream is complete.
+        """
+        return text if self._completion is None else _scaled(self._completion, events)
 
 
 def _larger(rate: tuple[int, int] | None, seen: tuple[int, int]) -> tuple[int, int] | None:
@@ -97,10 +115,10 @@ class Attempt:
     ----------
     meter: counts the tokens.
     rates: the rates of the model.
-    request: the size of the request in bytes.
+    request: the size of the prompt, from ``prompt_size``.
     """
 
-    __slots__ = ("_listed", "_meter", "_open", "_rates", "_request", "_streamed", "_text", "_usage")
+    __slots__ = ("_events", "_listed", "_meter", "_open", "_rates", "_request", "_streamed", "_text", "_usage")
 
     def __init__(self, meter: Meter, rates: TokenRates, request: int) -> None:
         self._meter = meter
@@ -109,6 +127,7 @@ class Attempt:
         self._open = True
         self._streamed = False
         self._usage: object = None
+        self._events = 0
         self._listed = 0
         self._text = 0
 
@@ -135,7 +154,7 @@ class Attempt:
         self._open = False
         usage = Usage.of(answer, 0 if answer.prompt_tokens is not None else self._rates.prompt(self._request))
         if answer.prompt_tokens is not None:
-            self._rates.learn(usage, self._request, _size(answer.text) + _size(answer.reasoning))
+            self._rates.learn(usage, self._request)
         self._meter.answered = self._meter.answered.plus(usage)
 
     def streaming(self) -> None:
@@ -149,11 +168,9 @@ class Attempt:
                 self._usage = chunk.usage
             for choice in chunk.choices:
                 delta = choice.delta
-                for part in (delta.content, delta.reasoning_content or delta.reasoning):
-                    if part and isinstance(part, str):
-                        self._text += _size(part)
-                if delta.tool_calls:
-                    self._text += _size(str(delta.tool_calls))
+                if part := delta.content or delta.reasoning_content or delta.reasoning or delta.tool_calls:
+                    self._events += 1
+                    self._text += len(str(part).encode(errors="replace"))
                 listed = getattr(choice.logprobs, "content", None)
                 self._listed += len(listed) if listed else 0
 
@@ -163,15 +180,12 @@ class Attempt:
         if prompt is not None and completion is not None:
             usage = Usage(prompt, cached_tokens(counts, prompt) or 0, completion)
             if complete:
-                self._rates.learn(usage, self._request, self._text)
+                self._rates.learn(usage, self._request, self._events)
         else:
-            prompt, completion = self._rates.prompt(self._request), self._listed or self._rates.completion(self._text)
+            prompt = self._rates.prompt(self._request)
+            completion = self._listed or self._rates.completion(self._events, self._text)
             usage = Usage(prompt, 0, completion, prompt + completion)
         if complete:
             self._meter.answered = self._meter.answered.plus(usage)
         else:
             self._meter.lost = self._meter.lost.plus(usage)
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode(errors="replace"))

@@ -164,10 +164,13 @@ def test_bpac_status_reports_money(tmp_path: Path, capsys: pytest.CaptureFixture
     (game,) = json.loads(capsys.readouterr().out)["games"]
     assert game["savings"] == live
     assert main(["status", str(tmp_path / "gateway.toml")]) == 0
-    _, tokens, money = capsys.readouterr().out.splitlines()
+    _, tokens, money, spent, output_only = capsys.readouterr().out.splitlines()
     assert f"tokens saved: at least {live['tokens_saved_at_least']:,.0f} with 95% confidence" in tokens
     assert f"money saved: at least {live['money_saved_at_least']:,.2f} with 95% confidence" in money
     assert f"estimated {live['money_saved']:,.2f}" in money
+    assert f"({live['money_share_saved_at_least']:.1%} of always asking the expert)" in money
+    assert f"money spent: {live['money_spent']:,.2f}, always asking the expert: {live['always_money']:,.2f}" in spent
+    assert (live["money_covers"], "generated tokens only" in output_only) == ("output", True)
 
 
 @pytest.mark.parametrize("on_takeover", ["finish", "cancel"])

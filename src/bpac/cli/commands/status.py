@@ -109,7 +109,8 @@ def _spending_text(savings: SavingsReport) -> Iterator[str]:
     if savings.money_spent is not None and savings.money_saved is not None:
         unit = f" {savings.currency}" if savings.currency else ""
         costs = "; so far this route costs money" if savings.money_saved < 0.0 else ""
-        yield f"  money spent: {savings.money_spent:,.2f}{unit}, always asking the expert: {savings.always_money:,.2f}{unit}{costs}"
+        always = f"always asking the expert: {savings.always_money:,.2f}{unit}"
+        yield f"  money spent: {savings.money_spent:,.2f}{unit}, {always}{costs}"
     if savings.money_covers == "output":
         yield (
             "  money is that of generated tokens only: give price = { input, output } of every model of the route to "
@@ -119,4 +120,5 @@ def _spending_text(savings: SavingsReport) -> Iterator[str]:
     if estimated:
         yield f"  estimated tokens, because a server did not count them: {estimated:,}"
     if savings.prompts_unknown:
-        yield f"  expert answers whose prompt tokens are not known, and count as nothing saved: {savings.prompts_unknown:,}"
+        without = f"{savings.prompts_unknown:,}"
+        yield f"  expert answers without a count of prompt tokens, which count as nothing saved: {without}"

@@ -16,7 +16,7 @@ from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
-from bpac.models.metering import Attempt, Meter, TokenRates
+from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
 from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.wire.completions import Completion
@@ -102,7 +102,8 @@ class Upstream:
         meter: counts the tokens of all attempts.
         logprobs_only: whether the log-probability is all that is needed of each token (default: no).
         """
-        return await self._retried(partial(self._complete, self._request(body), meter, logprobs_only))
+        counting = partial(Attempt, meter, self._rates, prompt_size(body))
+        return await self._retried(partial(self._complete, self._request(body), counting, logprobs_only))
 
     def stream(
         self, body: Mapping[str, Any], meter: Meter, *, within: float
@@ -116,7 +117,8 @@ class Upstream:
         within: seconds after which a stream that has not ended is given up, even if events keep coming.
         """
         request, deadline = self._request(body), time.monotonic() + within
-        return resumed(lambda: self._retried(lambda: started(self._events(request, meter, deadline))), str(self))
+        counting = partial(Attempt, meter, self._rates, prompt_size(body))
+        return resumed(lambda: self._retried(lambda: started(self._events(request, counting, deadline))), str(self))
 
     def log_failed_draft(self, error: ModelError) -> None:
         """Log that a draft of this model failed: the first failure of each kind, then at most one line per minute.
@@ -141,9 +143,9 @@ class Upstream:
                 raise error.__cause__.refusal from error
             raise
 
-    async def _complete(self, request: bytes, meter: Meter, logprobs_only: bool) -> Completion:
+    async def _complete(self, request: bytes, counting: Callable[[], Attempt], logprobs_only: bool) -> Completion:
         try:
-            with Attempt(meter, self._rates, len(request)) as attempt:
+            with counting() as attempt:
                 async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
                     if response.status >= 300:
                         attempt.refused()
@@ -155,9 +157,11 @@ class Upstream:
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
 
-    async def _events(self, request: bytes, meter: Meter, deadline: float) -> AsyncGenerator[list[StreamEvent], None]:
+    async def _events(
+        self, request: bytes, counting: Callable[[], Attempt], deadline: float
+    ) -> AsyncGenerator[list[StreamEvent], None]:
         try:
-            with Attempt(meter, self._rates, len(request)) as attempt:
+            with counting() as attempt:
                 async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
                     attempt.streaming()
                     if response.status >= 300:

@@ -28,7 +28,11 @@ class Price:
     __slots__ = ("cached_input", "currency", "input", "output")
 
     def __init__(
-        self, output: float, input: float | None = None, cached_input: float | None = None, currency: str = ""
+        self,
+        output: float,
+        input: float | None = None,  # noqa: A002  # as in the configuration file
+        cached_input: float | None = None,
+        currency: str = "",
     ) -> None:
         self.output = output
         self.input = input

@@ -44,7 +44,7 @@ CHAT_REQUEST = _object(
     "then": _object({"logprobs": {"const": True}}),
 }  # fmt: skip
 
-_USAGE = _object({name: _COUNT for name in ("prompt_tokens", "cached_tokens", "completion_tokens", "estimated_tokens")})
+_USAGE = _object(dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "estimated_tokens"), _COUNT))
 # Only where every model of the route has a price.
 _MONEY: Mapping[str, Schema] = {
     "money_saved": _NUMBER,
@@ -71,8 +71,8 @@ _SAVINGS = _object(
         "tokens_saved_at_most": _MAYBE_NUMBER,
         "longest_answer_assumed": _MAYBE_NUMBER,
         "confidence": SHARE,
-        **{name: _MAYBE_NUMBER for name in ("share_saved", "share_saved_at_least", "share_saved_at_most")},
-        "usage": _object({whose: _USAGE for whose in ("draft", "expert", "judge")}),
+        **dict.fromkeys(("share_saved", "share_saved_at_least", "share_saved_at_most"), _MAYBE_NUMBER),
+        "usage": _object(dict.fromkeys(("draft", "expert", "judge"), _USAGE)),
         "prompts_unknown": _COUNT,
         **_MONEY,
     },
