@@ -75,6 +75,8 @@ class Bills:
     """The bills of all models on a scripted server, by the name of the model."""
 
     def __init__(self) -> None:
+        # Ends the streams that are stalled.
+        self.resume = threading.Event()
         self._bills: dict[str, Usage] = defaultdict(lambda: NOTHING)
         self._lock = threading.Lock()
 
@@ -98,4 +100,8 @@ class Bills:
         ----------
         reply: the parameters of the reply to a request.
         """
-        return lambda request: BilledReply(bill=self.adding(request.body["model"]), **reply(request))
+
+        def billed(request: Request) -> Reply:
+            return BilledReply(bill=self.adding(request.body["model"]), resume=self.resume, **reply(request))
+
+        return billed

@@ -96,33 +96,22 @@ def test_a_whole_day_is_on_the_bill_to_the_token(tmp_path: Path) -> None:
         assert main(["status", str(tmp_path / "gateway.toml")]) == 0
 
 
-@pytest.mark.parametrize("listed", [True, False])
-def test_a_cut_off_draft_is_on_the_bill(listed: bool) -> None:
+def test_a_cut_off_draft_is_on_the_bill() -> None:
     """A draft whose first tokens are not accepted is cancelled: what was generated until then is paid for."""
-    bills, cut_off = Bills(), {"text": "no idea " * 20, "probability": 0.5, "stall_after": 6, "logprobs": listed}
+    bills, cut_off = Bills(), {"text": "no idea " * 20, "probability": 0.5, "stall_after": 4}
 
     def reply(request: Request) -> dict[str, Any]:
         return cut_off if request.body["model"] == "draft" and request.number > 1 else {"text": "it is 42"}
 
-    score = FIRST if listed else FIRST | {"otherwise": 1.0}
     with ScriptedServer(bills.script(reply)) as models:
-        config = config_for(models.base_url, score=score, policy="always", on_takeover="cancel")
+        config = config_for(models.base_url, score=FIRST, policy="always", on_takeover="cancel")
         with RunningGateway(config) as gateway:
             assert post(gateway.url, ASK | {"stream": True}).status == 200
             assert assert_billed(gateway, bills)["usage"]["draft"]["estimated_tokens"] == 0
-            if listed:
-                answer = open_chat(gateway.url, ASK | {"stream": True})
-                wait_for(lambda: gateway.status()["steps"] == 2)
-                savings = assert_billed(gateway, bills)
-                assert savings["usage"]["draft"]["estimated_tokens"] == 6 + bills["draft"].prompt // 2
-                answer.close()
-            else:
-                # Tokens that are not listed are estimated from the text, never below what they were.
-                answer = open_chat(gateway.url, ASK | {"stream": True})
-                wait_for(lambda: bills["draft"].completion == 3 + 6)
-                answer.close()
-                gateway.idle()
-                assert gateway.status()["savings"]["usage"]["draft"]["completion_tokens"] >= 9
+            assert b"42" in post(gateway.url, ASK | {"stream": True}).body
+            savings = assert_billed(gateway, bills)
+            assert savings["usage"]["draft"]["estimated_tokens"] == 4 + bills["draft"].prompt // 2
+        bills.resume.set()
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -131,27 +120,25 @@ def test_a_caller_who_leaves_does_not_take_tokens_off_the_bill(stream: bool) -> 
     bills = Bills()
 
     def reply(request: Request) -> dict[str, Any]:
-        late = request.body["model"] == "draft" and request.number > 1
-        return {
-            "text": "it is 42 or so",
-            "delay": 5.0 if late and not stream else 0.0,
-            "stall_after": 3 if late else None,
-        }
+        late = request.number > 1
+        return {"text": "it is 42 or so", "delay": 5.0 * (late and not stream), "stall_after": 3 if late else None}
 
     with ScriptedServer(bills.script(reply)) as models:
-        config = config_for(models.base_url, score=FIRST if stream else "perplexity", policy="always")
+        config = config_for(models.base_url, score=FIRST | {"first_tokens": 3}, policy="never")
         with RunningGateway(config) as gateway:
             assert post(gateway.url, ASK | {"stream": stream}).status == 200
             assert_billed(gateway, bills)
             caller = open_chat(gateway.url, ASK | {"stream": stream})
-            wait_for(lambda: len(models.requests) == 3)
+            wait_for(lambda: len(models.requests) == 2)
             if stream:
-                wait_for(lambda: bills["draft"].completion == 5 + 3)
-            caller.close()
-            gateway.idle()
-            if not stream:  # it is generated to its end, and billed, although nobody reads it
+                received = b""
+                while b"42" not in received:
+                    received += caller.recv(65_536)
+            else:  # it is generated to its end, and billed, although nobody reads it
                 bills.adding("draft")(bills["draft"])
+            caller.close()
             assert_billed(gateway, bills)
+        bills.resume.set()
 
 
 def test_long_prompts_at_equal_prices_cost_money(tmp_path: Path) -> None:
