@@ -178,6 +178,8 @@ def test_reading_a_store_needs_no_keys(tmp_path: Path, monkeypatch: pytest.Monke
             {"input": 1, "cached_input": 2, "output": 1},
             "models.small.price: cached_input must not be larger than input",
         ),
+        ("routes.homework.minimise", "time", "routes.homework.minimise: expected one of calls, money; got 'time'"),
+        ("routes.homework.minimise", "money", "minimise: money needs the prices of models.small: give price = "),
         ("gateway.currency", 1, "gateway.currency: expected a string, got 1"),
         ("models.small", "text", "models.small: expected a table, got 'text'"),
         ("gateway.listen", "8800", "gateway.listen must be HOST:PORT, got '8800'"),

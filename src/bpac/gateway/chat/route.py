@@ -2,7 +2,8 @@
 
 1. Ticket. A request takes a ticket when it arrives, before its draft is generated, and is decided on the terms of that
    ticket however long the draft takes (MATH section 12).
-2. Draft. The draft's model is asked first.
+2. Draft. The draft's model is asked first, unless the route minimises money and drafts cost more than they save: that
+   is decided on arrival, from earlier requests and a coin (``games/draft_worth.py``), and is then as in rule 3.
 3. Score. The uncertainty of the draft is computed. A request whose draft has no score is not a round (MATH section 13):
    it withdraws its ticket, and the expert answers it.
 4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records.
@@ -32,6 +33,7 @@ from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.draft_outages import ends_drafts
+from bpac.gateway.games.draft_worth import COSTS_MORE
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.telemetry.stages import Stages
 from bpac.routing.decision import Decision
@@ -75,6 +77,8 @@ class ServedRoute:
         try:
             if request.unscorable:
                 return await self._answer_without_score(request, game, ticket, request.unscorable)
+            if game.skips_draft():
+                return await self._answer_without_score(request, game, ticket, COSTS_MORE)
             draft = self._draft(request, game)
             try:
                 return await self._round(request, game, ticket, draft)

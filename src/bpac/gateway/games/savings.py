@@ -15,6 +15,7 @@ from typing import Any
 from bpac.answer import Answer
 from bpac.betting.bounds.unseen import RATES, UnseenSum
 from bpac.errors import SnapshotError
+from bpac.gateway.games.draft_worth import RecentTokens
 from bpac.gateway.games.savings_report import ALPHA, Prices, SavingsReport, Spared, Spent
 from bpac.models.metering import Meter
 from bpac.routing.decision import Decision
@@ -61,6 +62,7 @@ class Savings:
         cache, and those that were.
     prompts_unknown: answers of the expert whose prompt tokens are not known: the server did not count them, or an
         earlier version wrote the journal.
+    recent: averages over the last rounds, for routes that minimise money.
     late: tokens that were not known yet when their entry was written, by whose they are. They will be in the next
         entry's note, so a crash forgets only what was spent since the last entry.
 
@@ -81,6 +83,7 @@ class Savings:
     fresh: UnseenSum = field(default_factory=UnseenSum)
     cached: UnseenSum = field(default_factory=UnseenSum)
     prompts_unknown: int = 0
+    recent: RecentTokens = field(default_factory=RecentTokens)
     late: dict[str, Usage] = field(default_factory=dict)
 
     def with_late_tokens(self, note: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,12 +97,14 @@ class Savings:
         """Add an entry of the journal and its note."""
         # The note has all that was late before it.
         self.late = {}
-        self.drafts = self.drafts.plus(_noted(note, DRAFT))
+        drafted = _noted(note, DRAFT)
+        self.drafts = self.drafts.plus(drafted)
         self.judges = self.judges.plus(_noted(note, JUDGE))
         self.experts = self.experts.plus(_noted(note, EXPERT, late_only=COUNTED in note))
         if isinstance(entry, Decision):
             for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
                 unseen.flip(entry.propensity, looks=entry.call_expert)
+            self.recent.decided(entry, drafted)
         elif isinstance(entry, Resolved):
             self._see(entry, note)
 
@@ -110,6 +115,8 @@ class Savings:
             for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
                 unseen.see(note["propensity"], 0)
             return
+        if answer is not NOTHING:
+            self.recent.resolved(answer, Usage.from_note(note, JUDGE))
         if answer.completion > 0:
             self.unseen.see(note["propensity"], answer.completion, exact=exact)
         if answer.prompt and not answer.estimated:
@@ -164,6 +171,9 @@ class Savings:
             values[name] = _unseen_sum(state[name])
         for name in ("drafts", "experts", "judges"):
             values[name] = Usage(*state[name])
+        if not isinstance(state["recent"], dict) or state["recent"].keys() != _names(RecentTokens):
+            raise SnapshotError("the snapshot has other averages for the savings")
+        values["recent"] = RecentTokens(**state["recent"])
         values["late"] = {whose: Usage(*usage) for whose, usage in state["late"].items()}
         return cls(**values)
 
