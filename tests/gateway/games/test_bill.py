@@ -50,16 +50,17 @@ def assert_billed(gateway: RunningGateway, bills: Bills) -> dict[str, Any]:
 
 def test_a_whole_day_is_on_the_bill_to_the_token(tmp_path: Path) -> None:
     """Retries, cut-off and cancelled answers, caching, judges without a verdict: all totals are those of the bill."""
-    bills, trouble = Bills(), {"draft": [], "expert": [], "judge": []}  # type: ignore[var-annotated]
+    bills = Bills()
+    trouble: dict[str, list[dict[str, Any]]] = {"draft": [], "expert": [], "judge": []}
 
     def reply(request: Request) -> dict[str, Any]:
         name = request.body["model"]
-        found: dict[str, Any] = {
+        usual: dict[str, dict[str, Any]] = {
             "draft": {"text": "it is 41", "probability": 0.5, "cached": 2},
             "expert": {"text": "it is 42", "reasoning": "seven", "cached": 3},
             "judge": {"text": "7"},
-        }[name]
-        return found | (trouble[name].pop(0) if trouble[name] else {})
+        }
+        return usual[name] | (trouble[name].pop(0) if trouble[name] else {})
 
     judged = {"name": "judge", "judge": "judging", "attempts": 2}
     with ScriptedServer(bills.script(reply)) as models:
