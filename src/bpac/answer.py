@@ -47,6 +47,7 @@ class Answer:
     tokens: every token generated, reasoning included; none if the server listed no log-probabilities.
     completion_tokens: how many tokens were generated, reasoning included.
     prompt_tokens: how many tokens the prompt had; none if the server did not report it.
+    cached_tokens: how many of them the server took from its cache; none if the server did not report it.
     finish_reason: why the model stopped: ``stop``, ``length``, ``tool_calls`` …
     tool_calls: the tool calls, as the server sent them.
     """
@@ -58,6 +59,7 @@ class Answer:
     prompt_tokens: int | None = None
     finish_reason: str = "stop"
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    cached_tokens: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -89,14 +91,16 @@ class Answer:
             usage = body.get("usage")  # type: ignore[attr-defined]
             counts: Mapping[str, Any] = usage if isinstance(usage, Mapping) else {}
             tokens = read_tokens(choice.get("logprobs")) if tokens is None else tokens
+            prompt = token_count(counts.get("prompt_tokens"))
             return cls(
                 text=text,
                 reasoning=reasoning or thought,
                 tokens=tokens,
                 completion_tokens=token_count(counts.get("completion_tokens")) or len(tokens or ()),
-                prompt_tokens=token_count(counts.get("prompt_tokens")),
+                prompt_tokens=prompt,
                 finish_reason=_text(choice.get("finish_reason")) or "stop",
                 tool_calls=tuple(map(dict, message.get("tool_calls") or ())),
+                cached_tokens=None if prompt is None else cached_tokens(counts, prompt),
             )
         except _WRONG_KIND as error:
             raise AnswerError(f"not a chat completion ({type(error).__name__}: {error}): {excerpt(body)}") from error
@@ -133,6 +137,24 @@ def token_count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
         return None
     return int(value) if value == int(value) else None
+
+
+def cached_tokens(usage: Mapping[str, Any], prompt: int) -> int | None:
+    """The tokens of a prompt that a server took from its cache; none if its ``usage`` does not say.
+
+    Parameters
+    ----------
+    usage: the counts in its response.
+    prompt: the tokens of the prompt, which are never fewer than the cached ones.
+
+    >>> cached_tokens({"prompt_tokens_details": {"cached_tokens": 8}}, 10)
+    8
+    """
+    details = usage.get("prompt_tokens_details")
+    found = token_count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    if found is None:
+        found = token_count(usage.get("prompt_cache_hit_tokens"))  # DeepSeek's name for it
+    return None if found is None else min(found, prompt)
 
 
 def split_reasoning(content: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """The document: complete, equal to the router, and small enough."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from bpac.gateway.http.dashboard import MOST_FULL, MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
 from bpac.routing.router import Router
+from bpac.wire.usage import Usage
 from tests.dashboard.played import played
 
 LAW = PowerLaw(most=0.5, power=1.0, crowding=3.0)
@@ -99,7 +100,10 @@ def test_with_the_most_games_it_stays_below_two_megabytes() -> None:
         # Numbers and texts as long as they can be.
         odd = decision._replace(uncertainty=(step * 0.618034) % 1.0, threshold=0.123456789 * (step // 3 % 2))
         history.decided(odd, 1.7e9 + step / 7, router, lambda step=step: (step * 12345, step * 67890.1234))  # type: ignore[misc]
-    savings = SavingsReport(*[123456789.12345] * len(fields(SavingsReport)))
+    numbers: list[Any] = [123456789.12345] * len(fields(SavingsReport))
+    savings = replace(
+        SavingsReport(*numbers), usage={whose: Usage(*[10**12] * 4).to_json() for whose in ("draft", "expert", "judge")}
+    )
     stage = dict.fromkeys(("count", "mean", "p50", "p90", "p99"), 0.12345678901234567)
     latency = [{"stage": name, **stage} for name in ("draft", "journal", "expert", "grading")]
     subject = Subject("r" * 60, "s" * 200, savings=savings, latency=latency)

@@ -117,6 +117,16 @@ METRICS = {
     "bpac_money_saved": "savings.money_saved",
     "bpac_money_saved_at_least": "savings.money_saved_at_least",
     "bpac_money_saved_at_most": "savings.money_saved_at_most",
+    "bpac_share_saved": "savings.share_saved",
+    "bpac_share_saved_at_least": "savings.share_saved_at_least",
+    "bpac_money_share_saved": "savings.money_share_saved",
+    "bpac_money_share_saved_at_least": "savings.money_share_saved_at_least",
+    "bpac_money_spent_total": "savings.money_spent",
+    **{
+        f"bpac_{whose}_{kind}_tokens_total": f"savings.usage.{whose}.{kind}_tokens"
+        for whose in ("draft", "expert", "judge")
+        for kind in ("prompt", "cached", "estimated")
+    },
 }
 
 

@@ -22,7 +22,7 @@ from tests.gateway.raw import post
 from tests.gateway.running import Running, RunningGateway
 
 ROUNDS, REFUSED = 300, 20
-PRICES = {"small": 0.5, "large": 8.0}
+PRICES = {"small": {"input": 0.1, "output": 0.5}, "large": {"input": 2.0, "cached_input": 0.2, "output": 8.0}}
 
 
 def failing_pair(request: Request) -> Reply:
@@ -38,7 +38,7 @@ def failing_pair(request: Request) -> Reply:
 def gateway() -> Iterator[RunningGateway]:
     """A gateway with prices, some failures and some hundred rounds."""
     with ScriptedServer(failing_pair) as models:
-        config = settings(models.base_url, epsilon=0.3, on_expert_failure="draft")
+        config = settings(models.base_url, gateway={"currency": "EUR"}, epsilon=0.3, on_expert_failure="draft")
         for name, price in PRICES.items():
             config["models"][name]["price"] = price
         with RunningGateway(config) as running:
@@ -74,6 +74,11 @@ def test_every_number_is_the_one_of_the_metrics(browser: Browser, gateway: Runni
             "savings.money_saved": "money_saved",
             "savings.money_saved_at_least": "money_saved_at_least",
             "savings.money_saved_at_most": "money_saved_at_most",
+            "savings.share_saved": "share_saved",
+            "savings.share_saved_at_least": "share_saved_at_least",
+            "savings.money_share_saved": "money_share_saved",
+            "savings.money_share_saved_at_least": "money_share_saved_at_least",
+            "savings.money_spent": "money_spent_total",
             "forfeits.expert failed": "forfeits_total[expert failed]",
             "forfeit_share": "forfeit_share",
             "doubt": "doubt",

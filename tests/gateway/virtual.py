@@ -18,10 +18,12 @@ from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.http.chat import PATH
 from bpac.gateway.service import Service
+from bpac.models.metering import Meter
 from bpac.stores import Store
 from bpac.testing import Request, Script
 from bpac.wire.completions import Completion, read_completion
 from bpac.wire.stream import StreamEvent
+from bpac.wire.usage import Usage
 
 
 def repeat_coins(patch: pytest.MonkeyPatch) -> None:
@@ -69,7 +71,7 @@ class ScriptedUpstream:
         """Itself."""
         return self
 
-    async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
+    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
         """The scripted answer, after its delay."""
         asked = {**body, "model": self.settings.model}
         request = Request(1, asked)
@@ -77,9 +79,11 @@ class ScriptedUpstream:
         await asyncio.sleep(reply.delay)
         if reply.status >= 500:
             raise Unavailable("scripted", reply.status)
-        return read_completion(json.dumps(reply.body(request)).encode(), logprobs_only=logprobs_only)
+        completion = read_completion(json.dumps(reply.body(request)).encode(), logprobs_only=logprobs_only)
+        meter.answered = meter.answered.plus(Usage.of(completion.answer))
+        return completion
 
-    async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[StreamEvent]]:
+    async def stream(self, body: Mapping[str, Any], meter: Meter, *, within: float) -> AsyncIterator[list[StreamEvent]]:
         """A stream that does not begin."""
         await asyncio.Event().wait()
         yield []

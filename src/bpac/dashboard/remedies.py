@@ -15,6 +15,8 @@ UNSCORED = {
     "resumes with the next draft that arrives",
     "n": "callers ask for several choices (n > 1), which cannot be scored: nothing to do, or have them ask for one",
     "modalities": "callers ask for other output than text, which cannot be scored: nothing to do",
+    "draft-costs-more": "drafts cost more money than they save, so most requests go to the expert directly (minimise = "
+    '"money"): choose a cheaper draft model, or remove the route',
     "error": "an internal error of the gateway: see its log",
 }
 

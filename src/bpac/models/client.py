@@ -1,6 +1,6 @@
 """A client of any server that speaks OpenAI's chat API."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,7 @@ from bpac.models.connections import (
     total_timeout,
 )
 from bpac.models.fields import address, endpoint_url, merged, merged_headers, redacted, secret
+from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
 from bpac.models.reading import TooLong, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.wire.completions import Completion
@@ -70,6 +71,7 @@ class ModelClient:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     _retrying: RetryPolicy = field(init=False, repr=False)
     _session: Session | None = field(default=None, init=False, repr=False)
+    _rates: TokenRates = field(default_factory=TokenRates, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.base_url = address(self.base_url, "base_url")
@@ -95,11 +97,15 @@ class ModelClient:
 
     async def complete(self, messages: Messages, **body: Any) -> Answer:
         """The model's answer; ``Refused`` or ``Unavailable`` if there is none."""
-        return (await self._completion(messages, body)).answer
+        return (await self._completion(messages, body, Meter())).answer
+
+    async def complete_metered(self, messages: Messages, meter: Meter) -> Answer:
+        """The model's answer, as from ``complete``; the meter counts the tokens of all attempts."""
+        return (await self._completion(messages, {}, meter)).answer
 
     async def ask(self, messages: Messages, **body: Any) -> dict[str, Any]:
         """The server's own chat completion, of which ``complete`` returns what ``Answer`` holds."""
-        return (await self._completion(messages, body)).body()
+        return (await self._completion(messages, body, Meter())).body()
 
     def stream(self, messages: Messages, **body: Any) -> AsyncGenerator[StreamEvent, None]:
         """The events of the model's answer as they arrive; ``bpac.wire.stream.Transcript`` puts them together.
@@ -119,15 +125,21 @@ class ModelClient:
         own = {**self.body, "model": self.model, "messages": list(messages)}
         return to_json({name: value for name, value in merged(body, own).items() if value is not None})
 
-    async def _completion(self, messages: Messages, body: Mapping[str, Any]) -> Completion:
-        return await self._retrying.get(partial(self._attempt, self._request(messages, body)), str(self))
+    async def _completion(self, messages: Messages, body: Mapping[str, Any], meter: Meter) -> Completion:
+        counting = partial(Attempt, meter, self._rates, prompt_size({"messages": list(messages)}))
+        return await self._retrying.get(partial(self._attempt, self._request(messages, body), counting), str(self))
 
-    async def _attempt(self, request: bytes) -> Completion:
+    async def _attempt(self, request: bytes, counting: Callable[[], Attempt]) -> Completion:
         try:
-            async with self._endpoint().post(request, total_timeout(self.timeout)) as response:
-                await self._check(response)
-                data = await read_whole(response.content, MAX_BYTES)
-            return read_answer(data, MAX_VALUES)
+            with counting() as attempt:
+                async with self._endpoint().post(request, total_timeout(self.timeout)) as response:
+                    if response.status >= 300:
+                        attempt.refused()
+                    await self._check(response)
+                    data = await read_whole(response.content, MAX_BYTES)
+                completion = read_answer(data, MAX_VALUES)
+                attempt.answered(completion.answer)
+            return completion
         except TooLong as error:
             raise Unavailable(f"{self}: {error}") from error  # another attempt would be as long
         except (*FAILURES, AnswerError) as error:

@@ -18,6 +18,8 @@ except ImportError as error:
 
 # What a request that fails on its way raises.
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
+# What is raised if there is no connection, so that nothing was sent.
+UNSENT = aiohttp.ClientConnectorError
 # Bytes of a body from which on it is sent in parts, so that it does not hold up the event loop.
 LARGE = 2**20
 # Headers of every request.

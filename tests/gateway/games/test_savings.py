@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from bpac.gateway.config.prices import Price
 from bpac.gateway.games.restoring import folded
 from bpac.gateway.games.savings import ALPHA, Prices, Savings
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores import open_store
 from bpac.testing import Reply, Request, ScriptedServer
+from bpac.wire.usage import Usage
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.games.test_savings_bounds import decided
 from tests.gateway.law import KnownPair, Question
@@ -21,6 +23,7 @@ from tests.gateway.raw import open_chat, post
 from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
 from tests.gateway.serving import main, to_toml
 
+ONE = Price(1.0)
 ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
 
 
@@ -30,7 +33,7 @@ def test_what_was_spent_is_exact() -> None:
     for step in range(1, 11):
         savings.add(decided(step, 1.0, True), {"draft_tokens": 7})
         savings.add(Resolved(step, 0.0), {"expert_tokens": 100 * step, "judge_tokens": 3, "propensity": 1.0})
-    report = savings.report(Prices(draft=1.0, expert=10.0, judge=5.0)).to_json()
+    report = savings.report(Prices(Price(1.0), Price(10.0), Price(5.0))).to_json()
     assert (report["draft_tokens"], report["expert_tokens"], report["judge_tokens"]) == (70, 5500, 30)
     assert report["always_tokens"] == 5500
     for name, value in (("tokens_saved", -100), ("money_saved", -(70 * 1.0 + 30 * 5.0) / 1e6)):
@@ -40,8 +43,8 @@ def test_what_was_spent_is_exact() -> None:
 
 def test_money_needs_every_price() -> None:
     """An unknown price is not zero: without the price of the judge no money is reported."""
-    assert "money_saved" in Savings().report(Prices(1.0, 2.0, 0.0)).to_json()
-    for prices in (None, Prices(None, 2.0, 0.0), Prices(1.0, None, 0.0), Prices(1.0, 2.0, None)):
+    assert "money_saved" in Savings().report(Prices(Price(1.0), Price(2.0), Price(0.0))).to_json()
+    for prices in (None, Prices(None, ONE, ONE), Prices(ONE, None, ONE), Prices(ONE, ONE, None)):
         assert "money_saved" not in Savings().report(prices).to_json()
 
 
@@ -49,7 +52,7 @@ def test_there_is_no_upper_bound_before_the_first_answer() -> None:
     """No bound, rather than one that assumes something about answers that were never seen."""
     savings = Savings()
     savings.add(decided(1, 0.1, False), {"draft_tokens": 7})
-    report = savings.report(Prices(1.0, 2.0, 0.0)).to_json()
+    report = savings.report(Prices(Price(1.0), Price(2.0), Price(0.0))).to_json()
     assert (report["tokens_saved_at_least"], report["tokens_saved_at_most"]) == (-7, None)
     assert (report["money_saved_at_most"], report["longest_answer_assumed"]) == (None, None)
 
@@ -86,9 +89,9 @@ def test_late_tokens_are_in_the_note_of_the_next_entry() -> None:
     snapshots = []
     for entry, note in _game(dice):
         if dice.random() < 0.5:
-            live.drafted(dice.randrange(100))
+            live.drafted(Usage(dice.randrange(900), 0, dice.randrange(100)))
         if dice.random() < 0.2:
-            live.judged(dice.randrange(100))
+            live.outcome_unused(Usage(90, 9, dice.randrange(100), 3).to_note("judge"))
         snapshots.append((len(journal), json.dumps(asdict(live))))
         noted = dict(live.with_late_tokens(note))
         journal.append((entry, noted))
@@ -98,7 +101,7 @@ def test_late_tokens_are_in_the_note_of_the_next_entry() -> None:
         for entry, note in journal[after:]:
             again.add(entry, note)
         assert again.report() == live.report()
-    live.drafted(7)
+    live.drafted(Usage(completion=7))
     assert live.report().draft_tokens == again.report().draft_tokens + 7
 
 
@@ -161,10 +164,13 @@ def test_bpac_status_reports_money(tmp_path: Path, capsys: pytest.CaptureFixture
     (game,) = json.loads(capsys.readouterr().out)["games"]
     assert game["savings"] == live
     assert main(["status", str(tmp_path / "gateway.toml")]) == 0
-    _, tokens, money = capsys.readouterr().out.splitlines()
+    _, tokens, money, spent, output_only = capsys.readouterr().out.splitlines()
     assert f"tokens saved: at least {live['tokens_saved_at_least']:,.0f} with 95% confidence" in tokens
     assert f"money saved: at least {live['money_saved_at_least']:,.2f} with 95% confidence" in money
     assert f"estimated {live['money_saved']:,.2f}" in money
+    assert f"({live['money_share_saved_at_least']:.1%} of always asking the expert)" in money
+    assert f"money spent: {live['money_spent']:,.2f}, always asking the expert: {live['always_money']:,.2f}" in spent
+    assert (live["money_covers"], "generated tokens only" in output_only) == ("output", True)
 
 
 @pytest.mark.parametrize("on_takeover", ["finish", "cancel"])

@@ -69,12 +69,21 @@ class UnseenSum:
             else:
                 self.missed += 1
 
-    def see(self, propensity: float, value: float) -> None:
-        """Count the value of a round in which the coin decided to look."""
+    def see(self, propensity: float, value: float, *, exact: bool = True) -> None:
+        """Count the value of a round in which the coin decided to look.
+
+        Parameters
+        ----------
+        propensity: probability of looking (π).
+        value: the value, or less than it.
+        exact: whether it is all of the value. If not, the upper bound treats the value as unknown.
+        """
         self.largest = max(self.largest, value)
         if propensity == 1.0:
             return
-        self.unknown -= 1
+        self.unknown -= exact
+        if not value:
+            return
         odds = (1.0 - propensity) / propensity
         self.units += math.floor(value * odds * UNIT)
         log1p, expm1, floor = math.log1p, math.expm1, math.floor
@@ -83,7 +92,7 @@ class UnseenSum:
             self.below[at] += floor(log1p(-odds * tilt) * LOG_UNIT)
             # e^x − 1 from e^−x − 1. A rate that is too large for this value is of no use from now on, see ``_usable``.
             gap = odds * (tilt / (1.0 + tilt) if tilt > -1.0 else -math.inf)
-            if gap > -1.0:
+            if exact and gap > -1.0:
                 self.above[at] += floor(log1p(gap) * LOG_UNIT)
 
     @property

@@ -96,18 +96,43 @@ def _state(status: GameStatus) -> str:
 
 
 def _savings_text(savings: SavingsReport) -> Iterator[str]:
-    """What was saved, in two lines at most."""
+    """What was saved and spent, in a few lines."""
+    unit = f" {savings.currency}" if savings.currency else ""
     sums = {
-        "tokens": (savings.tokens_saved, savings.tokens_saved_at_least, savings.tokens_saved_at_most, 0),
-        "money": (savings.money_saved, savings.money_saved_at_least, savings.money_saved_at_most, 2),
+        "tokens": (savings.tokens_saved, savings.tokens_saved_at_least, savings.tokens_saved_at_most, 0, ""),
+        "money": (savings.money_saved, savings.money_saved_at_least, savings.money_saved_at_most, 2, unit),
     }
-    for what, (estimate, least, most, digits) in sums.items():
-        if estimate is None:
+    shares = {"tokens": savings.share_saved_at_least, "money": savings.money_share_saved_at_least}
+    for what, (estimate, least, most, digits, unit) in sums.items():
+        if estimate is None or least is None:
             continue
-        above = "" if most is None else f", at most {most:,.{digits}f}"
+        above = "" if most is None else f", at most {most:,.{digits}f}{unit}"
         if most is not None and savings.longest_answer_assumed is not None:
             above += f" if no answer is longer than {savings.longest_answer_assumed:,.0f} tokens"
+            if what == "money" and savings.longest_prompt_assumed is not None:
+                above += f" and no prompt longer than {savings.longest_prompt_assumed:,.0f}"
+        share = "" if shares[what] is None else f" ({shares[what]:.1%} of always asking the expert)"
         yield (
-            f"  {what} saved: at least {least:,.{digits}f} with {savings.confidence:.0%} confidence, "
-            f"estimated {estimate:,.{digits}f}{above}"
+            f"  {what} saved: at least {least:,.{digits}f}{unit} with {savings.confidence:.0%} confidence{share}, "
+            f"estimated {estimate:,.{digits}f}{unit}{above}"
         )
+    yield from _spending_text(savings)
+
+
+def _spending_text(savings: SavingsReport) -> Iterator[str]:
+    if savings.money_spent is not None and savings.money_saved is not None:
+        unit = f" {savings.currency}" if savings.currency else ""
+        costs = "; so far this route costs money" if savings.money_saved < 0.0 else ""
+        always = f"always asking the expert: {savings.always_money:,.2f}{unit}"
+        yield f"  money spent: {savings.money_spent:,.2f}{unit}, {always}{costs}"
+    if savings.money_covers == "output":
+        yield (
+            "  money is that of generated tokens only: give price = { input, output } of every model of the route to "
+            "count prompts, too"
+        )
+    estimated = sum(usage["estimated_tokens"] for usage in savings.usage.values())
+    if estimated:
+        yield f"  estimated tokens, because a server did not count them: {estimated:,}"
+    if savings.prompts_unknown:
+        without = f"{savings.prompts_unknown:,}"
+        yield f"  expert answers without a count of prompt tokens, which count as nothing saved: {without}"

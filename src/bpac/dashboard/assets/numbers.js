@@ -32,7 +32,7 @@ export function tokens(value) {
 }
 
 /**
- * An amount of money, with enough digits for its size. The currency is that of the configured prices and is not named.
+ * An amount of money, with enough digits for its size. The currency is that of the configured prices and is named apart.
  * @param {MaybeNumber} value
  */
 export function money(value) {
@@ -57,6 +57,14 @@ export function percentRoundedUp(value) {
 }
 
 /**
+ * A lower bound, rounded down: "at least 2.2 %" must not stand for 2.14 %.
+ * @param {MaybeNumber} value a fraction
+ */
+export function percentRoundedDown(value) {
+  return percentText(value, Math.floor);
+}
+
+/**
  * @param {MaybeNumber} value
  * @param {(value: number) => number} round
  */
@@ -67,7 +75,7 @@ function percentText(value, round) {
   const scale = 10 ** digits;
   // Without this, 100 * 0.07 = 7.000000000000001 would be rounded up to 7.1.
   const rounded = round(Number((hundred * scale).toPrecision(12))) / scale;
-  if (rounded === 0 && hundred > 0) return `<${(1 / scale).toFixed(digits)}${NO_BREAK_SPACE}%`;
+  if (rounded === 0 && hundred > 0 && round !== Math.floor) return `<${(1 / scale).toFixed(digits)}${NO_BREAK_SPACE}%`;
   return `${Number.isInteger(rounded) ? rounded : rounded.toFixed(digits)}${NO_BREAK_SPACE}%`;
 }
 

@@ -36,6 +36,15 @@
  */
 
 /**
+ * Tokens of all calls of a model.
+ * @typedef {object} Usage
+ * @property {number} prompt_tokens
+ * @property {number} cached_tokens part of the prompt tokens
+ * @property {number} completion_tokens
+ * @property {number} estimated_tokens part of the prompt and completion tokens
+ */
+
+/**
  * Tokens and money. A gateway estimates and so knows bounds; a table knows the tokens of every answer.
  * @typedef {object} Savings
  * @property {number} draft_tokens
@@ -47,9 +56,22 @@
  * @property {number | null} [tokens_saved_at_most]
  * @property {number | null} [longest_answer_assumed]
  * @property {number} [confidence]
+ * @property {number | null} [share_saved] of what always asking the expert would have generated
+ * @property {number | null} [share_saved_at_least]
+ * @property {number | null} [share_saved_at_most]
+ * @property {Record<string, Usage>} [usage] by draft, expert and judge
+ * @property {number} [prompts_unknown]
  * @property {number} [money_saved] only where prices are configured
  * @property {number} [money_saved_at_least]
  * @property {number | null} [money_saved_at_most]
+ * @property {number | null} [money_share_saved] of what always asking the expert would have cost
+ * @property {number | null} [money_share_saved_at_least]
+ * @property {number | null} [money_share_saved_at_most]
+ * @property {number} [money_spent]
+ * @property {number} [always_money]
+ * @property {"bill" | "output"} [money_covers] whether prompts are priced, too
+ * @property {string} [currency]
+ * @property {number | null} [longest_prompt_assumed]
  */
 
 /**

@@ -17,6 +17,7 @@ from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
+from bpac.models.metering import Meter
 from bpac.models.retrying import LATER, Failed, RetryPolicy, resumed, started
 from bpac.wire.completions import Completion
 from bpac.wire.stream import StreamEvent
@@ -131,20 +132,24 @@ class DeploymentCall:
     def __str__(self) -> str:
         return str(self._model)
 
-    async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
+    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
         """A whole answer, as ``Upstream.whole``."""
         number = self._numbered()
-        name, completion = await self._model.tried(lambda server: server.whole(body, logprobs_only=logprobs_only))
+        name, completion = await self._model.tried(
+            lambda server: server.whole(body, meter, logprobs_only=logprobs_only)
+        )
         self._model.load[name] -= 1
         self._note(number, name)
         return completion
 
-    def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
+    def stream(
+        self, body: Mapping[str, Any], meter: Meter, *, within: float
+    ) -> AsyncGenerator[list[StreamEvent], None]:
         """The events of an answer, as ``Upstream.stream``."""
         number = self._numbered()
 
         async def start() -> tuple[list[StreamEvent], AsyncGenerator[list[StreamEvent], None]]:
-            name, (first, rest) = await self._model.tried(lambda server: _started(server, body, within))
+            name, (first, rest) = await self._model.tried(lambda server: _started(server, body, meter, within))
             self._note(number, name)
             # Begun at once: a generator that never began would not notice that it is closed.
             return await started(self._counted(name, first, rest))
@@ -176,11 +181,11 @@ class DeploymentCall:
 
 
 async def _started(
-    server: Upstream, body: Mapping[str, Any], within: float
+    server: Upstream, body: Mapping[str, Any], meter: Meter, within: float
 ) -> tuple[list[StreamEvent], AsyncGenerator[list[StreamEvent], None]]:
     """The first events of a stream and the rest of it; a ``ModelError`` if there are none."""
     try:
-        return await started(server.stream(body, within=within))
+        return await started(server.stream(body, meter, within=within))
     except Failed as failure:
         raise Unavailable(f"{server}: {failure}") from failure
 

@@ -26,6 +26,7 @@ from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
+from bpac.models.metering import Meter
 from bpac.scores import Score
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_json, to_json
@@ -102,7 +103,7 @@ class WholeDraft(Draft):
         self._score = score
         self._savings = savings
         self._completion: Completion
-        self._generated = 0
+        self._meter = Meter()
         self._asked_separately = asked_separately(request, score.needs)
 
     async def scored(self, stages: Stages) -> float:
@@ -110,7 +111,6 @@ class WholeDraft(Draft):
         with stages("draft"):
             self._completion, samples = await self._drafted()
         answer = self._completion.answer
-        self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         if reason := impossible(self._request.body, answer):
             return impossible_uncertainty(stages, reason)
         self.scored_answer = answer
@@ -120,9 +120,7 @@ class WholeDraft(Draft):
         return uncertainty(self._score, answer, samples)
 
     async def _stated_confidence(self, answer: Answer) -> str:
-        stated = (await self._model.whole(confidence_body(self._request, answer))).answer
-        self._generated += stated.completion_tokens
-        return stated.text
+        return (await self._model.whole(confidence_body(self._request, answer), self._meter)).answer.text
 
     async def _drafted(self) -> tuple[Completion, list[Answer]]:
         """The draft, and the further answers that its score needs; some of those may fail."""
@@ -132,8 +130,8 @@ class WholeDraft(Draft):
         asked = self._request.draft_body(needs, stream=False)
         logprobs_only = not needs.top_logprobs
         if not needs.samples:
-            return await self._model.whole(asked, logprobs_only=logprobs_only), []
-        calls = [self._model.whole(asked, logprobs_only=logprobs_only) for _ in range(1 + needs.samples)]
+            return await self._model.whole(asked, self._meter, logprobs_only=logprobs_only), []
+        calls = [self._model.whole(asked, self._meter, logprobs_only=logprobs_only) for _ in range(1 + needs.samples)]
         draft, *others = await asyncio.gather(*calls, return_exceptions=True)
         if isinstance(draft, BaseException):
             raise draft
@@ -142,7 +140,7 @@ class WholeDraft(Draft):
     @property
     def note(self) -> dict[str, Any]:
         """What the journal records of it with the decision."""
-        return {"draft_tokens": self._generated}
+        return self._meter.take().to_note("draft")
 
     async def whole(self) -> Answer:
         """The whole draft."""
@@ -150,7 +148,11 @@ class WholeDraft(Draft):
 
     def discard(self) -> None:
         """Count the tokens of a draft that no decision is made on."""
-        self._savings.drafted(self._generated)
+        self._savings.drafted(self._meter.take())
+
+    def release(self) -> None:
+        """Count the tokens of a draft whose caller left before the decision."""
+        self.discard()
 
     def response(self, headers: list[Header]) -> ChatResponse:
         """The draft as the response to its caller, in chunks if the caller wants a stream."""

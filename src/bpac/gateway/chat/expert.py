@@ -13,6 +13,7 @@ and however it ends the journal gets an outcome:
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +25,14 @@ from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
-from bpac.gateway.games.savings import Savings
+from bpac.gateway.games.savings import COUNTED, Savings, expert_note
 from bpac.gateway.telemetry.stages import Stages
+from bpac.models.metering import Meter
 from bpac.models.retrying import LATER
 from bpac.routing.decision import Decision
 from bpac.wire.rendering import event_stream
 from bpac.wire.stream import Transcript, without_usage
+from bpac.wire.usage import NOTHING
 
 log = logging.getLogger("bpac.gateway")
 
@@ -94,30 +97,43 @@ class Expert:
 
     async def answer_and_grade(self, call: ExpertCall) -> None:
         """Get the expert's answer and grade the draft; however this ends, the round gets an outcome."""
-        game, decision = call.game, call.decision
-        answer = await self._answered(call)
+        game = call.game
+        meter = Meter()
+        answer = await self._answered(call, meter)
         if answer is None:
             return
-        note: dict[str, Any] = {"expert_tokens": answer.completion_tokens}
+        note = expert_note(answer, meter)
+        game.savings.answered(meter.lost)
+        try:
+            await self._grade(call, answer, meter, note)
+        except asyncio.CancelledError:
+            game.savings.outcome_unused(note)
+            raise
+
+    async def _grade(self, call: ExpertCall, answer: Answer, meter: Meter, note: dict[str, Any]) -> None:
+        game, decision = call.game, call.decision
         draft = await call.draft()
         if draft is None:
             game.outcomes.resolve(decision, None, note, DRAFT_CANCELLED if call.draft_cancelled else DRAFT_FAILED)
             return
         if self.grader is None:
+            # The outcome may come after a restart, which forgets the note; the tokens are paid for in any case.
+            game.savings.answered(meter.answered)
+            note[COUNTED] = True
             game.outcomes.await_feedback(decision, note, {"draft": draft.text, "expert": answer.text})
             return
         with self.stages("grading"):
             grade = await graded(self.grader, call.request.question, draft, answer)
-        if grade.tokens:
-            note["judge_tokens"] = grade.tokens
+        if grade.usage != NOTHING:
+            note |= grade.usage.to_note("judge")
         game.outcomes.resolve(decision, grade.loss, note)
 
     async def answer_only(self, request: ChatRequest, result: ExpertResult, savings: Savings) -> None:
         """Get the expert's answer to a request that is not a round: its draft has no score, so nothing is graded."""
+        meter = Meter()
         try:
             with self.stages("expert"):
-                answer = await self._fetched(request, result, stream=request.stream)
-            savings.answered(answer.completion_tokens)
+                await self._fetched(request, result, meter, stream=request.stream)
         except asyncio.CancelledError:
             result.fail(Unavailable("the caller has left"))
             raise
@@ -125,35 +141,40 @@ class Expert:
             result.fail(error)
         else:
             result.end()
+        finally:
+            savings.answered(meter.take())
 
-    async def _answered(self, call: ExpertCall) -> Answer | None:
+    async def _answered(self, call: ExpertCall, meter: Meter) -> Answer | None:
         """The expert's answer, which is also passed on to the caller; none if it failed, with the outcome recorded."""
         try:
-            return await self._passed_on(call)
+            return await self._passed_on(call, meter)
         finally:
             if not call.result.ended:  # the store failed while an outcome was recorded
                 call.result.fail(Unavailable("the expert's answer is lost"))
 
-    async def _passed_on(self, call: ExpertCall) -> Answer | None:
+    async def _passed_on(self, call: ExpertCall, meter: Meter) -> Answer | None:
         game, result = call.game, call.result
         try:
             with self.stages("journal"):
                 await game.store.durable()
             stream = call.request.stream and not call.decision.serve_draft
             with self.stages("expert"):
-                answer = await self._fetched(call.request, result, stream=stream)
+                answer = await self._fetched(call.request, result, meter, stream=stream)
         except ModelError as error:
+            game.savings.answered(meter.take())  # before the outcome, whose note records it
             reason = _draft_instead(call, error)
             if reason:
                 result.serve_draft(reason)
             else:
                 result.fail(error)
         except asyncio.CancelledError:
+            game.savings.answered(meter.take())
             result.fail(Unavailable("the gateway stops"))
             raise
         except StoreError as error:  # it was logged; nothing can be recorded, so the round stays open: loss 1
             result.fail(error)
         except Exception as error:  # whatever it is, the caller must not wait forever
+            game.savings.answered(meter.take())
             log.error("audit failed", extra={"decision": game.decision_id(call.decision.step)}, exc_info=error)
             result.fail(error)
             game.outcomes.forfeit(call.decision, EXPERT_FAILED)
@@ -162,20 +183,22 @@ class Expert:
             return answer
         return None
 
-    async def _fetched(self, request: ChatRequest, result: ExpertResult, *, stream: bool) -> Answer:
+    async def _fetched(self, request: ChatRequest, result: ExpertResult, meter: Meter, *, stream: bool) -> Answer:
         model = self.model.for_request()
         if not stream:
-            completion = await model.whole(request.expert_body(stream=False))
+            completion = await model.whole(request.expert_body(stream=False), meter)
             result.deployment = model.deployment
             result.put(completion.raw)
             return completion.answer
         transcript = Transcript()
         try:
-            async for events in model.stream(request.expert_body(stream=True), within=self.deadline):
-                result.deployment = model.deployment
-                transcript.add(events)
-                if shown := events if request.include_usage else without_usage(events):
-                    result.put(event_stream(shown))
+            asked = request.expert_body(stream=True)
+            async with aclosing(model.stream(asked, meter, within=self.deadline)) as arriving:
+                async for events in arriving:
+                    result.deployment = model.deployment
+                    transcript.add(events)
+                    if shown := events if request.include_usage else without_usage(events):
+                        result.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
             raise model.unusable_stream() from error

@@ -22,6 +22,8 @@ from bpac.grading.text.answer_text import LONGEST_ANSWER
 from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss, mark_loss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
+from bpac.models.metering import Meter
+from bpac.wire.usage import NOTHING, Usage
 
 log = logging.getLogger("bpac.gateway")
 
@@ -37,11 +39,11 @@ class GradingOutcome(NamedTuple):
     Parameters
     ----------
     loss: the loss of the draft; none if it cannot be found.
-    tokens: tokens that a judge generated to find it (default: 0).
+    usage: tokens that a judge was sent and generated to find it (default: none).
     """
 
     loss: float | None
-    tokens: int = 0
+    usage: Usage = NOTHING
 
 
 class Grader(Protocol):
@@ -163,7 +165,7 @@ class _Judged:
         else:
             self.record.succeeded()
             loss = mark_loss(*marks)
-        return GradingOutcome(loss, counting.tokens)
+        return GradingOutcome(loss, counting.meter.take())
 
     def _failed(self, error: ModelError | NoVerdict) -> None:
         # The message of an error may quote what the judge wrote.
@@ -190,12 +192,10 @@ def _client(model: ModelSettings) -> ModelClient:
 
 @dataclass(slots=True)
 class _Counting:
-    """A model client that counts the tokens it generates."""
+    """A model client that counts the tokens of one judgement."""
 
     client: ModelClient
-    tokens: int = 0
+    meter: Meter = field(default_factory=Meter)
 
     async def complete(self, messages: Sequence[Mapping[str, Any]]) -> Answer:
-        answer = await self.client.complete(messages)
-        self.tokens += answer.completion_tokens
-        return answer
+        return await self.client.complete_metered(messages, self.meter)

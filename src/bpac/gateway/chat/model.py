@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Protocol
 
 from bpac.errors import Unavailable
+from bpac.models.metering import Meter
 from bpac.wire.completions import Completion
 from bpac.wire.stream import StreamEvent
 
@@ -15,10 +16,12 @@ class ModelCall(Protocol):
     def deployment(self) -> str:
         """The name of the deployment that answered; empty before, and if the model has only one."""
 
-    async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
+    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
         """A whole answer, as ``Upstream.whole``."""
 
-    def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
+    def stream(
+        self, body: Mapping[str, Any], meter: Meter, *, within: float
+    ) -> AsyncGenerator[list[StreamEvent], None]:
         """The events of an answer, as ``Upstream.stream``."""
 
     def unusable_stream(self) -> Unavailable:

@@ -2,8 +2,9 @@
 
 1. Ticket. A request takes a ticket when it arrives, before its draft is generated, and is decided on the terms of that
    ticket however long the draft takes (MATH section 12).
-2. Draft. The draft's model is asked first. If its server is known to be down, the request has no draft (rule 3): this
-   is decided on arrival, by trial requests of the gateway's own and not by what anybody asks or answers.
+2. Draft. The draft's model is asked first. If its server is known to be down, or if the route minimises money and
+   drafts cost more than they save (``games/draft_worth.py``), the request has no draft (rule 3). This is decided on
+   arrival: by trial requests of the gateway's own, and from earlier requests and a coin.
 3. Score. The uncertainty of the draft is computed. A request whose draft has no score is not a round (MATH section 13):
    it withdraws its ticket, and the expert answers it.
 4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records.
@@ -33,6 +34,7 @@ from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.draft_outages import ends_drafts
+from bpac.gateway.games.draft_worth import COSTS_MORE
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.telemetry.stages import Stages
 from bpac.routing.decision import Decision
@@ -81,6 +83,8 @@ class ServedRoute:
             if (down := self.draft_model.down) is not None:
                 # Like a draft that ends at once, as the gateway's own trial request did: see DraftOutages.
                 return await self._answer_without_score(request, game, ticket, DRAFT_DOWN, ends_drafts(down))
+            if game.skips_draft():
+                return await self._answer_without_score(request, game, ticket, COSTS_MORE)
             draft = self._draft(request, game)
             try:
                 return await self._round(request, game, ticket, draft)

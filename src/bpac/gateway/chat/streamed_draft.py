@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
 from typing import Any
 
 from bpac.answer import Answer
@@ -17,6 +18,7 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
 from bpac.gateway.telemetry.stages import Stages
+from bpac.models.metering import Meter
 from bpac.wire.rendering import DONE, event, event_stream, visible, without_logprobs
 from bpac.wire.stream import StreamEvent, Transcript
 
@@ -135,12 +137,13 @@ class StreamedDraft(Draft):
         return event_stream([part._replace(data=without_logprobs(part.data))])
 
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
-        transcript = Transcript()
+        transcript, meter = Transcript(), Meter()
         answer: Answer | None = None
         try:
-            async for events in self._model.stream(body, within=self._deadline):
-                transcript.add(events)
-                self._channel.put(events)
+            async with aclosing(self._model.stream(body, meter, within=self._deadline)) as arriving:
+                async for events in arriving:
+                    transcript.add(events)
+                    self._channel.put(events)
             answer = transcript.answer()
             self._channel.end()
         except AnswerError:
@@ -155,5 +158,5 @@ class StreamedDraft(Draft):
             self._channel.end(Unavailable(f"{self._model} sent a stream that cannot be read"))
         finally:
             # Also of a draft that was cut off: the tokens it has were generated, and so paid for.
-            self._savings.drafted(answer.completion_tokens if answer else len(transcript.tokens or ()))
+            self._savings.drafted(meter.take())
         return answer

@@ -16,6 +16,7 @@ from bpac.gateway.telemetry.upstream_failures import CREDENTIALS, UpstreamRecord
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
+from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
 from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.wire.completions import Completion
@@ -105,21 +106,24 @@ class Upstream:
         self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, "/chat/completions"), headers)
         self.breaker = Breaker(self._described, settings.breaker)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
+        self._rates = TokenRates()
         self._whole_timeout = total_timeout(settings.timeout)
         self._stream_timeout = idle_timeout(settings.timeout)
 
     def __str__(self) -> str:
         return self._described
 
-    async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
+    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
         """A whole answer; ``UpstreamRefused`` or ``Unavailable`` if there is none.
 
         Parameters
         ----------
         body: the request.
+        meter: counts the tokens of all attempts.
         logprobs_only: whether the log-probability is all that is needed of each token (default: no).
         """
-        return await self._retried(partial(self._complete, self._request(body), logprobs_only))
+        counting = partial(Attempt, meter, self._rates, prompt_size(body))
+        return await self._retried(partial(self._complete, self._request(body), counting, logprobs_only))
 
     async def once(self, body: Mapping[str, Any], seconds: float) -> Completion:
         """The answer of one attempt, also while the server is down; ``Failed`` or a ``ModelError`` if there is none.
@@ -146,7 +150,9 @@ class Upstream:
     async def _once(self, request: bytes, seconds: float) -> Completion:
         try:
             async with asyncio.timeout(seconds):
-                return await self._complete(request, logprobs_only=False)
+                # Whom a trial is billed to no game knows.
+                counting = partial(Attempt, Meter(), self._rates, len(request))
+                return await self._complete(request, counting, logprobs_only=False)
         except TimeoutError as error:
             self._failed("timeout", f"no answer within {seconds:g} s")
             raise Failed("no answer in time") from error
@@ -160,16 +166,20 @@ class Upstream:
         """The model for one request."""
         return self
 
-    def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
+    def stream(
+        self, body: Mapping[str, Any], meter: Meter, *, within: float
+    ) -> AsyncGenerator[list[StreamEvent], None]:
         """The events of an answer, in lists of those that arrived together; ``UpstreamRefused`` or ``Unavailable``.
 
         Parameters
         ----------
         body: the request.
+        meter: counts the tokens of all attempts; those of a stream when it ends, or is closed.
         within: seconds after which a stream that has not ended is given up, even if events keep coming.
         """
         request, deadline = self._request(body), time.monotonic() + within
-        return resumed(lambda: self._retried(lambda: started(self._events(request, deadline))), str(self))
+        counting = partial(Attempt, meter, self._rates, prompt_size(body))
+        return resumed(lambda: self._retried(lambda: started(self._events(request, counting, deadline))), str(self))
 
     def unusable_stream(self) -> Unavailable:
         """Record that a stream ended without being an answer, and return the error of it."""
@@ -192,30 +202,39 @@ class Upstream:
                 raise error.__cause__.refusal from error
             raise
 
-    async def _complete(self, request: bytes, logprobs_only: bool) -> Completion:
+    async def _complete(self, request: bytes, counting: Callable[[], Attempt], logprobs_only: bool) -> Completion:
         try:
-            async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
-                if response.status >= 300:
-                    await self._refuse(response)
-                data = await read_whole(response.content, self._limits.max_answer)
-            answer = read_answer(data, self._limits.max_answer_values, logprobs_only=logprobs_only)
+            with counting() as attempt:
+                async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
+                    if response.status >= 300:
+                        attempt.refused()
+                        await self._refuse(response)
+                    data = await read_whole(response.content, self._limits.max_answer)
+                answer = read_answer(data, self._limits.max_answer_values, logprobs_only=logprobs_only)
+                attempt.answered(answer.answer)
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
         self.record.succeeded()
         return answer
 
-    async def _events(self, request: bytes, deadline: float) -> AsyncGenerator[list[StreamEvent], None]:
+    async def _events(
+        self, request: bytes, counting: Callable[[], Attempt], deadline: float
+    ) -> AsyncGenerator[list[StreamEvent], None]:
         try:
-            async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
-                if response.status >= 300:
-                    await self._refuse(response)
-                max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
-                arriving = stream_events(response.content, max_bytes, max_values, deadline)
-                empty = True
-                async with aclosing(arriving):
-                    async for events in arriving:
-                        empty = False
-                        yield events
+            with counting() as attempt:
+                async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
+                    attempt.streaming()
+                    if response.status >= 300:
+                        attempt.refused()
+                        await self._refuse(response)
+                    max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
+                    arriving = stream_events(response.content, max_bytes, max_values, deadline)
+                    empty = True
+                    async with aclosing(arriving):
+                        async for events in arriving:
+                            empty = False
+                            attempt.received(events)
+                            yield events
         except StreamCutOff:
             self._failed("cut_off", "it broke off its stream")
             raise

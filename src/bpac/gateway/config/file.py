@@ -33,6 +33,7 @@ class Config(ConfigTable, frozen=True):
     traces: whether requests are traced with OpenTelemetry.
     probe: whether every model is asked a small question when the gateway starts.
     probe_timeout: seconds that a model has to answer such a question.
+    currency: the currency of all prices, for display.
     """
 
     models: dict[str, ModelSettings]
@@ -48,6 +49,7 @@ class Config(ConfigTable, frozen=True):
     traces: bool = False
     probe: bool = True
     probe_timeout: Seconds = 30.0
+    currency: str = ""
 
     def __post_init__(self) -> None:
         host, colon, port = self.listen.rpartition(":")
@@ -99,7 +101,10 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
-        models = read_models(with_roles(data["models"], data["routes"]))
+        currency = gateway.get("currency")
+        models = read_models(
+            with_roles(data["models"], data["routes"]), currency=currency if isinstance(currency, str) else ""
+        )
         return read_table(
             gateway,
             cls,

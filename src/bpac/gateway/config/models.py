@@ -1,15 +1,16 @@
 """Settings of a model: the table ``[models.NAME]``."""
 
 import re
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from msgspec import Meta, field, structs
+from msgspec import Meta, field
+from msgspec.structs import replace
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.adapting import AdaptationSettings, expanded
 from bpac.gateway.config.deployments import Deployment, read_deployments
+from bpac.gateway.config.prices import Price
 from bpac.gateway.config.secrets import BaseUrl, Secret
 from bpac.gateway.config.toml_tables import Seconds, as_table, read_table
 
@@ -49,7 +50,7 @@ class ModelSettings(AdaptationSettings, frozen=True):
     deployments: several servers of the model, with the settings of requests to each; empty if there is one server.
     balance: which deployment is tried first: the first that is listed (``order``), or the one with the fewest requests
         under way (``least_load``).
-    price: price of a million generated tokens, in any currency; None if it is not known.
+    price: prices of a million tokens, see ``Price``; None if they are not known.
     """
 
     name: str
@@ -64,7 +65,7 @@ class ModelSettings(AdaptationSettings, frozen=True):
     breaker: Annotated[int, Meta(ge=0)] = 5
     deployments: tuple[Deployment, ...] = ()
     balance: Literal["order", "least_load"] = "order"
-    price: Annotated[float, Meta(ge=0, le=sys.float_info.max)] | None = None
+    price: Price | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,9 +87,20 @@ class ModelSettings(AdaptationSettings, frozen=True):
         return [self.model, self.body, *self.other_names, *self.adaptation_terms]
 
 
-def read_models(values: object, path: str = "models") -> dict[str, ModelSettings]:
-    """All models of a configuration file, by name."""
-    return {name: _read_model(name, table, f"{path}.{name}") for name, table in as_table(values, path).items()}
+def read_models(values: object, path: str = "models", currency: str = "") -> dict[str, ModelSettings]:
+    """All models of a configuration file, by name.
+
+    Parameters
+    ----------
+    values: the table of models.
+    path: where it is in the file, for error messages.
+    currency: the currency of the prices.
+    """
+    models = {name: _read_model(name, table, f"{path}.{name}") for name, table in as_table(values, path).items()}
+    return {
+        name: replace(model, price=model.price.in_currency(currency)) if model.price and currency else model
+        for name, model in models.items()
+    }
 
 
 def _read_model(name: str, table: object, path: str) -> ModelSettings:
@@ -96,4 +108,4 @@ def _read_model(name: str, table: object, path: str) -> ModelSettings:
         return read_table(expanded(values, path), ModelSettings, path, name=name)
 
     common, deployments = read_deployments(table, path, read)
-    return structs.replace(read(common, path), deployments=deployments)
+    return replace(read(common, path), deployments=deployments)

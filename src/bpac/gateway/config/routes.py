@@ -41,6 +41,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     deadline: seconds after which an outcome that has not arrived counts as loss 1.
     draft_deadline: seconds after which a draft that has not arrived no longer delays what later requests teach.
     max_owed: as for ``Router``.
+    minimise: ``calls`` of the expert, or ``money``: then most requests are not drafted while drafts cost more than they
+        save.
     """
 
     name: str
@@ -64,6 +66,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     deadline: Seconds = 3600.0
     draft_deadline: Seconds = 60.0
     max_owed: Count = 4096
+    minimise: Literal["calls", "money"] = "calls"
 
     def __post_init__(self) -> None:
         if self.segment_by is not None and not _splits(self.segment_by):
@@ -82,6 +85,13 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                 'without logprobs (drop): set score = "verbalized" or "self_consistency", or choose another draft'
             )
         self.new_router()
+        if self.minimise == "money":
+            models = [self.draft, self.expert, *([self.judge] if self.judge else [])]
+            for model in models:
+                if model.price is None or model.price.input is None:
+                    raise SettingsError(
+                        f"minimise: money needs the prices of models.{model.name}: give price = {{ input, output }}"
+                    )
 
     @cached_property
     def score(self) -> Score:

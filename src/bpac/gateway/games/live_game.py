@@ -1,10 +1,12 @@
 """A live game: one betting game at work, with its journal, its router and the requests and rounds under way."""
 
 import logging
+import random
 from typing import Any
 
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decision_ids import decision_id
+from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
 from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.journal import GameJournal, now
 from bpac.gateway.games.outcomes import RESTART, OpenOutcomes
@@ -18,6 +20,9 @@ from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.store import Store
 
 log = logging.getLogger("bpac.gateway")
+
+# Callers must not be able to predict which requests are drafted.
+_COIN = random.SystemRandom()
 
 
 class LiveGame:
@@ -64,6 +69,14 @@ class LiveGame:
     def number(self) -> int:
         """The number of the game in its store."""
         return self.journal.game.number
+
+    def skips_draft(self) -> bool:
+        """Whether the request that has just arrived goes to the expert without a draft, because drafts cost more."""
+        if self.route.minimise != "money":
+            return False
+        settings = self.router.settings
+        terms = MoneyTerms(Prices.of(self.route), settings.epsilon, settings.exploration.floor)
+        return skips_draft(self.savings.recent, terms, _COIN)
 
     def decide(self, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
         """Decide a request; the decision must be durable before anything is served on it.

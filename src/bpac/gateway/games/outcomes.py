@@ -79,7 +79,7 @@ class OpenOutcomes:
             # Its deadline has passed, or ``max_owed`` later rounds were open; its tokens were generated all the same.
             step = decision.step
             log.info("outcome too late", extra={"decision": decision_id(self._journal.store, self._journal.game, step)})
-            self._journal.savings.judged(note.get("judge_tokens", 0))
+            self._journal.savings.outcome_unused(note)
             return
         self._record(decision, entry, note)
 

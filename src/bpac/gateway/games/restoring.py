@@ -130,8 +130,9 @@ def tokens_of(savings: Savings) -> Tokens:
     """A function for histories: the tokens spent so far, and those that always asking the expert would have spent."""
 
     def tokens() -> tuple[float, float]:
-        asked = savings.expert_tokens
-        return savings.draft_tokens + asked + savings.judge_tokens, asked + savings.unseen.estimate
+        asked = savings.experts.completion
+        spent = savings.drafts.completion + asked + savings.judges.completion
+        return spent, asked + savings.unseen.estimate
 
     return tokens
 

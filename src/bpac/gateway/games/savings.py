@@ -1,129 +1,155 @@
-"""What routing saved: tokens, and money where prices are known, net of drafts, audits and judges."""
+"""What routing saved: running sums over a journal and its notes, net of drafts, audits and judges.
 
-import math
+1. What was spent is known: all tokens that drafts, the expert and judges were sent and generated, retries included.
+   They are in the notes beside the journal's entries, and so in the same transaction.
+2. What the expert would have been sent and generated where it was not asked is never seen. It is bounded from the
+   rounds in which a coin said to ask it: see ``UnseenSum``.
+3. Where the expert was asked, its tokens would have been spent without the router, too. So what was saved is what the
+   expert was spared, less drafts and judges. ``savings_report.py`` adds prices and bounds.
+"""
+
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any
 
+from bpac.answer import Answer
 from bpac.betting.bounds.unseen import RATES, UnseenSum
-from bpac.dashboard.savings import TokenSavings
 from bpac.errors import SnapshotError
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.draft_worth import RecentTokens
+from bpac.gateway.games.savings_report import ALPHA, Prices, SavingsReport, Spared, Spent
+from bpac.models.metering import Meter
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
+from bpac.wire.usage import NOTHING, Usage
 
-# Keys of a note for tokens that became known only after the entry they belong to was written.
-LATE_DRAFTS, LATE_EXPERTS, LATE_JUDGES = "late_draft_tokens", "late_expert_tokens", "late_judge_tokens"
-# Each of the two bounds fails at some time with at most this probability.
-ALPHA = 0.05
+__all__ = ["ALPHA", "COUNTED", "Prices", "Savings", "SavingsReport", "expert_note"]
 
-
-class Prices(NamedTuple):
-    """Prices of a million generated tokens; none if not known. A route without a judge pays nothing for it."""
-
-    draft: float | None
-    expert: float | None
-    judge: float | None
-
-    @classmethod
-    def of(cls, route: RouteSettings) -> "Prices":
-        """The prices in the settings of a route."""
-        return cls(route.draft.price, route.expert.price, route.judge.price if route.judge else 0.0)
+# Whose tokens are counted, as in the keys of notes: "draft_tokens", "late_draft_tokens".
+DRAFT, EXPERT, JUDGE = "draft", "expert", "judge"
+# In the note of an outcome: the expert's tokens were counted before it. They are there only for the bounds.
+COUNTED = "expert_counted"
+# In the note of an outcome: the expert's tokens are not all in it, because other attempts were billed, too.
+INCOMPLETE = "expert_incomplete"
+# In the note of an outcome, where the server says it: how much of the prompt was cached.
+CACHED = "expert_cached_tokens"
 
 
-@dataclass(frozen=True, slots=True)
-class SavingsReport(TokenSavings):
-    """What was spent and saved, with bounds on what was saved.
+def expert_note(answer: Answer, meter: Meter) -> dict[str, Any]:
+    """The note of an outcome on the expert's answer.
 
     Parameters
     ----------
-    tokens_saved_at_least, tokens_saved_at_most: each holds with the confidence; no upper bound may be known.
-    longest_answer_assumed: the upper bound holds if no answer of the expert has more tokens than this; none if nothing
-        needs to be assumed, or if there is no upper bound.
-    confidence: of each bound.
-    money_saved, money_saved_at_least, money_saved_at_most: the same in money; none where prices are not known.
+    answer: the expert's answer.
+    meter: has counted the call.
     """
-
-    tokens_saved_at_least: float
-    tokens_saved_at_most: float | None
-    longest_answer_assumed: float | None
-    confidence: float
-    money_saved: float | None = None
-    money_saved_at_least: float | None = None
-    money_saved_at_most: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as JSON values; without prices there is no key about money."""
-        values = asdict(self)
-        if self.money_saved is None:
-            for name in ("money_saved", "money_saved_at_least", "money_saved_at_most"):
-                del values[name]
-        return values
+    note: dict[str, Any] = {**meter.answered.to_note(EXPERT)}
+    if answer.cached_tokens is not None:
+        note[CACHED] = answer.cached_tokens
+    if meter.lost is not NOTHING:
+        note[INCOMPLETE] = True
+    return note
 
 
 @dataclass(slots=True)
 class Savings:
     """Running sums over a journal and its notes.
 
-    What was spent is known. What the expert would have generated where it was not asked is never seen, and is bounded
-    from the rounds in which a coin said to ask it: see ``UnseenSum``. Where it was asked, its tokens would have been
-    spent without the router, too. So what was saved is what the expert did not generate, less drafts and judges.
-
     Parameters
     ----------
-    draft_tokens, expert_tokens, judge_tokens: generated, and so paid for.
+    drafts, experts, judges: tokens spent.
     unseen: what the expert would have generated where a coin kept the draft.
-    late: tokens that were not known yet when their entry was written, by the keys under which the next entry's note
-        will have them. So a crash forgets only what was generated since the last entry.
+    prompts, fresh, cached: the same for the tokens of its prompts: all of them, those that were not in the server's
+        cache, and those that were.
+    prompts_unknown: answers of the expert whose prompt tokens are not known: the server did not count them, or an
+        earlier version wrote the journal.
+    recent: averages over the last rounds, for routes that minimise money.
+    late: tokens that were not known yet when their entry was written, by whose they are. They will be in the next
+        entry's note, so a crash forgets only what was spent since the last entry.
 
     >>> from bpac.routing.journal.entries import Resolved
     >>> savings = Savings()
     >>> decision = Decision(1, 0.1, 0.3, propensity=0.5, least_propensity=0.5, call_expert=True, serve_draft=False)
     >>> savings.add(decision, {"draft_tokens": 10})
     >>> savings.add(Resolved(1, 0.0), {"expert_tokens": 400, "propensity": 0.5})
-    >>> savings.report().always_tokens, savings.report().tokens_saved
-    (800.0, 390.0)
+    >>> savings.drafts.completion, savings.unseen.estimate
+    (10, 400.0)
     """
 
-    draft_tokens: int = 0
-    expert_tokens: int = 0
-    judge_tokens: int = 0
+    drafts: Usage = NOTHING
+    experts: Usage = NOTHING
+    judges: Usage = NOTHING
     unseen: UnseenSum = field(default_factory=UnseenSum)
-    late: dict[str, int] = field(default_factory=dict)
+    prompts: UnseenSum = field(default_factory=UnseenSum)
+    fresh: UnseenSum = field(default_factory=UnseenSum)
+    cached: UnseenSum = field(default_factory=UnseenSum)
+    prompts_unknown: int = 0
+    recent: RecentTokens = field(default_factory=RecentTokens)
+    late: dict[str, Usage] = field(default_factory=dict)
 
     def with_late_tokens(self, note: Mapping[str, Any]) -> Mapping[str, Any]:
         """The note of the next entry, with the late tokens added."""
-        return {**note, **self.late} if self.late else note
+        if not self.late:
+            return note
+        late = (usage.to_note(f"late_{whose}") for whose, usage in self.late.items())
+        return {**note, **{key: tokens for one in late for key, tokens in one.items()}}
 
     def add(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Add an entry of the journal and its note."""
         # The note has all that was late before it.
         self.late = {}
-        self.draft_tokens += note.get("draft_tokens", 0) + note.get(LATE_DRAFTS, 0)
-        self.judge_tokens += note.get("judge_tokens", 0) + note.get(LATE_JUDGES, 0)
-        self.expert_tokens += note.get(LATE_EXPERTS, 0)
+        drafted = _noted(note, DRAFT)
+        self.drafts = self.drafts.plus(drafted)
+        self.judges = self.judges.plus(_noted(note, JUDGE))
+        self.experts = self.experts.plus(_noted(note, EXPERT, late_only=COUNTED in note))
         if isinstance(entry, Decision):
-            self.unseen.flip(entry.propensity, looks=entry.call_expert)
+            for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
+                unseen.flip(entry.propensity, looks=entry.call_expert)
+            self.recent.decided(entry, drafted)
+        elif isinstance(entry, Resolved):
+            self._see(entry, note)
+
+    def _see(self, entry: Resolved, note: Mapping[str, Any]) -> None:
+        """Learn from an outcome what the expert is sent and generates; what is not known counts as 0."""
+        answer, exact = Usage.from_note(note, EXPERT), INCOMPLETE not in note
+        if entry.refused and answer is NOTHING:  # it generates nothing, with the router as without
+            for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
+                unseen.see(note["propensity"], 0)
             return
-        generated = note.get("expert_tokens", 0)
-        # Without a count the value stays unknown: 0 for the lower bound, the longest answer for the upper bound.
-        if generated > 0:
-            self.expert_tokens += generated
-            self.unseen.see(note["propensity"], generated)
-        elif isinstance(entry, Resolved) and entry.refused:
-            self.unseen.see(note["propensity"], 0)  # it generates nothing, with the router as without
+        if answer is not NOTHING:
+            self.recent.resolved(answer, Usage.from_note(note, JUDGE))
+        if answer.completion > 0:
+            self.unseen.see(note["propensity"], answer.completion, exact=exact)
+        if answer.prompt and not answer.estimated:
+            # A prompt of which the server does not say what was cached counts as cached: the cheaper kind.
+            cached = answer.cached if CACHED in note else answer.prompt
+            self.prompts.see(note["propensity"], answer.prompt, exact=exact)
+            self.fresh.see(note["propensity"], answer.prompt - cached, exact=exact)
+            self.cached.see(note["propensity"], cached, exact=exact)
+        elif answer is not NOTHING:
+            self.prompts_unknown += 1
 
-    def drafted(self, tokens: int) -> None:
-        """Count a draft that ended, or was cut off, after its decision."""
-        self._came_late(LATE_DRAFTS, tokens)
+    def drafted(self, usage: Usage) -> None:
+        """Count a draft that ended, or was cut off, without a decision or after it."""
+        self._came_late(DRAFT, usage)
 
-    def judged(self, tokens: int) -> None:
-        """Count a judge's grade that came too late to be an outcome; it was paid for all the same."""
-        self._came_late(LATE_JUDGES, tokens)
+    def answered(self, usage: Usage) -> None:
+        """Count tokens of the expert that belong to no outcome."""
+        self._came_late(EXPERT, usage)
 
-    def answered(self, tokens: int) -> None:
-        """Count an answer of the expert to a request whose draft had no score."""
-        self._came_late(LATE_EXPERTS, tokens)
+    def outcome_unused(self, note: Mapping[str, Any]) -> None:
+        """Count the tokens in the note of an outcome that is not recorded; they were paid for all the same."""
+        self._came_late(JUDGE, Usage.from_note(note, JUDGE))
+        if COUNTED not in note:
+            self._came_late(EXPERT, Usage.from_note(note, EXPERT))
+
+    def spent(self) -> Spent:
+        """All tokens spent so far."""
+        late = self.late
+        return Spent(
+            self.drafts.plus(late.get(DRAFT, NOTHING)),
+            self.experts.plus(late.get(EXPERT, NOTHING)),
+            self.judges.plus(late.get(JUDGE, NOTHING)),
+        )
 
     def report(self, prices: Prices | None = None) -> SavingsReport:
         """What was spent and saved so far.
@@ -132,48 +158,42 @@ class Savings:
         ----------
         prices: none if money does not matter.
         """
-        spared = (self.unseen.estimate, self.unseen.at_least(ALPHA), self.unseen.at_most(ALPHA))
-        drafts = self.draft_tokens + self.late.get(LATE_DRAFTS, 0)
-        judges = self.judge_tokens + self.late.get(LATE_JUDGES, 0)
-        experts = self.expert_tokens + self.late.get(LATE_EXPERTS, 0)
-        estimate, least, most = (value - drafts - judges for value in spared)
-        report = SavingsReport(
-            draft_tokens=drafts,
-            expert_tokens=experts,
-            judge_tokens=judges,
-            always_tokens=experts + spared[0],
-            tokens_saved=estimate,
-            tokens_saved_at_least=least,
-            tokens_saved_at_most=_finite(most),
-            longest_answer_assumed=_finite(self.unseen.ceiling),
-            confidence=1.0 - ALPHA,
-        )
-        if prices is None or prices.draft is None or prices.expert is None or prices.judge is None:
-            return report
-        spent = prices.draft * drafts + prices.judge * judges
-        estimate, least, most = ((prices.expert * value - spent) / 1e6 for value in spared)
-        return replace(report, money_saved=estimate, money_saved_at_least=least, money_saved_at_most=_finite(most))
+        spared = Spared(self.unseen, self.prompts, self.fresh, self.cached)
+        return SavingsReport.of(self.spent(), spared, self.prompts_unknown, prices)
 
     @classmethod
     def from_json(cls, state: Any) -> "Savings":
         """The sums in a snapshot, or ``SnapshotError`` if another version has written it."""
         if not isinstance(state, dict) or state.keys() != _names(cls):
             raise SnapshotError("the snapshot has other sums for the savings")
-        inner = state["unseen"]
-        if not isinstance(inner, dict) or inner.keys() != _names(UnseenSum):
-            raise SnapshotError("the snapshot has other bounds for the savings")
-        unseen = UnseenSum(**inner)
-        if not len(unseen.below) == len(unseen.above) == len(RATES):
-            raise SnapshotError("the snapshot has bounds for other rates for the savings")
-        return cls(**{**state, "unseen": unseen})
+        values = dict(state)
+        for name in ("unseen", "prompts", "fresh", "cached"):
+            values[name] = _unseen_sum(state[name])
+        for name in ("drafts", "experts", "judges"):
+            values[name] = Usage(*state[name])
+        if not isinstance(state["recent"], dict) or state["recent"].keys() != _names(RecentTokens):
+            raise SnapshotError("the snapshot has other averages for the savings")
+        values["recent"] = RecentTokens(**state["recent"])
+        values["late"] = {whose: Usage(*usage) for whose, usage in state["late"].items()}
+        return cls(**values)
 
-    def _came_late(self, name: str, tokens: int) -> None:
-        if tokens:
-            self.late[name] = self.late.get(name, 0) + tokens
+    def _came_late(self, whose: str, usage: Usage) -> None:
+        if usage != NOTHING:
+            self.late[whose] = self.late.get(whose, NOTHING).plus(usage)
 
 
-def _finite(bound: float) -> float | None:
-    return bound if math.isfinite(bound) else None
+def _noted(note: Mapping[str, Any], whose: str, *, late_only: bool = False) -> Usage:
+    late = Usage.from_note(note, f"late_{whose}")
+    return late if late_only else late.plus(Usage.from_note(note, whose))
+
+
+def _unseen_sum(state: Any) -> UnseenSum:
+    if not isinstance(state, dict) or state.keys() != _names(UnseenSum):
+        raise SnapshotError("the snapshot has other bounds for the savings")
+    unseen = UnseenSum(**state)
+    if not len(unseen.below) == len(unseen.above) == len(RATES):
+        raise SnapshotError("the snapshot has bounds for other rates for the savings")
+    return unseen
 
 
 def _names(kind: type) -> set[str]:

@@ -44,6 +44,22 @@ CHAT_REQUEST = _object(
     "then": _object({"logprobs": {"const": True}}),
 }  # fmt: skip
 
+_USAGE = _object(dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "estimated_tokens"), _COUNT))
+# Only where every model of the route has a price.
+_MONEY: Mapping[str, Schema] = {
+    "money_saved": _NUMBER,
+    "money_saved_at_least": _NUMBER,
+    "money_saved_at_most": _MAYBE_NUMBER,
+    "money_share_saved": _MAYBE_NUMBER,
+    "money_share_saved_at_least": _MAYBE_NUMBER,
+    "money_share_saved_at_most": _MAYBE_NUMBER,
+    "money_spent": _NUMBER,
+    "always_money": _NUMBER,
+    "money_covers": {"enum": ["bill", "output"]},
+    "currency": TEXT,
+    "longest_prompt_assumed": _MAYBE_NUMBER,
+}
+
 _SAVINGS = _object(
     {
         "draft_tokens": _COUNT,
@@ -55,12 +71,13 @@ _SAVINGS = _object(
         "tokens_saved_at_most": _MAYBE_NUMBER,
         "longest_answer_assumed": _MAYBE_NUMBER,
         "confidence": SHARE,
-        "money_saved": _NUMBER,
-        "money_saved_at_least": _NUMBER,
-        "money_saved_at_most": _MAYBE_NUMBER,
+        **dict.fromkeys(("share_saved", "share_saved_at_least", "share_saved_at_most"), _MAYBE_NUMBER),
+        "usage": _object(dict.fromkeys(("draft", "expert", "judge"), _USAGE)),
+        "prompts_unknown": _COUNT,
+        **_MONEY,
     },
-    "money_saved", "money_saved_at_least", "money_saved_at_most",
-)  # fmt: skip
+    *_MONEY,
+)
 
 _CERTIFICATE = _object(
     {

@@ -1,7 +1,7 @@
 // The tiles with the tokens and the money that a game has saved.
 
 import { element, field, setAttribute, setField, setText } from "../dom.js";
-import { money, percent, tokens } from "../numbers.js";
+import { money, percent, percentRoundedDown, tokens } from "../numbers.js";
 import { Tile } from "./tile.js";
 
 /** @import { Game, Savings } from "../types.js" */
@@ -12,7 +12,8 @@ export class TokensTile extends Tile {
     this.bounds = new SavingsBounds("tokens_saved", tokens);
     this.exact = element("div", {}, "exact: the table has the tokens of every answer");
     this.negative = element("div", {}, "so far the drafts have cost more than they saved");
-    this.note.append(this.bounds.node, this.exact, this.negative);
+    this.share = new SavingsShare("share_saved", "of the tokens of always asking the expert");
+    this.note.append(this.bounds.node, this.share.node, this.exact, this.negative);
     this.used = {
       always_tokens: field("savings.always_tokens"),
       draft_tokens: field("savings.draft_tokens"),
@@ -41,6 +42,7 @@ export class TokensTile extends Tile {
     setAttribute(this.exact, "hidden", bounded);
     setAttribute(this.negative, "hidden", savings.tokens_saved >= 0);
     this.bounds.update(savings);
+    this.share.update(savings);
     for (const name of /** @type {const} */ (["always_tokens", "draft_tokens", "expert_tokens", "judge_tokens"])) {
       setField(this.used[name], savings[name], tokens(savings[name]));
     }
@@ -52,7 +54,26 @@ export class MoneyTile extends Tile {
   constructor() {
     super("Money saved", "savings.money_saved");
     this.bounds = new SavingsBounds("money_saved", money);
-    this.note.append(this.bounds.node, element("div", {}, "in the currency of the configured prices"));
+    this.share = new SavingsShare("money_share_saved", "of the cost of always asking the expert");
+    this.negative = element("div", {}, "so far this route costs money");
+    this.currency = element("div");
+    this.covers = element("div", {}, "generated tokens only: prompts have no price");
+    this.estimated = element("div");
+    this.note.append(this.bounds.node, this.share.node, this.negative, this.currency, this.covers, this.estimated);
+    this.spent = field("savings.money_spent");
+    this.always = field("savings.always_money");
+    this.prompts = field("savings.usage.prompt_tokens");
+    this.cached = field("savings.usage.cached_tokens");
+    this.node.append(
+      element(
+        "dl",
+        { class: "facts" },
+        fact("always asking the expert", this.always),
+        fact("spent", this.spent),
+        fact("prompt tokens", this.prompts),
+        fact("of them cached", this.cached),
+      ),
+    );
   }
 
   /** @param {Game} game */
@@ -61,6 +82,43 @@ export class MoneyTile extends Tile {
     if (!savings) return;
     setField(this.value, savings.money_saved, money(savings.money_saved));
     this.bounds.update(savings);
+    this.share.update(savings);
+    setAttribute(this.negative, "hidden", (savings.money_saved ?? 0) >= 0);
+    setText(this.currency, savings.currency ? `in ${savings.currency}` : "in the currency of the configured prices");
+    setAttribute(this.covers, "hidden", savings.money_covers !== "output");
+    setField(this.spent, savings.money_spent, money(savings.money_spent));
+    setField(this.always, savings.always_money, money(savings.always_money));
+    const models = Object.values(savings.usage ?? {});
+    const prompts = models.reduce((sum, usage) => sum + usage.prompt_tokens, 0);
+    const cached = models.reduce((sum, usage) => sum + usage.cached_tokens, 0);
+    const estimated = models.reduce((sum, usage) => sum + usage.estimated_tokens, 0);
+    setField(this.prompts, prompts, tokens(prompts));
+    setField(this.cached, cached, tokens(cached));
+    setAttribute(this.estimated, "hidden", estimated === 0);
+    setText(this.estimated, `${tokens(estimated)} tokens are estimated, because a server did not count them`);
+  }
+}
+
+// What was saved as a share; hidden while there is nothing to compare with.
+class SavingsShare {
+  /**
+   * @param {"share_saved" | "money_share_saved"} name
+   * @param {string} whole
+   */
+  constructor(name, whole) {
+    this.name = name;
+    this.value = field(`savings.${name}`);
+    this.least = field(`savings.${name}_at_least`);
+    this.node = element("div", {}, this.value, ", at least ", this.least, ` ${whole}`);
+  }
+
+  /** @param {Savings} savings */
+  update(savings) {
+    const value = savings[this.name] ?? null;
+    const least = savings[`${this.name}_at_least`] ?? null;
+    setAttribute(this.node, "hidden", value === null);
+    setField(this.value, value, percent(value));
+    setField(this.least, least, percentRoundedDown(least));
   }
 }
 

@@ -77,7 +77,9 @@ function summaryText({ games, games_left_out: leftOut = 0 }) {
   const saved = games.reduce((sum, game) => sum + (game.savings?.tokens_saved ?? 0), 0);
   const priced = games.every((game) => game.savings?.money_saved !== undefined);
   const amount = games.reduce((sum, game) => sum + (game.savings?.money_saved ?? 0), 0);
-  const inMoney = priced ? ` (${money(amount)} in money)` : "";
+  const always = games.reduce((sum, game) => sum + (game.savings?.always_money ?? 0), 0);
+  const unit = games[0].savings?.currency || "in money";
+  const inMoney = priced ? ` (${money(amount)} ${unit}${always > 0 ? `, ${percent(amount / always)}` : ""})` : "";
   const more = leftOut ? ` ${plural(leftOut, "more game")} with fewer requests not listed.` : "";
   return `${plural(games.length, "game")}: ${counts.join(", ")}. Tokens saved in total: ${tokens(saved)}${inMoney}.${more}`;
 }
