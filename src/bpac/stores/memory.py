@@ -30,8 +30,13 @@ class MemoryStore:
         self._claims: dict[int, list[Claim]] = {}
 
     def games(self) -> list[Game]:
-        """Every game, oldest first."""
+        """Every game, in the order in which they were opened or last resumed."""
         return list(self._games)
+
+    def resume(self, game: Game) -> None:
+        """Note that a game goes on although later ones were opened."""
+        self._games.remove(game)
+        self._games.append(game)
 
     def open_game(self, route: str, segment: str, terms: str) -> Game:
         """Start a new game."""

@@ -152,10 +152,13 @@ class Store(Protocol):
         """Why nothing more can be written; none as long as the store works."""
 
     def games(self) -> list[Game]:
-        """Every game, oldest first."""
+        """Every game, in the order in which they were opened or last resumed."""
 
     def open_game(self, route: str, segment: str, terms: str) -> Game:
         """Start a new game."""
+
+    def resume(self, game: Game) -> None:
+        """Note that a game goes on although later ones were opened: it is the latest game then."""
 
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append to a journal, without waiting."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from bpac.dashboard.history.history import History, Tokens
 from bpac.errors import SnapshotError
 from bpac.gateway.games.savings import Savings
+from bpac.gateway.games.terms import changes
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
@@ -34,7 +35,11 @@ class CurrentGame(NamedTuple):
 
 
 def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentGame:
-    """The latest game of a segment if it can go on, or a new one.
+    """The latest game of a segment with these terms if it can go on, or a new one.
+
+    A game that was left for other terms goes on when its terms are in force again. Its journal is complete, so its
+    wealth is that of its own rounds; the requests in between were rounds of another game. Which requests become rounds
+    of a game was decided before they came, so the wealth stays a supermartingale.
 
     Parameters
     ----------
@@ -42,19 +47,25 @@ def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentG
     route, segment: the names of the route and of the segment.
     terms: what the promise is about; a game with other terms does not go on.
     """
-    latest = next((game for game in reversed(store.games()) if (game.route, game.segment) == (route, segment)), None)
-    if latest is not None:
-        lost = next((loss for loss in store.losses() if loss.game == latest.number), None)
-        if latest.terms != terms:
-            log.warning("terms changed: a new game begins", extra={"route": route})
-        elif lost is not None:
-            # What was served in the missing rounds is not known, so the old wealth proves nothing.
-            log.error(
-                "the journal lost entries: a new game begins with a threshold of 0",
-                extra={"route": route, "segment": segment, "lost": str(lost)},
-            )
-        elif next(store.entries(latest), None) is not None:
-            return CurrentGame(latest, is_new=False)
+    games = [game for game in store.games() if (game.route, game.segment) == (route, segment)]
+    latest = games[-1] if games else None
+    found = next((game for game in reversed(games) if not changes(game.terms, terms)), None)
+    about = {"route": route, "segment": segment}
+    lost = next((loss for loss in store.losses() if found is not None and loss.game == found.number), None)
+    changed = [] if latest is None or latest is found else changes(latest.terms, terms)
+    why = "; ".join(map(str, changed))
+    if found is not None and lost is None and next(store.entries(found), None) is not None:
+        if found is not latest:
+            store.resume(found)
+            log.warning("terms changed: game %d, which has these terms, goes on (%s)", found.number, why, extra=about)
+        return CurrentGame(found, is_new=False)
+    if lost is not None:
+        # What was served in the missing rounds is not known, so the old wealth proves nothing.
+        log.error(
+            "the journal lost entries: a new game begins with a threshold of 0", extra={**about, "lost": str(lost)}
+        )
+    elif changed:
+        log.warning("terms changed: a new game begins (%s)", why, extra=about)
     return CurrentGame(store.open_game(route, segment, terms), is_new=True)
 
 

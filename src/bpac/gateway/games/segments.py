@@ -56,7 +56,8 @@ class RouteGames:
             self._start("", route.alpha)
             return
         self._segments = Segments(self._start, route.alpha, alpha_scope=route.alpha_scope, most=route.most_segments)
-        for game in store.games():
+        # In the order of their numbers: games that go on change their place among the others.
+        for game in sorted(store.games(), key=lambda game: game.number):
             if game.route == route.name and game.segment:
                 self._segments.router(game.segment)
 

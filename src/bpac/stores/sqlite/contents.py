@@ -18,7 +18,7 @@ class Contents(NamedTuple):
     Parameters
     ----------
     secret: a random key that stays the same for the life of the store.
-    games: oldest first.
+    games: in the order in which they were opened or last resumed.
     ends: where the journal of each game ends.
     losses: journals that do not contain what was acknowledged.
     new_losses: the losses that are not recorded in the store yet.
@@ -60,6 +60,8 @@ def contents(read: Read, path: str) -> Contents:
             raise damaged(path, game)
         games.append(game)
         ends[game.number] = end
+    last_used = _last_used(read)
+    games.sort(key=lambda game: (last_used.get(game.number, 0), game.number))
     rows = read("SELECT game, entries, acknowledged, head FROM losses ORDER BY game, acknowledged", ())
     known = [LostEntries(*row) for row in rows if typed(row, (int, int, int, str))]
     found = lost_entries(
@@ -67,6 +69,13 @@ def contents(read: Read, path: str) -> Contents:
     )
     new = [loss for loss in found if loss not in known]
     return Contents(secret, games, ends, known + new, new, acknowledged)
+
+
+def _last_used(read: Read) -> dict[int, int]:
+    """When each game was opened or resumed, as a number; earlier versions did not record it."""
+    if not read("SELECT 1 FROM sqlite_master WHERE name = 'uses'", ()):
+        return {}
+    return dict(read("SELECT game, max(number) FROM uses GROUP BY game", ()))
 
 
 def _secret(read: Read, path: str) -> bytes:

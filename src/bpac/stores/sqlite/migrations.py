@@ -96,6 +96,10 @@ MIGRATIONS: tuple[Migration, ...] = (
     CREATE INDEX resolved ON entries (game, json_extract(entry, '$.step')) WHERE step IS NULL;
     """,
     add_hash_chains,
+    """
+    -- Games in the order in which they were opened or resumed; a game that is resumed has several rows.
+    CREATE TABLE uses (number INTEGER PRIMARY KEY, game INTEGER NOT NULL);
+    """,
 )
 # The first version with hash chains.
 HASH_CHAINS = 3

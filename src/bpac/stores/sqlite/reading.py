@@ -43,7 +43,7 @@ class SqliteReader:
         self._least = {game: end.number for game, end in self.contents.ends.items()}
 
     def games(self) -> list[Game]:
-        """Every game, oldest first."""
+        """Every game, in the order in which they were opened or last resumed."""
         return list(self._games)
 
     def losses(self) -> list[LostEntries]:

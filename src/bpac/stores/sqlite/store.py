@@ -18,7 +18,18 @@ from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
 from bpac.stores.sqlite.ownership import Ownership
 from bpac.stores.sqlite.reading import UNREADABLE, SqliteReader
-from bpac.stores.sqlite.statements import APPEND, CLAIM, KEY, LOSS, OPEN, SNAPSHOT, entry_text, note_and_check, step_of
+from bpac.stores.sqlite.statements import (
+    APPEND,
+    CLAIM,
+    KEY,
+    LOSS,
+    OPEN,
+    SNAPSHOT,
+    USE,
+    entry_text,
+    note_and_check,
+    step_of,
+)
 from bpac.stores.store import Claim, CoinKey, Game
 
 log = logging.getLogger("bpac.stores")
@@ -116,9 +127,16 @@ class SqliteStore(SqliteReader):
         number = max([0, *self._ends, *(loss.game for loss in self._losses)]) + 1
         game = Game(number, route, segment, terms)
         self._put(OPEN, (number, route, segment, terms, game.head))
+        self._put(USE, (number,))
         self._games.append(game)
         self._ends[number] = JournalEnd(0, game.head)
         return game
+
+    def resume(self, game: Game) -> None:
+        """Note that a game goes on although later ones were opened."""
+        self._put(USE, (game.number,))
+        self._games.remove(game)
+        self._games.append(game)
 
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append to a journal, without waiting."""
