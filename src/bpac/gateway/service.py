@@ -18,7 +18,7 @@ from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
-from bpac.gateway.games.segments import Caller, RouteGames
+from bpac.gateway.games.segments import Caller, RouteGames, warn_of_unnamed_keys
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.telemetry.counters import Metrics
@@ -85,6 +85,7 @@ class Service:
             raise
         self._sweeper = asyncio.create_task(self._sweep())
         self._warn_of_missing_roles()
+        warn_of_unnamed_keys(self.config.routes.values(), self.config.api_keys)
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
 
     def _open_routes(self) -> None:
