@@ -19,6 +19,8 @@ COMMANDS = (
     "status",
     "export",
     "audit",
+    "warm",
+    "backup",
     "replay",
     "validate",
     "reproduce",

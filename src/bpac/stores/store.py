@@ -112,6 +112,10 @@ class CoinKey(NamedTuple):
     key: bytes
 
 
+# Stands for the number of acknowledged entries of a journal that was restored from a backup.
+UNKNOWN = 0
+
+
 class LostEntries(NamedTuple):
     """A journal that no longer contains what was acknowledged.
 
@@ -119,8 +123,9 @@ class LostEntries(NamedTuple):
     ----------
     game: the number of its game.
     entries: the number of entries it has.
-    acknowledged: the number of entries that were acknowledged. If it still has as many, they are not the same.
-    head: of the hash chain after the acknowledged entries, as hexadecimal digits.
+    acknowledged: the number of entries that were acknowledged. If it still has as many, they are not the same. 0 if the
+        number is not known, because the store was restored from a backup.
+    head: of the hash chain after the acknowledged entries, as hexadecimal digits; with a backup, after those it has.
     """
 
     game: int
@@ -129,6 +134,11 @@ class LostEntries(NamedTuple):
     head: str
 
     def __str__(self) -> str:
+        if self.acknowledged == UNKNOWN:
+            return (
+                f"game {self.game} was restored from a backup with {self.entries} entries, and entries that were "
+                "written after the backup may be missing"
+            )
         if self.entries >= self.acknowledged:
             return f"entry {self.acknowledged} of game {self.game} is not the one that was acknowledged"
         lost = self.acknowledged - self.entries

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from bpac.errors import StoreError
 from bpac.stores.sqlite.acknowledged import Acknowledged, JournalEnd, lost_entries, read_acknowledged
 from bpac.stores.sqlite.checking import Read, damaged, head_at, typed
-from bpac.stores.store import Game, LostEntries
+from bpac.stores.store import UNKNOWN, Game, LostEntries
 
+# The name, in the table of secrets, of the time at which a backup was made. Only a backup has it.
+BACKUP_MARK = "backup"
 LAST = "SELECT number, head FROM entries WHERE game = ? ORDER BY number DESC LIMIT 1"
 
 
@@ -23,6 +25,7 @@ class Contents(NamedTuple):
     losses: journals that do not contain what was acknowledged.
     new_losses: the losses that are not recorded in the store yet.
     acknowledged: what the file beside the store says.
+    backup: when it was made, if this is a backup that no gateway has opened yet; otherwise empty.
     """
 
     secret: bytes
@@ -31,6 +34,7 @@ class Contents(NamedTuple):
     losses: list[LostEntries]
     new_losses: list[LostEntries]
     acknowledged: Acknowledged
+    backup: str = ""
 
     @property
     def identity(self) -> bytes:
@@ -67,8 +71,22 @@ def contents(read: Read, path: str) -> Contents:
     found = lost_entries(
         acknowledged, lambda game: ends[game].number if game in ends else 0, lambda *at: head_at(read, *at)
     )
+    backup = _backup(read)
+    if backup:
+        # What was served after the backup is not known: entries may be missing unless the file shows the contrary.
+        found += [
+            LostEntries(game, end.number, UNKNOWN, end.head.hex())
+            for game, end in ends.items()
+            if end.number and game not in acknowledged.ends
+        ]
     new = [loss for loss in found if loss not in known]
-    return Contents(secret, games, ends, known + new, new, acknowledged)
+    return Contents(secret, games, ends, known + new, new, acknowledged, backup)
+
+
+def _backup(read: Read) -> str:
+    for (made,) in read("SELECT value FROM secrets WHERE name = ?", (BACKUP_MARK,)):
+        return made.decode("ascii", "replace") if isinstance(made, bytes) else "an unknown time"
+    return ""
 
 
 def _last_used(read: Read) -> dict[int, int]:

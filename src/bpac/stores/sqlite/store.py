@@ -13,7 +13,7 @@ from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
-from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter
+from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter, commit
 from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
 from bpac.stores.sqlite.ownership import Ownership
@@ -25,6 +25,7 @@ from bpac.stores.sqlite.statements import (
     LOSS,
     OPEN,
     SNAPSHOT,
+    UNMARK,
     USE,
     entry_text,
     note_and_check,
@@ -92,11 +93,24 @@ class SqliteStore(SqliteReader):
     def _report_losses(self, version: int) -> None:
         found = self.contents
         new = version < HASH_CHAINS or not any(end.number for end in found.ends.values())
-        if found.acknowledged.doubt and not (found.acknowledged.missing and new):
+        if found.backup:
+            log.warning(
+                "%s is a backup made at %s: a game goes on if %s.head shows that nothing was written to it since, and "
+                "all other games begin anew",
+                self.path,
+                found.backup,
+                self.path,
+            )
+        elif found.acknowledged.doubt and not (found.acknowledged.missing and new):
             log.warning("%s: bpac cannot check whether the last journal entries are missing", found.acknowledged.doubt)
         for loss in found.new_losses:
             log.error("%s: %s", self.path, loss)
-            self._writing.execute(LOSS, loss)
+        work = [(LOSS, tuple(loss)) for loss in found.new_losses]
+        if found.backup:
+            # With the losses, or the games would go on after a crash at this point.
+            work.append((UNMARK, ()))
+        if work:
+            commit(self._writing, work)
 
     @contextmanager
     def together(self) -> Iterator[None]:
