@@ -112,10 +112,25 @@ def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:
         value = caller.segment
     if not isinstance(value, str) or not value:
         return UNNAMED
-    # Accents may be written in two ways that look the same. Half of a surrogate pair is not text that can be kept.
-    value = unicodedata.normalize("NFC", value).encode("utf-8", "replace").decode()
+    value = normalized(value)
     # A name that is too long to keep is still a segment of its own.
     return value if len(value) <= LONGEST_NAME else hashlib.sha256(value.encode()).hexdigest()
+
+
+def normalized(name: str) -> str:
+    """A name as it is kept: accents may be written in two ways that look the same.
+
+    >>> normalized("Mu\u0308nchen") == "M\u00fcnchen"
+    True
+    """
+    # Half of a surrogate pair is not text that can be kept.
+    return unicodedata.normalize("NFC", name).encode("utf-8", "replace").decode()
+
+
+def alpha_of_games(route: RouteSettings) -> float:
+    """The probability with which the promise may fail in each game of a route."""
+    shared = route.segment_by is not None and route.alpha_scope == "all"
+    return route.alpha / (route.most_segments if shared else 1)
 
 
 def warn_of_unnamed_keys(routes: Iterable[RouteSettings], api_keys: Iterable[ApiKey]) -> None:
