@@ -71,7 +71,7 @@ def test_an_older_store_is_upgraded(tmp_path: Path, caplog: pytest.LogCaptureFix
         assert raw.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     raw.close()
-    assert tables == {"secrets", "games", "entries", "snapshots", "claims", "coin_keys", "losses", "uses"}
+    assert tables == {"secrets", "games", "entries", "snapshots", "claims", "coin_keys", "losses", "uses", "archived"}
     caplog.clear()
     store = SqliteStore(str(path))
     assert _read(store) == [written[0], [*written[1], late]]

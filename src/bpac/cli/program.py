@@ -21,6 +21,7 @@ COMMANDS = (
     "audit",
     "warm",
     "backup",
+    "archive",
     "replay",
     "validate",
     "reproduce",

@@ -78,6 +78,25 @@ class StoredRound(NamedTuple):
     outcome: StoredEntry | None
 
 
+class Archived(NamedTuple):
+    """The first entries of a journal, which were cut from the store after they were exported to a file.
+
+    Parameters
+    ----------
+    entries: how many.
+    head: of the hash chain after them.
+    snapshot: the state after them, which takes their place.
+    block: the ``committed`` entry of the block of coins that was not over, as it is written; empty if there is none.
+    file: the name of the file.
+    """
+
+    entries: int
+    head: bytes
+    snapshot: dict[str, Any]
+    block: str
+    file: str
+
+
 class Claim(NamedTuple):
     """What a gateway claimed about a game while it ran, for auditors to check.
 
@@ -180,10 +199,16 @@ class Store(Protocol):
         """The head of a journal's hash chain after all that was appended so far."""
 
     def entries(self, game: Game, after: int = 0) -> Iterator[StoredEntry]:
-        """The durable entries of a journal in order, without the first ``after``; ``StoreError`` if one is damaged."""
+        """The durable entries of a journal in order, without the first ``after``.
+
+        ``StoreError`` if one is damaged, or if some after the first ``after`` are archived.
+        """
 
     def links(self, game: Game) -> Iterator[Link]:
-        """The durable entries of a journal as they are written, with the hash chain."""
+        """The durable entries of a journal as they are written, with the hash chain; those archived are left out."""
+
+    def archived(self, game: Game) -> Archived | None:
+        """The first entries of a journal that were cut from the store; none if it is complete."""
 
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step, if it is durable."""

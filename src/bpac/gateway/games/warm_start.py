@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bpac.errors import InputError
 from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.restoring import folded, has_entries
 from bpac.gateway.games.segments import alpha_of_games, normalized
 from bpac.gateway.games.terms import changes, of_rounds, terms_of
 from bpac.routing.journal.entries import Entry
@@ -138,7 +138,7 @@ def _check_current(store: SqliteStore, route: str, segment: str, terms: str) -> 
         if (game.route, game.segment) == (route, segment) and not changes(game.terms, terms):
             if game.number in lost:
                 return
-            router = folded(store, game).router if next(store.entries(game), None) is not None else None
+            router = folded(store, game).router if has_entries(store, game) else None
             if router is not None and (router.step or router.labelled):
                 has = f"{router.step} rounds" if router.step else f"{router.labelled} rounds of history"
                 raise InputError(

@@ -27,6 +27,7 @@ from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.contents import BACKUP_MARK
 from bpac.stores.sqlite.read_only import ReadOnlySqliteStore
 from bpac.stores.sqlite.reading import UNREADABLE
+from bpac.stores.store import Game
 
 MARK = f"INSERT OR REPLACE INTO secrets VALUES ('{BACKUP_MARK}', ?)"
 # Files that only a store in use has beside it.
@@ -120,11 +121,15 @@ def _checked(path: str) -> list[JournalCopy]:
     """The journals in a file, after every entry was read along its hash chain."""
     with closing(ReadOnlySqliteStore(path)) as store:
         return [
-            JournalCopy(
-                game.number, game.route, game.segment, sum(1 for _ in store.links(game)), store.head(game).hex()
-            )
+            JournalCopy(game.number, game.route, game.segment, _length(store, game), store.head(game).hex())
             for game in store.games()
         ]
+
+
+def _length(store: ReadOnlySqliteStore, game: Game) -> int:
+    """The number of entries of a journal, each of which is read."""
+    cut = store.contents.cuts.get(game.number)
+    return (cut.entries if cut else 0) + sum(1 for _ in store.links(game))
 
 
 def _to_disk(directory: Path) -> None:

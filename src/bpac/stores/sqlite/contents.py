@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from bpac.errors import StoreError
 from bpac.stores.sqlite.acknowledged import Acknowledged, JournalEnd, lost_entries, read_acknowledged
+from bpac.stores.sqlite.archives import Cut, read_cuts
 from bpac.stores.sqlite.checking import Read, damaged, head_at, typed
 from bpac.stores.store import UNKNOWN, Game, LostEntries
 
@@ -25,6 +26,7 @@ class Contents(NamedTuple):
     losses: journals that do not contain what was acknowledged.
     new_losses: the losses that are not recorded in the store yet.
     acknowledged: what the file beside the store says.
+    cuts: journals whose first entries are archived, by game.
     backup: when it was made, if this is a backup that no gateway has opened yet; otherwise empty.
     """
 
@@ -34,6 +36,7 @@ class Contents(NamedTuple):
     losses: list[LostEntries]
     new_losses: list[LostEntries]
     acknowledged: Acknowledged
+    cuts: Mapping[int, Cut]
     backup: str = ""
 
     @property
@@ -53,13 +56,16 @@ def contents(read: Read, path: str) -> Contents:
     secret = _secret(read, path)
     # Before the journals are read, so that what is written in the meantime does not look like a loss.
     acknowledged = read_acknowledged(path, _identity(secret))
+    cuts = read_cuts(read)
     games: list[Game] = []
     ends: dict[int, JournalEnd] = {}
     for *row, head in read("SELECT number, route, segment, terms, head FROM games ORDER BY number", ()):
         game = Game(*row)
         if not typed(row, (int, str, str, str)) or game.head != head:
             raise StoreError(f"{path} is damaged: game {game.number} is not as it was written")
-        end = next((JournalEnd(*row) for row in read(LAST, (game.number,))), JournalEnd(0, game.head))
+        cut = cuts.get(game.number)
+        begin = JournalEnd(0, game.head) if cut is None else JournalEnd(cut.entries, cut.head)
+        end = next((JournalEnd(*row) for row in read(LAST, (game.number,))), begin)
         if not typed(end, (int, bytes)):
             raise damaged(path, game)
         games.append(game)
@@ -68,8 +74,14 @@ def contents(read: Read, path: str) -> Contents:
     games.sort(key=lambda game: (last_used.get(game.number, 0), game.number))
     rows = read("SELECT game, entries, acknowledged, head FROM losses ORDER BY game, acknowledged", ())
     known = [LostEntries(*row) for row in rows if typed(row, (int, int, int, str))]
+    # Entries that are archived were checked when they were cut.
+    present = {
+        game: end for game, end in acknowledged.ends.items() if game not in cuts or end.number > cuts[game].entries
+    }
     found = lost_entries(
-        acknowledged, lambda game: ends[game].number if game in ends else 0, lambda *at: head_at(read, *at)
+        acknowledged._replace(ends=present),
+        lambda game: ends[game].number if game in ends else 0,
+        lambda *at: head_at(read, *at),
     )
     backup = _backup(read)
     if backup:
@@ -80,7 +92,7 @@ def contents(read: Read, path: str) -> Contents:
             if end.number and game not in acknowledged.ends
         ]
     new = [loss for loss in found if loss not in known]
-    return Contents(secret, games, ends, known + new, new, acknowledged, backup)
+    return Contents(secret, games, ends, known + new, new, acknowledged, cuts, backup)
 
 
 def _backup(read: Read) -> str:

@@ -11,6 +11,7 @@ from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
+from bpac.stores.sqlite.archives import Cut, cutting
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
 from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter, commit
@@ -31,7 +32,7 @@ from bpac.stores.sqlite.statements import (
     note_and_check,
     step_of,
 )
-from bpac.stores.store import Claim, CoinKey, Game
+from bpac.stores.store import Archived, Claim, CoinKey, Game
 
 log = logging.getLogger("bpac.stores")
 
@@ -174,6 +175,27 @@ class SqliteStore(SqliteReader):
         text = json.dumps(snapshot)
         self._put(SNAPSHOT, (game.number, text, number, seal(head, text)))
         self._put(CLAIM, (game.number, number, json.dumps(claim.values), head.hex()))
+
+    def cut(self, game: Game, archived: Archived) -> None:
+        """Cut the first entries of a journal, which are in an archive; only with ``commit_each``."""
+        with self.together():
+            for work in cutting(game, archived):
+                self._put(*work)
+        self._cuts[game.number] = Cut(archived.entries, archived.head, archived.file)
+
+    def length(self, game: Game) -> int:
+        """The number of entries of a journal, those archived included."""
+        return self._ends[game.number].number
+
+    def number_of_step(self, game: Game, step: int) -> int:
+        """The number of the entry that decides a step; ``StoreError`` if it is not in the store."""
+        for (number,) in self._all("SELECT number FROM entries WHERE game = ? AND step = ?", (game.number, step)):
+            return int(number)
+        raise StoreError(f"{self.path} is damaged: the decision of step {step} of game {game.number} is missing")
+
+    def shrink(self) -> None:
+        """Give the space of what was cut back to the file system; only while nothing else uses the file."""
+        self._writing.execute("VACUUM")
 
     def keep_key(self, game: Game, key: CoinKey) -> None:
         """Keep the key of a block of coins, without waiting: it is durable before what is appended after it."""
