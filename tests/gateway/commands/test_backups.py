@@ -156,6 +156,47 @@ def test_a_restored_backup_never_continues_a_game_silently(
         assert "backup" not in caplog.text
 
 
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("second", [True, False])
+def test_a_backup_that_is_restored_twice_is_still_not_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: bool, second: bool
+) -> None:
+    """The file beside the store keeps what was once acknowledged, also after a restore; and so with a plain copy."""
+    with ScriptedServer(MODELS) as models:
+        config = configured(tmp_path, models.base_url)
+        with RunningGateway(config) as gateway:
+            decided(gateway, 3)
+        backup(tmp_path, capsys)
+        with RunningGateway(config) as gateway:
+            decided(gateway, 2)
+        for head in (first, second):
+            restore(tmp_path, head=head)
+            with RunningGateway(config) as gateway:
+                assert decided(gateway).split("-")[0] != "1"
+                losses = get_json(f"{gateway.url}/v1/status")["losses"]
+                assert 1 in [loss["game"] for loss in losses]
+
+
+def test_the_whole_store_may_be_put_back_after_a_backup_was_restored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An operator who restores a backup by mistake can return to the complete journal, and its game goes on."""
+    with ScriptedServer(MODELS) as models:
+        config = configured(tmp_path, models.base_url)
+        with RunningGateway(config) as gateway:
+            decided(gateway, 3)
+        backup(tmp_path, capsys)
+        with RunningGateway(config) as gateway:
+            decided(gateway, 2)
+        shutil.copy(tmp_path / "bpac.db", tmp_path / "whole.db")
+        restore(tmp_path, head=True)
+        with RunningGateway(config) as gateway:
+            assert decided(gateway) == "2-1"
+        shutil.copy(tmp_path / "whole.db", tmp_path / "bpac.db")
+        with RunningGateway(config) as gateway:
+            assert decided(gateway) == "1-6"
+
+
 def test_each_game_of_a_backup_is_judged_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A segment without requests since the backup goes on; one that had requests, or is missing in it, does not."""
 

@@ -12,12 +12,12 @@ import os
 import re
 import zlib
 from binascii import hexlify
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from bpac.errors import StoreError
 from bpac.stores.private_files import open_private
-from bpac.stores.store import LostEntries
+from bpac.stores.store import UNKNOWN, LostEntries
 
 log = logging.getLogger("bpac.stores")
 
@@ -38,6 +38,10 @@ class JournalEnd(NamedTuple):
 
     number: int
     head: bytes
+
+
+# The end of a journal whose true end is not known, because it was restored from a backup: no journal ends like this.
+NEVER = JournalEnd(UNKNOWN, bytes(32))
 
 
 class Acknowledged(NamedTuple):
@@ -99,6 +103,23 @@ def lost_entries(
     ]
 
 
+def ends_to_note(ends: Mapping[int, JournalEnd], losses: Iterable[LostEntries]) -> dict[int, JournalEnd]:
+    """What the file says from now on: the end of every journal, and of a journal that lost its end where that was.
+
+    If it noted what is left of such a journal, the same copy could be put back once more and would look complete.
+
+    Parameters
+    ----------
+    ends: where the journals end now.
+    losses: journals that do not contain what was acknowledged.
+    """
+    noted = {game: end for game, end in ends.items() if end.number}
+    for loss in sorted(losses, key=lambda loss: (loss.game, loss.acknowledged == UNKNOWN, loss.acknowledged)):
+        known = loss.acknowledged != UNKNOWN
+        noted[loss.game] = JournalEnd(loss.acknowledged, bytes.fromhex(loss.head)) if known else NEVER
+    return noted
+
+
 class AcknowledgedFile:
     """Writes the file beside a store that this process owns.
 
@@ -106,7 +127,7 @@ class AcknowledgedFile:
     ----------
     path: of the store.
     identity: of the store.
-    ends: where its journals end now.
+    ends: what to note of each journal.
     """
 
     def __init__(self, path: str, identity: bytes, ends: Mapping[int, JournalEnd]) -> None:
@@ -114,7 +135,7 @@ class AcknowledgedFile:
         self._failed = False
         self._descriptor = open_private(self._name)
         try:
-            lines = {0: JournalEnd(FORMAT, identity), **{game: end for game, end in ends.items() if end.number}}
+            lines = {0: JournalEnd(FORMAT, identity), **ends}
             whole = b"".join(
                 _line(game, lines[game]) if game in lines else bytes(_LENGTH) for game in range(max(lines) + 1)
             )

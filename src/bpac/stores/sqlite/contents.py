@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from bpac.errors import StoreError
-from bpac.stores.sqlite.acknowledged import Acknowledged, JournalEnd, lost_entries, read_acknowledged
+from bpac.stores.sqlite.acknowledged import NEVER, Acknowledged, JournalEnd, lost_entries, read_acknowledged
 from bpac.stores.sqlite.archives import Cut, read_cuts
 from bpac.stores.sqlite.checking import Read, damaged, head_at, typed
 from bpac.stores.store import UNKNOWN, Game, LostEntries
@@ -76,7 +76,9 @@ def contents(read: Read, path: str) -> Contents:
     known = [LostEntries(*row) for row in rows if typed(row, (int, int, int, str))]
     # Entries that are archived were checked when they were cut.
     present = {
-        game: end for game, end in acknowledged.ends.items() if game not in cuts or end.number > cuts[game].entries
+        game: end
+        for game, end in acknowledged.ends.items()
+        if game not in cuts or end.number > cuts[game].entries or end == NEVER
     }
     found = lost_entries(
         acknowledged._replace(ends=present),
@@ -91,7 +93,8 @@ def contents(read: Read, path: str) -> Contents:
             for game, end in ends.items()
             if end.number and game not in acknowledged.ends
         ]
-    new = [loss for loss in found if loss not in known]
+    recorded = {(loss.game, loss.acknowledged) for loss in known}
+    new = [loss for loss in found if (loss.game, loss.acknowledged) not in recorded]
     return Contents(secret, games, ends, known + new, new, acknowledged, cuts, backup)
 
 

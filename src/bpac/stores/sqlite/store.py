@@ -10,7 +10,7 @@ from bpac.errors import StoreError
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import make_private, place_of
-from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
+from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd, ends_to_note
 from bpac.stores.sqlite.archives import Cut, cutting
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
@@ -85,7 +85,7 @@ class SqliteStore(SqliteReader):
         super().__init__(place, opened.enter_context(closing(connect(place, read_only=True))))
         self._report_losses(version)
         self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
-        self._acknowledged = AcknowledgedFile(place, self.contents.identity, self._ends)
+        self._acknowledged = AcknowledgedFile(place, self.contents.identity, ends_to_note(self._ends, self._losses))
         opened.callback(self._acknowledged.close)
         writer = CallWriter if commit_each else ThreadWriter if wait_for_disk else TurnWriter
         self._writer = writer(self._writing, place, self._acknowledged)
