@@ -68,5 +68,5 @@ def test_a_game_that_is_left_and_resumed_keeps_its_promise(which: int) -> None:
 
 
 def test_a_game_that_is_put_back_to_a_copy_breaks_its_promise() -> None:
-    """This is why a restored backup does not go on with a game whose later rounds were served."""
+    """So a restored backup must not go on with a game whose later rounds were served."""
     assert unsafe(put_back) > most_explained(STREAMS, ALPHA)
