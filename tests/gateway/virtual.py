@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bpac.errors import ModelError, Unavailable
+from bpac.errors import Unavailable
 from bpac.gateway import service
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
@@ -70,9 +70,6 @@ class ScriptedUpstream:
         if reply.status >= 500:
             raise Unavailable("scripted", reply.status)
         return read_completion(json.dumps(reply.body(request)).encode(), logprobs_only=logprobs_only)
-
-    def log_failed_draft(self, error: ModelError) -> None:
-        """Log nothing."""
 
     async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[StreamEvent]]:
         """A stream that does not begin."""

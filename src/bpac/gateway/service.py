@@ -20,12 +20,15 @@ from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames, warn_of_unnamed_keys
 from bpac.gateway.games.status import GatewayStatus
+from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
+from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
 from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
@@ -51,9 +54,15 @@ class Service:
         self.rejections = Rejections(self.metrics)
         # The open connections of callers; the server sets it.
         self.connections: Sized = ()
+        # What is known about each model, whatever it is used for.
+        self.records = {name: UpstreamRecord(name, self.metrics) for name in config.models}
         # Before the store is opened, so that a missing package of a grader is reported at once.
-        self._graders = {name: grader_of(route) for name, route in config.routes.items()}
+        self._graders = {
+            name: grader_of(route, self.records[route.judge.name] if route.judge else None)
+            for name, route in config.routes.items()
+        }
         self.store = store if store is not None else open_store(config.store)
+        self.store_record = StoreRecord(self.metrics)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.live_games)
@@ -90,7 +99,7 @@ class Service:
 
     def _open_routes(self) -> None:
         upstreams = {
-            name: Upstream(model, self._session, self.traces, self.metrics, self.config.limits)
+            name: Upstream(model, self._session, self.traces, self.records[name], self.config.limits)
             for name, model in self.config.models.items()
         }
         for name, settings in self.config.routes.items():
@@ -119,6 +128,8 @@ class Service:
         self._stopping = True
         if self._sweeper is not None:
             self._sweeper.cancel()
+            with suppress(asyncio.CancelledError):  # it may be opening the store
+                await self._sweeper
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.config.drain)
         if self.store.failure is None:
@@ -153,6 +164,7 @@ class Service:
         """
         route, games, label = self._route(request.model)
         if self.store.failure is not None:
+            self.store_record.failed(self.store.failure)
             raise self.store.failure
         # Before anything is decided, so that refusing a request does not depend on what its coin would have said.
         if self._stopping:
@@ -177,12 +189,21 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
+        models = {name: {"health": record.health.to_json()} for name, record in self.records.items()}
+        losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
+        return GatewayStatus(routes, losses, connections, refused, models, self.store_status())
+
+    def store_status(self) -> dict[str, Any]:
+        """Whether the store works, as JSON values."""
+        if self.store.failure is not None:
+            self.store_record.failed(self.store.failure)
+        return self.store_record.to_json()
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
         status = self.status()
-        return prometheus_text(self.metrics, status.routes, self.busy, status.connections)
+        models = {name: record.health for name, record in self.records.items()}
+        return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")
@@ -200,19 +221,44 @@ class Service:
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, StoreError):
+            # A failure of the store was logged when it happened.
             # The round stays open, and so charged, until its deadline.
             log.error("background task failed", exc_info=error)
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_EVERY)
+            if self.store.failure is not None:
+                await self._reopen_store(self.store.failure)
+                continue
             for game in self.live_games():
                 try:
                     game.sweep(time.monotonic())
+                except StoreError:  # it was logged, and the next sweep opens the store again
+                    break
                 except Exception as error:  # whatever it is, the deadlines of all other games are kept
                     log.error(
                         "could not check the deadlines of open requests",
                         extra={"route": game.route.name},
                         exc_info=error,
                     )
+
+    async def _reopen_store(self, failure: StoreError) -> None:
+        """Go on with a store that has failed, if it can be written again and proves that nothing was lost."""
+        self.store_record.failed(failure)
+        if not self.store_record.due:
+            return
+        try:
+            opened, games = await reopened(self.store, self._games_in)
+        except StoreError as error:
+            self.store_record.still_fails(error)
+            return
+        self.store = opened
+        self.decisions = Decisions(opened, self.live_games)
+        self._routes = {name: (route, games[name]) for name, (route, _) in self._routes.items()}
+        self.store_record.works_again()
+
+    def _games_in(self, store: Store) -> dict[str, RouteGames]:
+        every = self.config.snapshot_every
+        return {name: RouteGames(store, route.settings, every) for name, (route, _) in self._routes.items()}

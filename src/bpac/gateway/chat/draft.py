@@ -17,7 +17,7 @@ from typing import Any
 
 from bpac.answer import Answer
 from bpac.arguments import fraction
-from bpac.errors import BpacError, ModelError, NoScore
+from bpac.errors import BpacError, NoScore
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.upstream import Upstream
@@ -37,9 +37,11 @@ class Draft(ABC):
     Attributes
     ----------
     complete: whether all of it is there once it is scored.
+    scored_answer: what was scored of it; empty before that.
     """
 
     complete: bool
+    scored_answer = Answer("")
 
     @abstractmethod
     async def scored(self, stages: Stages) -> float:
@@ -96,12 +98,8 @@ class WholeDraft(Draft):
     async def scored(self, stages: Stages) -> float:
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
         with stages("draft"):
-            try:
-                self._completion, samples = await self._drafted()
-            except ModelError as error:
-                self._model.log_failed_draft(error)
-                raise
-        answer = self._completion.answer
+            self._completion, samples = await self._drafted()
+        answer = self.scored_answer = self._completion.answer
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         return uncertainty(self._score, answer, samples)
 

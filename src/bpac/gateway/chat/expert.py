@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.answer import Answer
-from bpac.errors import AnswerError, ModelError, Unavailable
+from bpac.errors import AnswerError, ModelError, StoreError, Unavailable
 from bpac.gateway.chat.expert_result import ExpertResult
 from bpac.gateway.chat.grading import Grader, graded
 from bpac.gateway.chat.request import ChatRequest
@@ -151,6 +151,8 @@ class Expert:
         except asyncio.CancelledError:
             result.fail(Unavailable("the gateway stops"))
             raise
+        except StoreError as error:  # it was logged; nothing can be recorded, so the round stays open: loss 1
+            result.fail(error)
         except Exception as error:  # whatever it is, the caller must not wait forever
             log.error("audit failed", extra={"decision": game.decision_id(call.decision.step)}, exc_info=error)
             result.fail(error)
@@ -173,7 +175,7 @@ class Expert:
                     result.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
-            raise Unavailable(f"{self.model} sent a stream that is not an answer") from error
+            raise self.model.unusable_stream() from error
 
 
 def _draft_instead(call: ExpertCall, error: ModelError) -> str:

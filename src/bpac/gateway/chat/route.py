@@ -98,6 +98,7 @@ class ServedRoute:
         if not game.drafting.is_under_way(ticket):
             draft.discard()
             return await self._answer_without_score(request, game, ticket, OUTAGE)
+        game.scores.add(uncertainty, draft.scored_answer)
         decision = game.decide(uncertainty, ticket, {**draft.note, **request.note})
         result = self._call_expert(request, game, decision, draft) if decision.call_expert else None
         if result is None or decision.serve_draft:
@@ -151,6 +152,7 @@ class ServedRoute:
         reason: why the draft has no score.
         ended: whether what ended the draft may have ended other drafts at the same time.
         """
+        game.unscored_log.add(reason)
         if ended:
             game.drafting.draft_ended(ticket, reason)
         else:

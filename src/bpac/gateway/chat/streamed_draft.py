@@ -68,7 +68,7 @@ class StreamedDraft(Draft):
             while len(first.tokens or ()) < self._count and (events := await self._next()) is not None:
                 self._seen += events
                 first.add(events)
-            answer = first.answer()
+            answer = self.scored_answer = first.answer()
         return uncertainty(self._score, answer, [])
 
     @property
@@ -129,10 +129,6 @@ class StreamedDraft(Draft):
             return event(visible(part.body(), self._request))
         return event_stream([part._replace(data=without_logprobs(part.data))])
 
-    def _fail(self, error: ModelError) -> None:
-        self._model.log_failed_draft(error)
-        self._channel.end(error)
-
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()
         answer: Answer | None = None
@@ -143,9 +139,9 @@ class StreamedDraft(Draft):
             answer = transcript.answer()
             self._channel.end()
         except AnswerError:
-            self._fail(Unavailable(f"{self._model} sent a stream that is not an answer"))
+            self._channel.end(self._model.unusable_stream())
         except ModelError as error:
-            self._fail(error)
+            self._channel.end(error)
         except asyncio.CancelledError:
             self._channel.end(Unavailable("the draft was cancelled"))
             raise

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from bpac.errors import StoreError
 from bpac.stores.private_files import open_private
+from bpac.stores.sqlite.causes import cause_of
 from bpac.stores.store import UNKNOWN, LostEntries
 
 log = logging.getLogger("bpac.stores")
@@ -103,7 +104,7 @@ def lost_entries(
     ]
 
 
-def ends_to_note(ends: Mapping[int, JournalEnd], losses: Iterable[LostEntries]) -> dict[int, JournalEnd]:
+def _to_note(ends: Mapping[int, JournalEnd], losses: Iterable[LostEntries]) -> dict[int, JournalEnd]:
     """What the file says from now on: the end of every journal, and of a journal that lost its end where that was.
 
     If it noted what is left of such a journal, the same copy could be put back once more and would look complete.
@@ -127,15 +128,23 @@ class AcknowledgedFile:
     ----------
     path: of the store.
     identity: of the store.
-    ends: what to note of each journal.
+    ends: where its journals end now.
+    losses: journals that do not contain what was acknowledged (default: none).
+
+    Attributes
+    ----------
+    ends: the last durable entry of each journal, also if the file cannot be written.
     """
 
-    def __init__(self, path: str, identity: bytes, ends: Mapping[int, JournalEnd]) -> None:
+    def __init__(
+        self, path: str, identity: bytes, ends: Mapping[int, JournalEnd], losses: Iterable[LostEntries] = ()
+    ) -> None:
         self._name = path + ENDING
         self._failed = False
+        self.ends = dict(ends)
         self._descriptor = open_private(self._name)
         try:
-            lines = {0: JournalEnd(FORMAT, identity), **ends}
+            lines = {0: JournalEnd(FORMAT, identity), **_to_note(ends, losses)}
             whole = b"".join(
                 _line(game, lines[game]) if game in lines else bytes(_LENGTH) for game in range(max(lines) + 1)
             )
@@ -148,6 +157,7 @@ class AcknowledgedFile:
 
     def update(self, game: int, end: JournalEnd) -> None:
         """Write the last entry of a game, which is durable."""
+        self.ends[game] = end
         if self._failed:
             return
         try:
@@ -155,7 +165,12 @@ class AcknowledgedFile:
         except OSError as error:
             # The journal itself is intact. The file is older than the journal then, which does not look like a loss.
             self._failed = True
-            log.error("%s cannot be written: a lost end of the journal would go unnoticed", self._name, exc_info=error)
+            cause = cause_of(error)
+            log.error(
+                "%s cannot be written: a lost end of the journal would go unnoticed",
+                self._name,
+                extra={"error": error.strerror, "cause": cause.what, "remedy": cause.remedy},
+            )
 
     def close(self) -> None:
         """Close the file."""

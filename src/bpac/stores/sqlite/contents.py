@@ -63,9 +63,7 @@ def contents(read: Read, path: str) -> Contents:
         game = Game(*row)
         if not typed(row, (int, str, str, str)) or game.head != head:
             raise StoreError(f"{path} is damaged: game {game.number} is not as it was written")
-        cut = cuts.get(game.number)
-        begin = JournalEnd(0, game.head) if cut is None else JournalEnd(cut.entries, cut.head)
-        end = next((JournalEnd(*row) for row in read(LAST, (game.number,))), begin)
+        end = next((JournalEnd(*row) for row in read(LAST, (game.number,))), JournalEnd(0, game.head))
         if not typed(end, (int, bytes)):
             raise damaged(path, game)
         games.append(game)
