@@ -114,3 +114,14 @@ def test_a_closed_store_accepts_nothing(store: Store) -> None:
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.append(game, Resolved(1, 0.0), {})
+
+
+def test_a_resumed_game_is_the_latest(store: Store) -> None:
+    """Games are listed in the order in which they were opened or last resumed; a new one comes last."""
+    first, second = (play(store, 3)[0] for _ in range(2))
+    store.resume(first)
+    assert store.games() == [second, first]
+    third = store.open_game("homework", "", "{}")
+    assert store.games() == [second, first, third]
+    assert third.number == 3
+    assert all(store.archived(game) is None for game in store.games())

@@ -71,7 +71,7 @@ def test_an_older_store_is_upgraded(tmp_path: Path, caplog: pytest.LogCaptureFix
         assert raw.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     raw.close()
-    assert tables == {"secrets", "games", "entries", "snapshots", "claims", "coin_keys", "losses"}
+    assert tables == {"secrets", "games", "entries", "snapshots", "claims", "coin_keys", "losses", "uses", "archived"}
     caplog.clear()
     store = SqliteStore(str(path))
     assert _read(store) == [written[0], [*written[1], late]]
@@ -112,3 +112,24 @@ def test_a_new_store_has_the_same_tables(tmp_path: Path) -> None:
             found.append(sorted(raw.execute("SELECT type, name, sql FROM sqlite_master")))
         raw.close()
     assert found[0] == found[1]
+
+
+def test_a_store_without_a_record_of_resumed_games_is_read_and_upgraded(tmp_path: Path) -> None:
+    """Version 3 did not record them: its games are in the order of their numbers, also before the upgrade."""
+    path = tmp_path / "bpac.db"
+    store = SqliteStore(str(path))
+    games = [play(store, 5)[0] for _ in range(2)]
+    store.close()
+    with sqlite3.connect(path) as raw:
+        raw.executescript("DROP TABLE uses; DROP TABLE archived; PRAGMA user_version = 3;")
+    raw.close()
+    reader = ReadOnlySqliteStore(str(path))
+    assert reader.games() == games
+    assert reader.archived(games[0]) is None
+    reader.close()
+    store = SqliteStore(str(path))
+    store.resume(games[0])
+    store.close()
+    store = SqliteStore(str(path))
+    assert store.games() == [games[1], games[0]]
+    store.close()

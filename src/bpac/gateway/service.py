@@ -20,7 +20,7 @@ from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
-from bpac.gateway.games.segments import Caller, RouteGames
+from bpac.gateway.games.segments import Caller, RouteGames, warn_of_unnamed_keys
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
@@ -109,6 +109,7 @@ class Service:
             raise
         self._sweeper = asyncio.create_task(self._sweep())
         self._warn_of_missing_roles()
+        warn_of_unnamed_keys(self.config.routes.values(), self.config.api_keys)
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
 
     def _open_routes(self) -> None:

@@ -4,15 +4,16 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from bpac.errors import InputError
 from bpac.routing.coins import key_digest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import with_head
-from bpac.routing.journal.entries import CLAIM, REVEALED, Committed, Entry, Resolved, entry_from_json
+from bpac.routing.journal.entries import ARCHIVED, CLAIM, REVEALED, Committed, Entry, Resolved, entry_from_json
 from bpac.routing.journal.past_game import past_of
-from bpac.stores.store import Claim, Game, Store
+from bpac.stores.store import Archived, Claim, Game, Store
 
 
 def chosen_game(store: Store, route: str | None, segment: str | None, number: int | None = None) -> Game:
@@ -37,23 +38,42 @@ def chosen_game(store: Store, route: str | None, segment: str | None, number: in
     raise InputError(f"--route, --segment and --game must choose one game; there are {there}")
 
 
-def journal_lines(store: Store, game: Game) -> Iterator[str]:
+def journal_lines(store: Store, game: Game, upto: int | None = None) -> Iterator[str]:
     """The journal of a game, one entry per line, each with the head of the hash chain.
 
     Between the entries are, for auditors, the claims of the gateway and the keys of the coins whose block has ended.
+    If the first entries are archived, a line that says so takes the place of the line that names the game.
+
+    Parameters
+    ----------
+    store, game: where the journal is.
+    upto: the number of the last entry (default: all entries).
     """
     claims = store.claims(game)
-    block: Committed | None = None
-    yield with_head(game.text, game.head)
-    for number, (text, head) in enumerate(store.links(game), start=1):
+    archived = store.archived(game)
+    block = begun_block(archived.block) if archived else None
+    yield with_head(game.text, game.head) if archived is None else _archived_line(archived)
+    first = 1 if archived is None else archived.entries + 1
+    links = store.links(game)
+    for number, (text, head) in enumerate(links if upto is None else islice(links, upto + 1 - first), start=first):
         yield with_head(text, head)
-        if text.startswith('{"entry":"committed"'):
+        if (begun := begun_block(text)) is not None:
             if block is not None:
                 yield from _revealed(store, game, block)
-            entry = entry_from_json(text)
-            block = entry if isinstance(entry, Committed) else None
+            block = begun
         while claims and claims[0].entries <= number:
             yield _claim_line(claims.pop(0))
+
+
+def begun_block(text: str) -> Committed | None:
+    """The block of coins that an entry begins; none if it is an entry of another kind."""
+    entry = entry_from_json(text) if text.startswith('{"entry":"committed"') else None
+    return entry if isinstance(entry, Committed) else None
+
+
+def _archived_line(archived: Archived) -> str:
+    values = {"entry": ARCHIVED, "head": archived.head.hex(), "entries": archived.entries, "file": archived.file}
+    return json.dumps(values, separators=(",", ":"))
 
 
 def _claim_line(claim: Claim) -> str:

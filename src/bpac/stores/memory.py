@@ -10,7 +10,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores.sqlite.statements import entry_text
-from bpac.stores.store import Claim, CoinKey, Game, Link, LostEntries, StoredEntry, StoredRound
+from bpac.stores.store import Archived, Claim, CoinKey, Game, Link, LostEntries, StoredEntry, StoredRound
 
 
 class MemoryStore:
@@ -30,8 +30,13 @@ class MemoryStore:
         self._claims: dict[int, list[Claim]] = {}
 
     def games(self) -> list[Game]:
-        """Every game, oldest first."""
+        """Every game, in the order in which they were opened or last resumed."""
         return list(self._games)
+
+    def resume(self, game: Game) -> None:
+        """Note that a game goes on although later ones were opened."""
+        self._games.remove(game)
+        self._games.append(game)
 
     def open_game(self, route: str, segment: str, terms: str) -> Game:
         """Start a new game."""
@@ -66,6 +71,10 @@ class MemoryStore:
     def links(self, game: Game) -> Iterator[Link]:
         """The entries of a journal as they would be written, with the hash chain."""
         return iter(self._links[game.number])
+
+    def archived(self, game: Game) -> Archived | None:
+        """None: nothing is archived."""
+        return None
 
     def entries(self, game: Game, after: int = 0) -> Iterator[StoredEntry]:
         """The entries of a journal in order, without the first ``after``."""

@@ -78,6 +78,25 @@ class StoredRound(NamedTuple):
     outcome: StoredEntry | None
 
 
+class Archived(NamedTuple):
+    """The first entries of a journal, which were cut from the store after they were exported to a file.
+
+    Parameters
+    ----------
+    entries: how many.
+    head: of the hash chain after them.
+    snapshot: the state after them, which takes their place.
+    block: the ``committed`` entry of the block of coins that was not over, as it is written; empty if there is none.
+    file: the name of the file.
+    """
+
+    entries: int
+    head: bytes
+    snapshot: dict[str, Any]
+    block: str
+    file: str
+
+
 class Claim(NamedTuple):
     """What a gateway claimed about a game while it ran, for auditors to check.
 
@@ -112,6 +131,10 @@ class CoinKey(NamedTuple):
     key: bytes
 
 
+# Stands for the number of acknowledged entries of a journal that was restored from a backup.
+UNKNOWN = 0
+
+
 class LostEntries(NamedTuple):
     """A journal that no longer contains what was acknowledged.
 
@@ -119,8 +142,9 @@ class LostEntries(NamedTuple):
     ----------
     game: the number of its game.
     entries: the number of entries it has.
-    acknowledged: the number of entries that were acknowledged. If it still has as many, they are not the same.
-    head: of the hash chain after the acknowledged entries, as hexadecimal digits.
+    acknowledged: the number of entries that were acknowledged. If it still has as many, they are not the same. 0 if the
+        number is not known, because the store was restored from a backup.
+    head: of the hash chain after the acknowledged entries, as hexadecimal digits; with a backup, after those it has.
     """
 
     game: int
@@ -129,6 +153,11 @@ class LostEntries(NamedTuple):
     head: str
 
     def __str__(self) -> str:
+        if self.acknowledged == UNKNOWN:
+            return (
+                f"game {self.game} was restored from a backup with {self.entries} entries, and entries that were "
+                "written after the backup may be missing"
+            )
         if self.entries >= self.acknowledged:
             return f"entry {self.acknowledged} of game {self.game} is not the one that was acknowledged"
         lost = self.acknowledged - self.entries
@@ -155,10 +184,13 @@ class Store(Protocol):
         """The same store, opened again after it failed; ``StoreError`` if it cannot prove that nothing was lost."""
 
     def games(self) -> list[Game]:
-        """Every game, oldest first."""
+        """Every game, in the order in which they were opened or last resumed."""
 
     def open_game(self, route: str, segment: str, terms: str) -> Game:
         """Start a new game."""
+
+    def resume(self, game: Game) -> None:
+        """Note that a game goes on although later ones were opened: it is the latest game then."""
 
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append to a journal, without waiting."""
@@ -170,10 +202,16 @@ class Store(Protocol):
         """The head of a journal's hash chain after all that was appended so far."""
 
     def entries(self, game: Game, after: int = 0) -> Iterator[StoredEntry]:
-        """The durable entries of a journal in order, without the first ``after``; ``StoreError`` if one is damaged."""
+        """The durable entries of a journal in order, without the first ``after``.
+
+        ``StoreError`` if one is damaged, or if some after the first ``after`` are archived.
+        """
 
     def links(self, game: Game) -> Iterator[Link]:
-        """The durable entries of a journal as they are written, with the hash chain."""
+        """The durable entries of a journal as they are written, with the hash chain; those archived are left out."""
+
+    def archived(self, game: Game) -> Archived | None:
+        """The first entries of a journal that were cut from the store; none if it is complete."""
 
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step, if it is durable."""

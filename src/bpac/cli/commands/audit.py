@@ -3,8 +3,9 @@
 import argparse
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -23,7 +24,14 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     audit = commands.add_parser(
         "audit", help="check an exported journal: recompute its thresholds, certificate, hashes and random coins"
     )
-    audit.add_argument("journal", metavar="JOURNAL", type=Path, help="journal file written by bpac export")
+    audit.add_argument(
+        "journal",
+        metavar="JOURNAL",
+        type=Path,
+        nargs="+",
+        help="journal file written by bpac export; if its first entries are archived, the archives in order before it, "
+        "with lines counted through all files",
+    )
     audit.add_argument(
         "--head",
         action="append",
@@ -53,9 +61,11 @@ def _audit(options: argparse.Namespace) -> int:
     if options.claims is not None:
         with _read(options.claims) as file:
             noted |= claimed_heads(file)
-    with _read(options.journal) as file:
-        audit = audit_journal(file, noted)
-    print_report(options, asdict(audit) | {"unproved": audit.unproved}, [f"{options.journal}: {_text(audit)}"])
+    with ExitStack() as opened:
+        files = [opened.enter_context(_read(path)) for path in options.journal]
+        audit = audit_journal(chain.from_iterable(files), noted)
+    names = ", ".join(map(str, options.journal))
+    print_report(options, asdict(audit) | {"unproved": audit.unproved}, [f"{names}: {_text(audit)}"])
     return FAILED if audit.differences or (options.strict and audit.unproved) else FINE
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bpac.cli.live_status import live_lines, live_status
 from bpac.cli.output import add_json_option, print_report
 from bpac.gateway.config.file import Config, load_config
-from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.restoring import folded, has_entries
 from bpac.gateway.games.savings import Prices, SavingsReport
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import NOT_ROUTING
@@ -49,7 +49,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _current(store: Store) -> list[Game]:
     # A gateway that is just starting has opened a game before it writes to its journal.
-    begun = (game for game in store.games() if next(store.entries(game), None) is not None)
+    begun = (game for game in store.games() if has_entries(store, game))
     return list({(game.route, game.segment): game for game in begun}.values())
 
 

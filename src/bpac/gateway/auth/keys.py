@@ -13,7 +13,7 @@ from bpac.gateway.config.toml_tables import ConfigTable
 from bpac.gateway.http.bad_request import BadRequest
 
 # Names are written to the journal and used as names of segments.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_NAME = re.compile(r"[^\W_][\w.@-]{0,63}")
 
 
 class Role(StrEnum):
@@ -104,8 +104,9 @@ class ApiKeys:
         for key in nameless:
             data = key.encode()
             owner = "#" + hashlib.blake2b(data, key=secret[:64], digest_size=8).hexdigest()
-            # Not keyed: segments of earlier versions have this name.
-            segment = hashlib.sha256(data).hexdigest()[:12]
+            # The name of its variable stays when the key is rotated. The hash is not keyed: segments of earlier
+            # versions have this name.
+            segment = getattr(key, "variable", "") or hashlib.sha256(data).hexdigest()[:12]
             self._known[self.digest(data)] = Identity(owner, segment, frozenset({Role.CALL}))
         for setting in named:
             identity = Identity(setting.name, setting.name, setting.roles)

@@ -25,14 +25,21 @@ class Secret(str):
 
 
 class ApiKey(Secret):
-    """A key that callers of the gateway send; it is not empty."""
+    """A key that callers of the gateway send; it is not empty.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    variable: the setting ``env:NAME`` that the key comes from; empty if the key itself is in the file.
+    """
+
+    variable = ""
 
     @classmethod
     def read(cls, value: object) -> Self:
         """The key that a setting names."""
         key = super().read(value)
+        if isinstance(value, str) and value.startswith("env:"):
+            key.variable = value
         if not key.strip():
             raise SettingsError("the key must not be empty: give a key, or env:NAME for an environment variable")
         return key

@@ -13,6 +13,7 @@ from bpac.dashboard.history.history import History
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.restoring import current_game, folded
 from bpac.gateway.games.savings import Savings
+from bpac.gateway.games.terms import terms_of
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.journal.entries import Entry, Started, Withdrawn
 from bpac.stores.coin_keys import CoinKeys
@@ -42,7 +43,7 @@ class GameJournal:
         self._since_snapshot = 0
         self.savings = Savings()
         self.history = History()
-        found = current_game(store, route.name, segment, route.terms(route.new_router(alpha)))
+        found = current_game(store, route.name, segment, terms_of(route, route.new_router(alpha)))
         self.game = found.game
         coins = CommittedCoins(CoinKeys(store, self.game))
         if found.is_new:

@@ -147,6 +147,8 @@ class OpenOutcomes:
             # Otherwise callers could grade the answers to their own requests.
             raise NotAudited("the drafts of this route are graded by the gateway: losses from outside are not accepted")
         decision = self._journal.store.decision(self._journal.game, step)
+        if decision is None and step <= self._router.step:
+            raise AlreadyResolved(f"step {step} is archived, so its outcome is final")
         if decision is None:
             raise ObservationError(f"step {step} was never decided")
         entry = self._router.propose_outcome(decision, loss)

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
 
 from bpac.dashboard.history.history import History, Tokens
 from bpac.errors import SnapshotError
 from bpac.gateway.games.savings import Savings
+from bpac.gateway.games.terms import changes
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
@@ -15,7 +17,7 @@ from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import load_snapshot, take_snapshot
 from bpac.routing.route import Route
 from bpac.routing.router import Router, Write
-from bpac.stores.store import Game, Store, StoredEntry
+from bpac.stores.store import Archived, Game, Store, StoredEntry
 
 log = logging.getLogger("bpac.gateway")
 
@@ -34,7 +36,11 @@ class CurrentGame(NamedTuple):
 
 
 def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentGame:
-    """The latest game of a segment if it can go on, or a new one.
+    """The latest game of a segment with these terms if it can go on, or a new one.
+
+    A game that was left for other terms goes on when its terms are in force again. Its journal is complete, so its
+    wealth is that of its own rounds; the requests in between were rounds of another game. Which requests become rounds
+    of a game was decided before they came, so the wealth stays a supermartingale.
 
     Parameters
     ----------
@@ -42,19 +48,25 @@ def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentG
     route, segment: the names of the route and of the segment.
     terms: what the promise is about; a game with other terms does not go on.
     """
-    latest = next((game for game in reversed(store.games()) if (game.route, game.segment) == (route, segment)), None)
-    if latest is not None:
-        lost = next((loss for loss in store.losses() if loss.game == latest.number), None)
-        if latest.terms != terms:
-            log.warning("terms changed: a new game begins", extra={"route": route})
-        elif lost is not None:
-            # What was served in the missing rounds is not known, so the old wealth proves nothing.
-            log.error(
-                "the journal lost entries: a new game begins with a threshold of 0",
-                extra={"route": route, "segment": segment, "lost": str(lost)},
-            )
-        elif next(store.entries(latest), None) is not None:
-            return CurrentGame(latest, is_new=False)
+    games = [game for game in store.games() if (game.route, game.segment) == (route, segment)]
+    latest = games[-1] if games else None
+    found = next((game for game in reversed(games) if not changes(game.terms, terms)), None)
+    about = {"route": route, "segment": segment}
+    lost = next((loss for loss in store.losses() if found is not None and loss.game == found.number), None)
+    changed = [] if latest is None or latest is found else changes(latest.terms, terms)
+    why = "; ".join(map(str, changed))
+    if found is not None and lost is None and has_entries(store, found):
+        if found is not latest:
+            store.resume(found)
+            log.warning("terms changed: game %d, which has these terms, goes on (%s)", found.number, why, extra=about)
+        return CurrentGame(found, is_new=False)
+    if lost is not None:
+        # What was served in the missing rounds is not known, so the old wealth proves nothing.
+        log.error(
+            "the journal lost entries: a new game begins with a threshold of 0", extra={**about, "lost": str(lost)}
+        )
+    elif changed:
+        log.warning("terms changed: a new game begins (%s)", why, extra=about)
     return CurrentGame(store.open_game(route, segment, terms), is_new=True)
 
 
@@ -89,18 +101,62 @@ def folded(store: Store, game: Game, journal: Write | None = None, coins: Coins 
             return _from_snapshot(store, game, journal, coins, snapshot)
     except (SnapshotError, KeyError, TypeError, ValueError, IndexError) as error:
         log.warning("snapshot unusable: reading the whole journal", extra={"error": repr(error)})
-    entries = store.entries(game)
-    first = next(entries)
-    savings, history, route = Savings(), History(), opened(first.entry)
-    savings.add(*first)
-    count = 1 + _follow(route, savings, history, entries)
+    route, savings, history, count = _from_journal(store, game)
     return Folded(_router(take_snapshot(route), journal, coins), savings, history, count)
+
+
+def has_entries(store: Store, game: Game) -> bool:
+    """Whether a journal has entries; a game that was just opened has none."""
+    return store.head(game) != game.head
+
+
+class OneJournal(Protocol):
+    """The part of a store that a journal is read from."""
+
+    def archived(self, game: Game) -> Archived | None:
+        """The first entries that were cut from the store."""
+
+    def entries(self, game: Game, after: int = 0) -> Iterator[StoredEntry]:
+        """The entries in order, without the first ``after``."""
+
+
+def state_after(store: OneJournal, game: Game, entries: int | None = None) -> dict[str, Any]:
+    """What a snapshot after some entries of a journal would be, computed from the journal.
+
+    Parameters
+    ----------
+    store, game: where the journal is.
+    entries: how many, at least as many as are archived (default: all).
+    """
+    route, savings, history, _ = _from_journal(store, game, entries)
+    return {"router": take_snapshot(route), "savings": asdict(savings), "history": history.state()}
+
+
+def _from_journal(store: OneJournal, game: Game, upto: int | None = None) -> tuple[Route, Savings, History, int]:
+    """The state after all entries up to a number, and how many were read: without those that are archived."""
+    archived = store.archived(game)
+    if archived is not None:
+        savings, history = _loaded(archived.snapshot)
+        route, rest = load_snapshot(archived.snapshot["router"]), store.entries(game, archived.entries)
+        count = 0
+    else:
+        rest = store.entries(game)
+        first = next(rest)
+        savings, history, route = Savings(), History(), opened(first.entry)
+        savings.add(*first)
+        count = 1
+    count += _follow(route, savings, history, rest if upto is None else islice(rest, upto - route.entries))
+    return route, savings, history, count
+
+
+def _loaded(snapshot: dict[str, Any]) -> tuple[Savings, History]:
+    return Savings.from_json(snapshot["savings"]), History.load(snapshot["history"])
 
 
 def _from_snapshot(
     store: Store, game: Game, journal: Write | None, coins: Coins | None, snapshot: dict[str, Any]
 ) -> Folded:
-    savings, history = Savings.from_json(snapshot["savings"]), History.load(snapshot["history"])
+    savings, history = _loaded(snapshot)
     kept: dict[str, Any] = snapshot["router"]
     route = load_snapshot(kept)
     if history.step != route.step:

@@ -1,16 +1,21 @@
 """The games of a route: one for each segment of its traffic, restored after a restart."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import logging
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.games.live_game import LiveGame
 from bpac.routing.router import Router
 from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.store import Store
+
+log = logging.getLogger("bpac.gateway")
 
 # The segment of requests that do not name one.
 UNNAMED = "(none)"
@@ -31,9 +36,15 @@ class Caller:
     headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False)
 
     def header(self, name: str) -> str | None:
-        """The value of a header; none if it is missing."""
+        """The value of a header, in UTF-8 or else in Latin-1; none if it is missing."""
         wanted = name.lower().encode("latin-1", "replace")
-        return next((value.decode("latin-1") for key, value in self.headers if key == wanted), None)
+        value = next((value for key, value in self.headers if key == wanted), None)
+        if value is None:
+            return None
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.decode("latin-1")
 
 
 class RouteGames:
@@ -56,7 +67,8 @@ class RouteGames:
             self._start("", route.alpha)
             return
         self._segments = Segments(self._start, route.alpha, alpha_scope=route.alpha_scope, most=route.most_segments)
-        for game in store.games():
+        # In the order of their numbers: games that go on change their place among the others.
+        for game in sorted(store.games(), key=lambda game: game.number):
             if game.route == route.name and game.segment:
                 self._segments.router(game.segment)
 
@@ -100,5 +112,35 @@ def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:
         value = caller.segment
     if not isinstance(value, str) or not value:
         return UNNAMED
+    value = normalized(value)
     # A name that is too long to keep is still a segment of its own.
     return value if len(value) <= LONGEST_NAME else hashlib.sha256(value.encode()).hexdigest()
+
+
+def normalized(name: str) -> str:
+    """A name as it is kept: accents may be written in two ways that look the same.
+
+    >>> normalized("Mu\u0308nchen") == "M\u00fcnchen"
+    True
+    """
+    # Half of a surrogate pair is not text that can be kept.
+    return unicodedata.normalize("NFC", name).encode("utf-8", "replace").decode()
+
+
+def alpha_of_games(route: RouteSettings) -> float:
+    """The probability with which the promise may fail in each game of a route."""
+    shared = route.segment_by is not None and route.alpha_scope == "all"
+    return route.alpha / (route.most_segments if shared else 1)
+
+
+def warn_of_unnamed_keys(routes: Iterable[RouteSettings], api_keys: Iterable[ApiKey]) -> None:
+    """Warn of segments that are named after a hash of their key, and so begin anew when the key is rotated."""
+    unnamed = sum(not key.variable for key in api_keys)
+    for route in routes:
+        if route.segment_by == "api_key" and unnamed:
+            log.warning(
+                "%d of the api_keys have no name, so their segments begin anew with a threshold of 0 when the keys are "
+                "rotated: give each a name in [[gateway.keys]], or write it as env:NAME",
+                unnamed,
+                extra={"route": route.name},
+            )

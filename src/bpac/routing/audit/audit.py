@@ -16,7 +16,7 @@ from bpac.routing.audit.coins import CoinChecks, CoinCounts
 from bpac.routing.audit.terms import TermsInForce
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import GAME, Checker, split_head
-from bpac.routing.journal.entries import CLAIM, REVEALED, Committed, Entry, entry_from_json, remark_from_json
+from bpac.routing.journal.entries import ARCHIVED, CLAIM, REVEALED, Committed, Entry, entry_from_json, remark_from_json
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.route import Route
 
@@ -129,12 +129,24 @@ class _Journal:
             self._differences(self._coins.committed(entry, number))
 
     def _remark(self, kind: str, values: Mapping[str, Any], number: int) -> None:
+        if kind == ARCHIVED:
+            self._archived(values, number)
+            return
         if self.route is None:
             raise JournalError(f"line {number} is not a journal entry, and comes before the first")
         if kind == REVEALED:
             self._differences(self._coins.revealed(values, number))
         else:
             _check_claim(self.audit, self.route, self._chain.head, values, number)
+
+    def _archived(self, values: Mapping[str, Any], number: int) -> None:
+        """Check that the lines before are all those that were archived."""
+        wanted = f"the first {values.get('entries')} entries are archived in {values.get('file')}"
+        if self.route is None:
+            raise JournalError(f"line {number} says that {wanted}: give the archives in order before this file")
+        head = None if self._chain.head is None else self._chain.head.hex()
+        if (values.get("entries"), values.get("head")) != (self.route.entries, head):
+            self.differ(number, f"{wanted}, and the lines before it end with entry {self.route.entries}, or differ")
 
     def end(self) -> Audit:
         """The result."""

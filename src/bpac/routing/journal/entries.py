@@ -7,7 +7,8 @@
 3. ``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
 4. In an exported journal every entry carries a hash over all lines before it (see ``chain.py``), and there are lines of
    other kinds for auditors: ``game`` (what it is about), ``claim`` (the threshold and certificate that a gateway
-   reported at that moment) and ``revealed`` (the key of a block that is over). No state follows from them.
+   reported at that moment), ``revealed`` (the key of a block that is over) and ``archived`` (the entries before this
+   line are in another file). No state follows from them.
 """
 
 import json
@@ -125,8 +126,8 @@ KINDS: dict[str, type[Any]] = {
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 # The kinds of lines that are not entries.
-CLAIM, REVEALED = "claim", "revealed"
-_REMARK = re.compile(f'"(?:{GAME}|{CLAIM}|{REVEALED})"')
+CLAIM, REVEALED, ARCHIVED = "claim", "revealed", "archived"
+_REMARK = re.compile(f'"(?:{GAME}|{CLAIM}|{REVEALED}|{ARCHIVED})"')
 
 # Made once: ``json.dumps`` with options would make a new encoder for every call.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -231,7 +232,7 @@ def remark_from_json(text: str) -> tuple[str, dict[str, Any]] | None:
     except (ValueError, RecursionError):
         return None
     kind = data.pop("entry", None) if isinstance(data, dict) else None
-    return (kind, data) if kind in (GAME, CLAIM, REVEALED) else None
+    return (kind, data) if kind in (GAME, CLAIM, REVEALED, ARCHIVED) else None
 
 
 def read_journal(lines: Iterable[str], torn: Literal["refuse", "drop"] = "refuse") -> Iterator[Entry]:

@@ -12,13 +12,13 @@ import os
 import re
 import zlib
 from binascii import hexlify
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from bpac.errors import StoreError
 from bpac.stores.private_files import open_private
 from bpac.stores.sqlite.causes import cause_of
-from bpac.stores.store import LostEntries
+from bpac.stores.store import UNKNOWN, LostEntries
 
 log = logging.getLogger("bpac.stores")
 
@@ -39,6 +39,10 @@ class JournalEnd(NamedTuple):
 
     number: int
     head: bytes
+
+
+# The end of a journal whose true end is not known, because it was restored from a backup: no journal ends like this.
+NEVER = JournalEnd(UNKNOWN, bytes(32))
 
 
 class Acknowledged(NamedTuple):
@@ -100,6 +104,23 @@ def lost_entries(
     ]
 
 
+def _to_note(ends: Mapping[int, JournalEnd], losses: Iterable[LostEntries]) -> dict[int, JournalEnd]:
+    """What the file says from now on: the end of every journal, and of a journal that lost its end where that was.
+
+    If it noted what is left of such a journal, the same copy could be put back once more and would look complete.
+
+    Parameters
+    ----------
+    ends: where the journals end now.
+    losses: journals that do not contain what was acknowledged.
+    """
+    noted = {game: end for game, end in ends.items() if end.number}
+    for loss in sorted(losses, key=lambda loss: (loss.game, loss.acknowledged == UNKNOWN, loss.acknowledged)):
+        known = loss.acknowledged != UNKNOWN
+        noted[loss.game] = JournalEnd(loss.acknowledged, bytes.fromhex(loss.head)) if known else NEVER
+    return noted
+
+
 class AcknowledgedFile:
     """Writes the file beside a store that this process owns.
 
@@ -108,19 +129,22 @@ class AcknowledgedFile:
     path: of the store.
     identity: of the store.
     ends: where its journals end now.
+    losses: journals that do not contain what was acknowledged (default: none).
 
     Attributes
     ----------
     ends: the last durable entry of each journal, also if the file cannot be written.
     """
 
-    def __init__(self, path: str, identity: bytes, ends: Mapping[int, JournalEnd]) -> None:
+    def __init__(
+        self, path: str, identity: bytes, ends: Mapping[int, JournalEnd], losses: Iterable[LostEntries] = ()
+    ) -> None:
         self._name = path + ENDING
         self._failed = False
         self.ends = dict(ends)
         self._descriptor = open_private(self._name)
         try:
-            lines = {0: JournalEnd(FORMAT, identity), **{game: end for game, end in ends.items() if end.number}}
+            lines = {0: JournalEnd(FORMAT, identity), **_to_note(ends, losses)}
             whole = b"".join(
                 _line(game, lines[game]) if game in lines else bytes(_LENGTH) for game in range(max(lines) + 1)
             )

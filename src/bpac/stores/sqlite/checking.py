@@ -21,7 +21,9 @@ ENTRIES = """
 """
 
 
-def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -> Iterator[tuple[StoredEntry, Link]]:
+def checked_entries(
+    read: Read, game: Game, after: int, least: int, path: str, *, head: object = None
+) -> Iterator[tuple[StoredEntry, Link]]:
     """The entries of a journal in order, or ``StoreError`` at the first that is not as it was written.
 
     Parameters
@@ -31,10 +33,10 @@ def checked_entries(read: Read, game: Game, after: int, least: int, path: str) -
     after: how many entries to skip.
     least: how many entries there must be.
     path: of the store, for errors.
+    head: of the hash chain after the entries to skip, if these were cut from the store (default: it is looked up).
     """
-    head: Any = game.head
-    if after:
-        head = head_at(read, game.number, after)
+    if head is None:
+        head = head_at(read, game.number, after) if after else game.head
     # In portions: a long read would keep the write-ahead log from being moved into the file.
     while rows := read(ENTRIES, (game.number, after)):
         for number, step, text, note, kept_head, note_check in rows:

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from bpac.errors import StoreError
-from bpac.stores.sqlite.acknowledged import Acknowledged, JournalEnd, lost_entries, read_acknowledged
+from bpac.stores.sqlite.acknowledged import NEVER, Acknowledged, JournalEnd, lost_entries, read_acknowledged
+from bpac.stores.sqlite.archives import Cut, read_cuts
 from bpac.stores.sqlite.checking import Read, damaged, head_at, typed
-from bpac.stores.store import Game, LostEntries
+from bpac.stores.store import UNKNOWN, Game, LostEntries
 
+# The name, in the table of secrets, of the time at which a backup was made. Only a backup has it.
+BACKUP_MARK = "backup"
 LAST = "SELECT number, head FROM entries WHERE game = ? ORDER BY number DESC LIMIT 1"
 
 
@@ -18,11 +21,13 @@ class Contents(NamedTuple):
     Parameters
     ----------
     secret: a random key that stays the same for the life of the store.
-    games: oldest first.
+    games: in the order in which they were opened or last resumed.
     ends: where the journal of each game ends.
     losses: journals that do not contain what was acknowledged.
     new_losses: the losses that are not recorded in the store yet.
     acknowledged: what the file beside the store says.
+    cuts: journals whose first entries are archived, by game.
+    backup: when it was made, if this is a backup that no gateway has opened yet; otherwise empty.
     """
 
     secret: bytes
@@ -31,6 +36,8 @@ class Contents(NamedTuple):
     losses: list[LostEntries]
     new_losses: list[LostEntries]
     acknowledged: Acknowledged
+    cuts: Mapping[int, Cut]
+    backup: str = ""
 
     @property
     def identity(self) -> bytes:
@@ -49,6 +56,7 @@ def contents(read: Read, path: str) -> Contents:
     secret = _secret(read, path)
     # Before the journals are read, so that what is written in the meantime does not look like a loss.
     acknowledged = read_acknowledged(path, _identity(secret))
+    cuts = read_cuts(read)
     games: list[Game] = []
     ends: dict[int, JournalEnd] = {}
     for *row, head in read("SELECT number, route, segment, terms, head FROM games ORDER BY number", ()):
@@ -60,13 +68,45 @@ def contents(read: Read, path: str) -> Contents:
             raise damaged(path, game)
         games.append(game)
         ends[game.number] = end
+    last_used = _last_used(read)
+    games.sort(key=lambda game: (last_used.get(game.number, 0), game.number))
     rows = read("SELECT game, entries, acknowledged, head FROM losses ORDER BY game, acknowledged", ())
     known = [LostEntries(*row) for row in rows if typed(row, (int, int, int, str))]
+    # Entries that are archived were checked when they were cut.
+    present = {
+        game: end
+        for game, end in acknowledged.ends.items()
+        if game not in cuts or end.number > cuts[game].entries or end == NEVER
+    }
     found = lost_entries(
-        acknowledged, lambda game: ends[game].number if game in ends else 0, lambda *at: head_at(read, *at)
+        acknowledged._replace(ends=present),
+        lambda game: ends[game].number if game in ends else 0,
+        lambda *at: head_at(read, *at),
     )
-    new = [loss for loss in found if loss not in known]
-    return Contents(secret, games, ends, known + new, new, acknowledged)
+    backup = _backup(read)
+    if backup:
+        # What was served after the backup is not known: entries may be missing unless the file shows the contrary.
+        found += [
+            LostEntries(game, end.number, UNKNOWN, end.head.hex())
+            for game, end in ends.items()
+            if end.number and game not in acknowledged.ends
+        ]
+    recorded = {(loss.game, loss.acknowledged) for loss in known}
+    new = [loss for loss in found if (loss.game, loss.acknowledged) not in recorded]
+    return Contents(secret, games, ends, known + new, new, acknowledged, cuts, backup)
+
+
+def _backup(read: Read) -> str:
+    for (made,) in read("SELECT value FROM secrets WHERE name = ?", (BACKUP_MARK,)):
+        return made.decode("ascii", "replace") if isinstance(made, bytes) else "an unknown time"
+    return ""
+
+
+def _last_used(read: Read) -> dict[int, int]:
+    """When each game was opened or resumed, as a number; earlier versions did not record it."""
+    if not read("SELECT 1 FROM sqlite_master WHERE name = 'uses'", ()):
+        return {}
+    return dict(read("SELECT game, max(number) FROM uses GROUP BY game", ()))
 
 
 def _secret(read: Read, path: str) -> bytes:

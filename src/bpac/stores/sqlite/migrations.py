@@ -96,6 +96,15 @@ MIGRATIONS: tuple[Migration, ...] = (
     CREATE INDEX resolved ON entries (game, json_extract(entry, '$.step')) WHERE step IS NULL;
     """,
     add_hash_chains,
+    """
+    -- Games in the order in which they were opened or resumed; a game that is resumed has several rows.
+    CREATE TABLE uses (number INTEGER PRIMARY KEY, game INTEGER NOT NULL);
+    -- The state that takes the place of entries that were cut, and where they are.
+    CREATE TABLE archived (
+        game INTEGER PRIMARY KEY, entries INTEGER NOT NULL, head BLOB NOT NULL, snapshot TEXT NOT NULL,
+        seal BLOB NOT NULL, block TEXT NOT NULL, file TEXT NOT NULL
+    );
+    """,
 )
 # The first version with hash chains.
 HASH_CHAINS = 3

@@ -63,6 +63,10 @@ class ReadOnlySqliteStore(SqliteReader):
         """Raise ``StoreError``."""
         raise self.failure
 
+    def resume(self, game: Game) -> None:
+        """Raise ``StoreError``."""
+        raise self.failure
+
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Raise ``StoreError``."""
         raise self.failure

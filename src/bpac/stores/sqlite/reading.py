@@ -8,11 +8,12 @@ from typing import Any
 
 from bpac.errors import SnapshotError, StoreError
 from bpac.routing.decision import Decision
+from bpac.stores.sqlite.archives import read_archived, refuse_archived
 from bpac.stores.sqlite.causes import cause_of
 from bpac.stores.sqlite.checking import checked_entries, damaged, head_at, quoted, read_entry, read_json, seal, typed
 from bpac.stores.sqlite.contents import Contents, contents
 from bpac.stores.sqlite.rounds import latest_rounds
-from bpac.stores.store import Claim, CoinKey, Game, Link, LostEntries, StoredEntry, StoredRound
+from bpac.stores.store import Archived, Claim, CoinKey, Game, Link, LostEntries, StoredEntry, StoredRound
 
 # What SQLite raises on a damaged file; its own messages may quote what cannot be decoded.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
@@ -40,11 +41,12 @@ class SqliteReader:
         self._games = list(self.contents.games)
         self._losses = self.contents.losses
         self._ends = dict(self.contents.ends)
+        self._cuts = dict(self.contents.cuts)
         # The entries that were there at the start must be readable to the last.
         self._least = {game: end.number for game, end in self.contents.ends.items()}
 
     def games(self) -> list[Game]:
-        """Every game, oldest first."""
+        """Every game, in the order in which they were opened or last resumed."""
         return list(self._games)
 
     def losses(self) -> list[LostEntries]:
@@ -57,13 +59,22 @@ class SqliteReader:
 
     def entries(self, game: Game, after: int = 0) -> Iterator[StoredEntry]:
         """The durable entries of a journal in order, without the first ``after``; ``StoreError`` if one is damaged."""
-        least = self._least.get(game.number, 0)
-        return (entry for entry, _ in checked_entries(self._all, game, after, least, self.path))
+        refuse_archived(self._cuts, game, after)
+        return (entry for entry, _ in self._checked(game, after))
 
     def links(self, game: Game) -> Iterator[Link]:
-        """The durable entries of a journal as they are written, with the hash chain."""
-        least = self._least.get(game.number, 0)
-        return (link for _, link in checked_entries(self._all, game, 0, least, self.path))
+        """The durable entries of a journal as they are written, with the hash chain; those archived are left out."""
+        cut = self._cuts.get(game.number)
+        return (link for _, link in self._checked(game, cut.entries if cut else 0))
+
+    def archived(self, game: Game) -> Archived | None:
+        """The first entries of a journal that were cut from the store; none if it is complete."""
+        return read_archived(self._all, game, self.path) if game.number in self._cuts else None
+
+    def _checked(self, game: Game, after: int) -> Iterator[tuple[StoredEntry, Link]]:
+        cut = self._cuts.get(game.number)
+        head = cut.head if cut is not None and cut.entries == after else None
+        return checked_entries(self._all, game, after, self._least.get(game.number, 0), self.path, head=head)
 
     def decision(self, game: Game, step: int) -> Decision | None:
         """The decision of that step, if it is durable."""
@@ -80,7 +91,8 @@ class SqliteReader:
         """The latest durable snapshot; ``SnapshotError`` if it is damaged or not of this journal."""
         query = "SELECT snapshot, entries, seal FROM snapshots WHERE game = ?"
         for text, number, sealed in self._all(query, (game.number,)):
-            head = head_at(self._all, game.number, number)
+            cut = self._cuts.get(game.number)
+            head = cut.head if cut and cut.entries == number else head_at(self._all, game.number, number)
             if not isinstance(text, str) or sealed != seal(head, text):
                 raise SnapshotError("the snapshot is damaged or not of this journal")
             snapshot: dict[str, Any] = json.loads(text)

@@ -73,7 +73,8 @@ def prove_complete(found: SqliteReader, secret: bytes, ends: Mapping[int, Journa
             continue
         head = None
         if number in games:
-            for position, link in enumerate(found.links(games[number]), start=1):
+            cut = found.contents.cuts.get(number)  # the first entries may be archived
+            for position, link in enumerate(found.links(games[number]), start=1 + (cut.entries if cut else 0)):
                 count += 1
                 if position == end.number:
                     head = link.head

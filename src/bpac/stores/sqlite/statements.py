@@ -15,6 +15,8 @@ from bpac.stores.encoding import encode
 Work = tuple[str, tuple[Any, ...]]
 
 OPEN = "INSERT INTO games VALUES (?, ?, ?, ?, ?)"
+UNMARK = "DELETE FROM secrets WHERE name = 'backup'"
+USE = "INSERT INTO uses (game) VALUES (?)"
 SNAPSHOT = "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)"
 CLAIM = "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)"
 KEY = "INSERT OR REPLACE INTO coin_keys VALUES (?, ?, ?)"

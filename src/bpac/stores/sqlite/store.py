@@ -11,18 +11,31 @@ from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
+from bpac.stores.sqlite.archives import Cut, cutting
 from bpac.stores.sqlite.causes import DAMAGED, cause_of
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
-from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter
+from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter, commit
 from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
 from bpac.stores.sqlite.ownership import Ownership
 from bpac.stores.sqlite.read_only import ReadOnlySqliteStore
 from bpac.stores.sqlite.reading import UNREADABLE, SqliteReader
 from bpac.stores.sqlite.recovery import check_writable, prove_complete
-from bpac.stores.sqlite.statements import APPEND, CLAIM, KEY, LOSS, OPEN, SNAPSHOT, entry_text, note_and_check, step_of
-from bpac.stores.store import Claim, CoinKey, Game
+from bpac.stores.sqlite.statements import (
+    APPEND,
+    CLAIM,
+    KEY,
+    LOSS,
+    OPEN,
+    SNAPSHOT,
+    UNMARK,
+    USE,
+    entry_text,
+    note_and_check,
+    step_of,
+)
+from bpac.stores.store import Archived, Claim, CoinKey, Game
 
 log = logging.getLogger("bpac.stores")
 
@@ -82,7 +95,7 @@ class SqliteStore(SqliteReader):
         super().__init__(place, opened.enter_context(closing(connect(place, read_only=True))))
         self._report_losses(version)
         self._writing.execute(f"PRAGMA synchronous = {'FULL' if wait_for_disk else 'NORMAL'}")
-        self._acknowledged = AcknowledgedFile(place, self.contents.identity, self._ends)
+        self._acknowledged = AcknowledgedFile(place, self.contents.identity, self._ends, self._losses)
         opened.callback(self._acknowledged.close)
         writer = CallWriter if commit_each else ThreadWriter if wait_for_disk else TurnWriter
         self._writer = writer(self._writing, place, self._acknowledged)
@@ -91,11 +104,24 @@ class SqliteStore(SqliteReader):
     def _report_losses(self, version: int) -> None:
         found = self.contents
         new = version < HASH_CHAINS or not any(end.number for end in found.ends.values())
-        if found.acknowledged.doubt and not (found.acknowledged.missing and new):
+        if found.backup:
+            log.warning(
+                "%s is a backup made at %s: a game goes on if %s.head shows that nothing was written to it since, and "
+                "all other games begin anew",
+                self.path,
+                found.backup,
+                self.path,
+            )
+        elif found.acknowledged.doubt and not (found.acknowledged.missing and new):
             log.warning("%s: bpac cannot check whether the last journal entries are missing", found.acknowledged.doubt)
         for loss in found.new_losses:
             log.error("%s: %s", self.path, loss)
-            self._writing.execute(LOSS, loss)
+        work = [(LOSS, tuple(loss)) for loss in found.new_losses]
+        if found.backup:
+            # With the losses, or the games would go on after a crash at this point.
+            work.append((UNMARK, ()))
+        if work:
+            commit(self._writing, work)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -126,9 +152,16 @@ class SqliteStore(SqliteReader):
         number = max([0, *self._ends, *(loss.game for loss in self._losses)]) + 1
         game = Game(number, route, segment, terms)
         self._put(OPEN, (number, route, segment, terms, game.head))
+        self._put(USE, (number,))
         self._games.append(game)
         self._ends[number] = JournalEnd(0, game.head)
         return game
+
+    def resume(self, game: Game) -> None:
+        """Note that a game goes on although later ones were opened."""
+        self._put(USE, (game.number,))
+        self._games.remove(game)
+        self._games.append(game)
 
     def append(self, game: Game, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append to a journal, without waiting."""
@@ -152,6 +185,27 @@ class SqliteStore(SqliteReader):
         text = json.dumps(snapshot)
         self._put(SNAPSHOT, (game.number, text, number, seal(head, text)))
         self._put(CLAIM, (game.number, number, json.dumps(claim.values), head.hex()))
+
+    def cut(self, game: Game, archived: Archived) -> None:
+        """Cut the first entries of a journal, which are in an archive; only with ``commit_each``."""
+        with self.together():
+            for work in cutting(game, archived):
+                self._put(*work)
+        self._cuts[game.number] = Cut(archived.entries, archived.head, archived.file)
+
+    def length(self, game: Game) -> int:
+        """The number of entries of a journal, those archived included."""
+        return self._ends[game.number].number
+
+    def number_of_step(self, game: Game, step: int) -> int:
+        """The number of the entry that decides a step; ``StoreError`` if it is not in the store."""
+        for (number,) in self._all("SELECT number FROM entries WHERE game = ? AND step = ?", (game.number, step)):
+            return int(number)
+        raise StoreError(f"{self.path} is damaged: the decision of step {step} of game {game.number} is missing")
+
+    def shrink(self) -> None:
+        """Give the space of what was cut back to the file system; only while nothing else uses the file."""
+        self._writing.execute("VACUUM")
 
     def keep_key(self, game: Game, key: CoinKey) -> None:
         """Keep the key of a block of coins, without waiting: it is durable before what is appended after it."""
