@@ -1,8 +1,10 @@
 """The gateway as an ASGI application, assembled from its endpoints."""
 
 from bpac.gateway.auth.authentication import Authentication, address_of
+from bpac.gateway.auth.failed_logins import FailedLogins
 from bpac.gateway.auth.keys import ApiKeys
 from bpac.gateway.auth.origins import Origins
+from bpac.gateway.config.file import Config
 from bpac.gateway.http import chat
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
@@ -21,11 +23,26 @@ class Gateway:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        config = service.config
-        authentication = Authentication(ApiKeys(config.api_keys, config.keys, service.store.secret))
+        self._logins = FailedLogins()
+        self._open_endpoints()
+
+    def _open_endpoints(self) -> None:
+        service, config = self.service, self.service.config
+        keys = ApiKeys(config.api_keys, config.keys, service.store.secret)
+        authentication = Authentication(keys, self._logins)
         self._origins = Origins(config.host) if config.open else None
         self._chat = chat.ChatEndpoint(service, authentication)
         self._others = other_endpoints(service, authentication)
+
+    async def reload(self, config: Config) -> None:
+        """Answer new requests with another configuration; if this raises, nothing has changed.
+
+        Parameters
+        ----------
+        config: the new configuration.
+        """
+        await self.service.reload(config)
+        self._open_endpoints()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or start and stop with the server."""

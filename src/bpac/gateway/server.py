@@ -5,6 +5,7 @@ import gc
 import logging
 import resource
 import signal
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import cast
@@ -14,6 +15,7 @@ from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
 from bpac.gateway.http.connections import Connections
 from bpac.gateway.http.protocol import LimitedProtocol
+from bpac.gateway.reloading import Reloads
 from bpac.gateway.service import Service
 
 try:
@@ -29,8 +31,59 @@ OTHER_FILES = 64
 GC_THRESHOLDS = (20_000, 10, 10)
 
 
-class _Server(uvicorn.Server):
-    """A server that exits with code 0 when a signal stops it."""
+class GatewayServer(uvicorn.Server):
+    """A server that reloads its configuration on SIGHUP, and exits with code 0 when a signal stops it.
+
+    Parameters
+    ----------
+    service: answers requests.
+    load: reads the configuration for a reload.
+    """
+
+    def __init__(self, service: Service, load: Callable[[], Config]) -> None:
+        self._gateway = Gateway(service)
+        self._connections = Connections(service.config.limits, service.rejections)
+        service.connections = self._connections
+        service.reloads = self.reloads = Reloads(load, self._use, service.metrics)
+        super().__init__(
+            uvicorn.Config(
+                self._gateway,
+                # uvicorn calls it for each connection, and needs nothing else of the class.
+                http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, self._connections)),
+                host=service.config.host,
+                port=service.config.port,
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                timeout_graceful_shutdown=_graceful(service.config),
+            )
+        )
+
+    async def _use(self, config: Config) -> None:
+        """Use another configuration from now on; if this raises, nothing has changed."""
+        await self._gateway.reload(config)
+        self._connections.limits = config.limits
+        self.config.timeout_graceful_shutdown = _graceful(config)
+        allow_open_files(_files_needed(config))
+
+    async def serve_with_signals(self) -> None:
+        """Serve until a signal stops the process; SIGHUP reloads the configuration."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
+        try:
+            await self.serve()
+        finally:
+            # Not the default, which would kill the process while it stops.
+            loop.remove_signal_handler(signal.SIGHUP)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def _on_hangup(self) -> None:
+        # While the gateway starts or stops, there is no point in another configuration.
+        if self.started and not self.should_exit:
+            self.reloads.request()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; a second Ctrl-C does not wait for requests under way."""
@@ -42,26 +95,23 @@ class _Server(uvicorn.Server):
             self.should_exit = True
 
 
-def new_server(config: Config) -> uvicorn.Server:
-    """A server, ready to run; its store is open and locked."""
-    service = Service(config)
-    connections = service.connections = Connections(config.limits, service.rejections)
-    return _Server(
-        uvicorn.Config(
-            Gateway(service),
-            # uvicorn calls it for each connection, and needs nothing else of the class.
-            http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, connections)),
-            host=config.host,
-            port=config.port,
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            timeout_graceful_shutdown=max(1, round(config.drain)),
-        )
-    )
+def _graceful(config: Config) -> int:
+    return max(1, round(config.drain))
+
+
+def _files_needed(config: Config) -> int:
+    return config.limits.max_connections + 2 * config.max_in_flight + OTHER_FILES
+
+
+def new_server(config: Config, load: Callable[[], Config] | None = None) -> "GatewayServer":
+    """A server, ready to run; its store is open and locked.
+
+    Parameters
+    ----------
+    config: the configuration to start with.
+    load: reads the configuration again for a reload (default: none, so the same one is used again).
+    """
+    return GatewayServer(Service(config), load or (lambda: config))
 
 
 def allow_open_files(wanted: int) -> None:
@@ -78,16 +128,23 @@ def allow_open_files(wanted: int) -> None:
         )
 
 
-def serve(config: Config) -> bool:
-    """Serve until a signal stops the process; true if it started and stopped without an error."""
-    server = new_server(config)
-    allow_open_files(config.limits.max_connections + 2 * config.max_in_flight + OTHER_FILES)
+def serve(config: Config, load: Callable[[], Config] | None = None) -> bool:
+    """Serve until a signal stops the process; true if it started and stopped without an error.
+
+    Parameters
+    ----------
+    config: the configuration to start with.
+    load: reads the configuration again when the process gets SIGHUP (default: none).
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can be handled: the default kills the process
+    server = new_server(config, load)
+    allow_open_files(_files_needed(config))
     # Imported modules stay and need not be scanned for garbage; requests leave few reference cycles.
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     try:
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-            runner.run(server.serve())
+            runner.run(server.serve_with_signals())
     except SystemExit:
         return False  # the start failed, and uvicorn has logged why
     return server.started and not server.force_exit and not server.lifespan.should_exit

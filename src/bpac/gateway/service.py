@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sized
+from collections.abc import Callable, Sized
 from contextlib import suppress
 from typing import Any
 
-from bpac.errors import StoreError
+from bpac.errors import SettingsError, StoreError
 from bpac.gateway.auth.keys import Role
 from bpac.gateway.chat.expert import Expert
-from bpac.gateway.chat.grading import grader_of
+from bpac.gateway.chat.grading import Grader, grader_of
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
@@ -18,9 +18,12 @@ from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.retired import RetiredGames
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
+from bpac.gateway.reloading import Reloads
+from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
@@ -33,6 +36,8 @@ log = logging.getLogger("bpac.gateway")
 
 # Seconds between two checks of the deadlines of drafts and outcomes.
 SWEEP_EVERY = 1.0
+# The keys of [gateway] that are fixed while a gateway runs.
+FIXED = ("listen", "store", "traces")
 
 
 class Service:
@@ -45,23 +50,30 @@ class Service:
     """
 
     def __init__(self, config: Config, store: Store | None = None) -> None:
-        self.config = config
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
         self.rejections = Rejections(self.metrics)
         # The open connections of callers; the server sets it.
         self.connections: Sized = ()
+        # The reloads of the configuration; the server sets it.
+        self.reloads: Reloads | None = None
         # Before the store is opened, so that a missing package of a grader is reported at once.
-        self._graders = {name: grader_of(route) for name, route in config.routes.items()}
+        graders = {name: grader_of(route) for name, route in config.routes.items()}
         self.store = store if store is not None else open_store(config.store)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
-        self.decisions = Decisions(self.store, self.live_games)
-        self._routes: dict[str, tuple[ServedRoute, RouteGames]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._answering = 0
+        self.decisions = Decisions(self.store, self.open_games)
+        # The configuration of new requests, and earlier ones with which requests are still being answered.
+        self._current = RunningConfig(config, graders)
+        self._earlier: list[RunningConfig] = []
+        self._retired = RetiredGames()
         self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def config(self) -> Config:
+        """The configuration of new requests."""
+        return self._current.config
 
     @property
     def ready(self) -> bool:
@@ -71,32 +83,98 @@ class Service:
     @property
     def busy(self) -> int:
         """The number of requests under way, and of audits behind them."""
-        return self._answering + len(self._tasks)
+        return sum(running.busy for running in (self._current, *self._earlier))
 
     async def start(self) -> None:
         """Restore the games and open what is needed to answer."""
         started = time.perf_counter()
         self._session = new_session()
         try:
-            self._open_routes()
+            self._open_models(self._current)
+            self._open_routes(self._current)
             await self.store.durable()
         except BaseException:
             await self._session.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
         self._warn_of_missing_roles()
-        log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
+        log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
 
-    def _open_routes(self) -> None:
-        upstreams = {
-            name: Upstream(model, self._session, self.traces, self.metrics, self.config.limits)
-            for name, model in self.config.models.items()
-        }
-        for name, settings in self.config.routes.items():
+    def _open_models(self, running: RunningConfig) -> None:
+        limits = running.config.limits
+        for name, model in running.config.models.items():
+            known = self._current.upstreams.get(name)
+            if known is not None and known.settings == model and self.config.limits == limits:
+                running.upstreams[name] = known  # what is known about the model stays known
+            else:
+                running.upstreams[name] = Upstream(model, self._session, self.traces, self.metrics, limits)
+
+    def _open_routes(self, running: RunningConfig) -> None:
+        upstreams = running.upstreams
+        for name, settings in running.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
-            expert = Expert(upstreams[settings.expert.name], self._graders[name], stages, settings.deadline)
-            route = ServedRoute(settings, upstreams[settings.draft.name], expert, stages, self._spawn)
-            self._routes[name] = (route, RouteGames(self.store, settings, self.config.snapshot_every))
+            expert = Expert(upstreams[settings.expert.name], running.graders[name], stages, settings.deadline)
+            route = ServedRoute(settings, upstreams[settings.draft.name], expert, stages, running.spawn)
+            games = RouteGames(self.store, settings, running.config.snapshot_every, self.open_games)
+            running.routes[name] = (route, games)
+
+    async def reload(self, config: Config) -> None:
+        """Answer new requests with another configuration; if this raises, nothing has changed.
+
+        Requests under way finish with the configuration they began with. Games whose terms are equal continue.
+
+        Parameters
+        ----------
+        config: the new configuration.
+        """
+        for key in FIXED:
+            if getattr(config, key) != getattr(self.config, key):
+                raise SettingsError(f"gateway.{key} cannot change while the gateway runs: restart it")
+        if not self.ready:
+            raise self.store.failure or SettingsError("the gateway is starting or stopping")
+        graders = await self._graders_for(config)
+        running = RunningConfig(config, graders)
+        try:
+            self._open_models(running)
+            # A game may be read from the store again, which has to contain all of it.
+            await self.store.durable()
+            if self._stopping:
+                raise stopping()
+            # Nothing waits from here on, so no request sees a part of the change.
+            self._open_routes(running)
+        except BaseException:
+            self._current.take_back_games()
+            await self._close_graders(running)
+            raise
+        before, self._current = self._current, running
+        self._earlier.append(before)
+        self._retired.replace(before.games(), running.games())
+        self._warn_of_missing_roles()
+
+    async def _graders_for(self, config: Config) -> dict[str, Grader | None]:
+        """The graders of a configuration; those whose settings are the same are used again."""
+        graders: dict[str, Grader | None] = {}
+        for name, route in config.routes.items():
+            same, grader = self._current.grader_like(name, config)
+            # In a thread: it may load a model.
+            graders[name] = grader if same else await asyncio.to_thread(grader_of, route)
+        return graders
+
+    async def _close_graders(self, running: RunningConfig) -> None:
+        """Close the graders of a configuration that no other configuration uses."""
+        others = [other for other in (self._current, *self._earlier) if other is not running]
+        used = {id(grader) for other in others for grader in other.graders.values()}
+        for grader in running.graders.values():
+            if grader is not None and id(grader) not in used:
+                await grader.close()
+
+    async def _close_earlier(self) -> None:
+        """Close the configurations, and end the games, with which no request is being answered any more."""
+        for running in [running for running in self._earlier if not running.busy]:
+            self._earlier.remove(running)
+            await self._close_graders(running)
+        if not self._earlier and self.store.failure is None:
+            self._retired.end_idle()
 
     def _warn_of_missing_roles(self) -> None:
         if not self.config.granted(Role.OPERATOR):
@@ -118,22 +196,22 @@ class Service:
         self._stopping = True
         if self._sweeper is not None:
             self._sweeper.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self.config.drain)
+        if tasks := self._tasks():
+            await asyncio.wait(tasks, timeout=self.config.drain)
         if self.store.failure is None:
-            for game in self.live_games():
+            for game in self.open_games():
                 game.stop()  # before tasks are cancelled: a draft that is awaited now did not come in time
-        left = list(self._tasks)
+        left = self._tasks()
         for task in left:
             task.cancel()
         # The rounds of cancelled tasks stay open in the journal, where they count as loss 1.
         await asyncio.gather(*left, return_exceptions=True)
-        for route, games in self._routes.values():
-            if route.expert.grader is not None:
-                await route.expert.grader.close()
-            if self.store.failure is None:
-                for game in games:
-                    game.journal.snapshot()
+        while self._earlier:
+            await self._close_graders(self._earlier.pop())
+        await self._close_graders(self._current)
+        if self.store.failure is None:
+            for game in self.open_games():
+                game.journal.snapshot()
         await self._session.close()
         with suppress(StoreError):  # all requests since then have reported it
             await self.store.durable()
@@ -150,6 +228,7 @@ class Service:
         caller: who asks.
         caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
         """
+        running = self._current
         route, games, label = self._route(request.model)
         if self.store.failure is not None:
             raise self.store.failure
@@ -159,23 +238,27 @@ class Service:
         if self.busy >= self.config.max_in_flight:
             self.metrics.count("bpac_turned_away_total", route=route.settings.name)
             raise BadRequest("too many requests in progress, try again later", 429, code="overloaded", retry_after=1)
-        self._answering += 1
+        running.answering += 1
         try:
             return await route.answer(request, games.game(request, caller, label), caller_left)
         finally:
-            self._answering -= 1
+            running.answering -= 1
 
     def routes(self) -> list[str]:
         """The names that clients send as ``model``."""
-        return list(self._routes)
+        return list(self._current.routes)
 
     def live_games(self) -> list[LiveGame]:
         """The live games of all routes."""
-        return [game for _, games in self._routes.values() for game in games]
+        return self._current.games()
+
+    def open_games(self) -> list[LiveGame]:
+        """The live games, and those that a reload has ended but in which requests or rounds are still open."""
+        return [*self.live_games(), *self._retired]
 
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
-        routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
+        routes = {name: [game.status() for game in games] for name, (_, games) in self._current.routes.items()}
         return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
 
     def measurements(self) -> str:
@@ -186,27 +269,18 @@ class Service:
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")
         for candidate, rest in ((model, ""), (name, label)):
-            found = self._routes.get(candidate)
+            found = self._current.routes.get(candidate)
             if found is not None and (not rest or found[0].settings.segment_by == "model"):
                 return *found, rest
         raise no_such_route(model)
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # The round stays open, and so charged, until its deadline.
-            log.error("background task failed", exc_info=error)
+    def _tasks(self) -> list["asyncio.Task[Any]"]:
+        return [task for running in (self._current, *self._earlier) for task in running.tasks]
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_EVERY)
-            for game in self.live_games():
+            for game in self.open_games():
                 try:
                     game.sweep(time.monotonic())
                 except Exception as error:  # whatever it is, the deadlines of all other games are kept
@@ -215,3 +289,7 @@ class Service:
                         extra={"route": game.route.name},
                         exc_info=error,
                     )
+            try:
+                await self._close_earlier()
+            except Exception as error:  # nothing of it is needed to answer requests
+                log.error("could not close an earlier configuration", exc_info=error)

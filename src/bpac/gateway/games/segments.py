@@ -1,7 +1,7 @@
 """The games of a route: one for each segment of its traffic, restored after a restart."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,10 +44,19 @@ class RouteGames:
     store: where journals are kept.
     route: the settings of the route.
     snapshot_every: entries between two snapshots.
+    running: gives all games that this process has open (default: none). One with the terms of this route goes on,
+        because a second one on the same journal would count every round twice.
     """
 
-    def __init__(self, store: Store, route: RouteSettings, snapshot_every: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        route: RouteSettings,
+        snapshot_every: int,
+        running: Callable[[], Iterable[LiveGame]] = tuple,
+    ) -> None:
         self._store = store
+        self._running = running
         self._route = route
         self._snapshot_every = snapshot_every
         self._games: dict[str, LiveGame] = {}
@@ -79,9 +88,24 @@ class RouteGames:
         return self._games.get(segment) or self._games[OTHERS]
 
     def _start(self, segment: str, alpha: float) -> Router:
-        game = LiveGame(self._store, self._route, segment, alpha, self._snapshot_every)
+        game = self._open_already(segment, alpha)
+        if game is not None:
+            game.go_on_under(self._route, self._snapshot_every)
+        else:
+            game = LiveGame(self._store, self._route, segment, alpha, self._snapshot_every)
         self._games[segment] = game
         return game.router
+
+    def _open_already(self, segment: str, alpha: float) -> LiveGame | None:
+        """The open game of a segment with the terms of this route; none if there is none."""
+        terms = self._route.terms(self._route.new_router(alpha))
+        wanted = (self._route.name, segment, terms)
+        return next((game for game in self._running() if _identity(game) == wanted), None)
+
+
+def _identity(game: LiveGame) -> tuple[str, str, str]:
+    kept = game.journal.game
+    return kept.route, kept.segment, kept.terms
 
 
 def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:

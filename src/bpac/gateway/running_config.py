@@ -1,0 +1,82 @@
+"""The gateway under one configuration: its models, routes and graders, and the requests that are answered with them.
+
+A reload makes another one. Requests that have begun finish with the objects of the configuration they began with, and
+these are closed when the last such request has ended, its audit included.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from bpac.gateway.chat.grading import Grader
+from bpac.gateway.chat.route import ServedRoute
+from bpac.gateway.chat.upstream import Upstream
+from bpac.gateway.config.file import Config
+from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.segments import RouteGames
+
+log = logging.getLogger("bpac.gateway")
+
+
+@dataclass(slots=True)
+class RunningConfig:
+    """A configuration at work.
+
+    Parameters
+    ----------
+    config: the configuration.
+    graders: by route; none if losses are reported from outside.
+    upstreams: the models, by name.
+    routes: the routes with their games, by name.
+    answering: the number of requests whose response is not known yet.
+    tasks: what goes on behind the requests: expert calls, audits, streamed drafts.
+    """
+
+    config: Config
+    graders: dict[str, Grader | None]
+    upstreams: dict[str, Upstream] = field(default_factory=dict)
+    routes: dict[str, tuple[ServedRoute, RouteGames]] = field(default_factory=dict)
+    answering: int = 0
+    tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
+
+    @property
+    def busy(self) -> int:
+        """The number of requests under way, and of audits behind them."""
+        return self.answering + len(self.tasks)
+
+    def games(self) -> list[LiveGame]:
+        """The live games of all routes."""
+        return [game for _, games in self.routes.values() for game in games]
+
+    def take_back_games(self) -> None:
+        """Have the games continue under this configuration: one that was to replace it cannot be used."""
+        for route, games in self.routes.values():
+            for game in games:
+                game.go_on_under(route.settings, self.config.snapshot_every)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        """Start a task that outlives its request."""
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # The round stays open, and so charged, until its deadline.
+            log.error("background task failed", exc_info=error)
+
+    def grader_like(self, name: str, other: Config) -> tuple[bool, Grader | None]:
+        """Whether a route of another configuration is graded as here, and the grader if it is.
+
+        Parameters
+        ----------
+        name: the name of the route.
+        other: the other configuration.
+        """
+        ours, theirs = self.config.routes.get(name), other.routes[name]
+        same = ours is not None and (ours.loss, ours.judge) == (theirs.loss, theirs.judge)
+        return same, self.graders[name] if same else None
