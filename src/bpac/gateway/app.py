@@ -10,6 +10,7 @@ from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.http.endpoints import other_endpoints
 from bpac.gateway.http.errors import error_response
+from bpac.gateway.http.exchange import Exchange
 from bpac.gateway.service import Service
 
 
@@ -49,6 +50,7 @@ class Gateway:
         if scope["type"] == "lifespan":
             send = _in_one_line(send)
         elif scope["type"] == "http":
+            send = Exchange(scope).answering(send)
             if self._origins is not None:
                 try:
                     self._origins.check(scope["method"], scope["path"], scope["headers"])

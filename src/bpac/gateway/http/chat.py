@@ -13,6 +13,7 @@ from bpac.gateway.http.bad_request import BadRequest, stopping
 from bpac.gateway.http.body import read_body
 from bpac.gateway.http.disconnects import DisconnectWatches
 from bpac.gateway.http.errors import error_response
+from bpac.gateway.http.exchange import Exchange, exchange_of
 from bpac.gateway.service import Service
 
 PATH = "/v1/chat/completions"
@@ -45,7 +46,7 @@ class ChatEndpoint:
                 self._service.rejections.count_error(error, address_of(scope))
                 await send_error(send, error_response(error))
             else:
-                await self._answer(request, caller, receive, send)
+                await self._answer(request, caller, exchange_of(scope), receive, send)
 
     async def _read(self, scope: Message, receive: Receive) -> tuple[ChatRequest, Caller]:
         headers, limits = scope["headers"], self._service.config.limits
@@ -53,15 +54,19 @@ class ChatEndpoint:
         identity.require(Role.CALL)
         data = await read_body(headers, receive, limits.max_body)
         request = ChatRequest.parse(data, limits.max_depth, limits.max_values, identity.owner)
-        return request, Caller(identity.segment, headers)
+        known = exchange_of(scope).known
+        return request._replace(known=known), Caller(identity.segment, headers)
 
-    async def _answer(self, request: ChatRequest, caller: Caller, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self, request: ChatRequest, caller: Caller, exchange: Exchange, receive: Receive, send: Send
+    ) -> None:
         work = asyncio.current_task()
         watch = self._watches.new(receive, work)
         started = False
         try:
             response = await self._service.answer(request, caller, lambda: watch.left)
             started = True
+            exchange.known[:] = response.headers
             await _send(send, response)
         except asyncio.CancelledError:
             # If the caller has disconnected, the request ends and the task goes on. Otherwise the gateway stops and
@@ -71,11 +76,11 @@ class ChatEndpoint:
             elif started:
                 raise
             else:
-                await send_error(send, error_response(stopping()))
+                await send_error(send, error_response(stopping()), exchange.known)
         except Exception as error:  # every error has its response
             if started:
                 raise
-            await send_error(send, error_response(error))
+            await send_error(send, error_response(error), exchange.known)
         finally:
             self._watches.end(watch)
 
