@@ -6,11 +6,13 @@ from bpac.gateway.auth.keys import ApiKeys
 from bpac.gateway.auth.origins import Origins
 from bpac.gateway.config.file import Config
 from bpac.gateway.http import chat
+from bpac.gateway.http.answering import AnsweringEndpoint
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.http.endpoints import other_endpoints
 from bpac.gateway.http.errors import error_response
 from bpac.gateway.http.exchange import Exchange
+from bpac.gateway.http.pass_through import pass_through_endpoints
 from bpac.gateway.service import Service
 
 
@@ -32,7 +34,10 @@ class Gateway:
         keys = ApiKeys(config.api_keys, config.keys, service.store.secret)
         authentication = Authentication(keys, self._logins)
         self._origins = Origins(config.host) if config.open else None
-        self._chat = chat.ChatEndpoint(service, authentication)
+        self._answering: dict[str, AnsweringEndpoint] = {
+            chat.PATH: chat.ChatEndpoint(service, authentication),
+            **pass_through_endpoints(service, authentication),
+        }
         self._others = other_endpoints(service, authentication)
 
     async def reload(self, config: Config) -> None:
@@ -58,8 +63,8 @@ class Gateway:
                     self.service.rejections.count_error(error, address_of(scope))
                     await send_error(send, error_response(error))
                     return
-            if scope["path"] == chat.PATH:
-                await self._chat(scope, receive, send)
+            if (endpoint := self._answering.get(scope["path"])) is not None:
+                await endpoint(scope, receive, send)
                 return
         await self._others(scope, receive, send)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bpac.gateway.chat.grading import Grader
+from bpac.gateway.chat.outside import OutsideAnswers
 from bpac.gateway.chat.route import ServedRoute
+from bpac.gateway.chat.single_route import SingleRoute
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.live_game import LiveGame
@@ -30,6 +32,8 @@ class RunningConfig:
     graders: by route; none if losses are reported from outside.
     upstreams: the models, by name.
     routes: the routes with their games, by name.
+    forced: for each of them, what answers requests that are forced to a model.
+    single_routes: the routes with one model, by name.
     answering: the number of requests whose response is not known yet.
     tasks: what goes on behind the requests: expert calls, audits, streamed drafts.
     """
@@ -38,6 +42,8 @@ class RunningConfig:
     graders: dict[str, Grader | None]
     upstreams: dict[str, Upstream] = field(default_factory=dict)
     routes: dict[str, tuple[ServedRoute, RouteGames]] = field(default_factory=dict)
+    forced: dict[str, dict[str, OutsideAnswers]] = field(default_factory=dict)
+    single_routes: dict[str, SingleRoute] = field(default_factory=dict)
     answering: int = 0
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
 

@@ -3,17 +3,21 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sized
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sized
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.auth.keys import Role
 from bpac.gateway.chat.expert import Expert
+from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.grading import Grader, grader_of
+from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers
+from bpac.gateway.chat.raw_upstream import RawUpstream
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
+from bpac.gateway.chat.single_route import SingleRoute
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.decisions import Decisions
@@ -36,6 +40,8 @@ log = logging.getLogger("bpac.gateway")
 
 # Seconds between two checks of the deadlines of drafts and outcomes.
 SWEEP_EVERY = 1.0
+# The endpoints of model servers, below /v1, that requests are passed through to unread.
+PASSED_THROUGH = ("/embeddings", "/completions")
 # The keys of [gateway] that are fixed while a gateway runs.
 FIXED = ("listen", "store", "traces")
 
@@ -91,6 +97,7 @@ class Service:
         self._session = new_session()
         try:
             self._open_models(self._current)
+            self._open_single_routes(self._current)
             self._open_routes(self._current)
             await self.store.durable()
         except BaseException:
@@ -109,6 +116,18 @@ class Service:
             else:
                 running.upstreams[name] = Upstream(model, self._session, self.traces, self.metrics, limits)
 
+    def _open_single_routes(self, running: RunningConfig) -> None:
+        for name, settings in running.config.single_routes.items():
+            model = running.upstreams[settings.expert.name]
+            raw = {
+                path: RawUpstream(
+                    settings.expert, self._session, self.traces, self.metrics, running.config.limits, path=path
+                )
+                for path in PASSED_THROUGH
+            }
+            chats = OutsideAnswers(name, model, "expert", SINGLE_MODEL, settings.deadline, self.metrics, running.spawn)
+            running.single_routes[name] = SingleRoute(chats, raw)
+
     def _open_routes(self, running: RunningConfig) -> None:
         upstreams = running.upstreams
         for name, settings in running.config.routes.items():
@@ -117,6 +136,11 @@ class Service:
             route = ServedRoute(settings, upstreams[settings.draft.name], expert, stages, running.spawn)
             games = RouteGames(self.store, settings, running.config.snapshot_every, self.open_games)
             running.routes[name] = (route, games)
+            models: dict[AnsweredBy, Upstream] = {"draft": route.draft_model, "expert": expert.model}
+            running.forced[name] = {
+                which: OutsideAnswers(name, model, which, FORCED, settings.deadline, self.metrics, running.spawn)
+                for which, model in models.items()
+            }
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed.
@@ -136,6 +160,7 @@ class Service:
         running = RunningConfig(config, graders)
         try:
             self._open_models(running)
+            self._open_single_routes(running)
             # A game may be read from the store again, which has to contain all of it.
             await self.store.durable()
             if self._stopping:
@@ -219,7 +244,9 @@ class Service:
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
 
-    async def answer(self, request: ChatRequest, caller: Caller, caller_left: Callable[[], bool]) -> ChatResponse:
+    async def answer(
+        self, request: ChatRequest, caller: Caller, caller_left: Callable[[], bool], force: Force | None = None
+    ) -> ChatResponse:
         """The response to a request; an error that is raised is what the caller gets.
 
         Parameters
@@ -227,26 +254,76 @@ class Service:
         request: what is asked.
         caller: who asks.
         caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
+        force: the model that the caller wants to answer; none to have it decided.
         """
         running = self._current
+        single = running.single_routes.get(request.model)
+        if single is not None:
+            if force is not None and force.model != "expert":
+                raise BadRequest(
+                    f"the route {request.model} has one model: leave out x-bpac-force", param="x-bpac-force"
+                )
+            with self._admitted(running, request.model):
+                return await single.chats.answer(request)
         route, games, label = self._route(request.model)
-        if self.store.failure is not None:
-            raise self.store.failure
+        name = route.settings.name
+        if force is not None and not (force.allowed or route.settings.allow_force):
+            raise force.not_allowed()
+        with self._admitted(running, name):
+            if force is not None:
+                return await running.forced[name][force.model].answer(request)
+            if self.store.failure is not None:
+                raise self.store.failure
+            return await route.answer(request, games.game(request, caller, label), caller_left)
+
+    async def pass_through(self, path: str, body: Mapping[str, Any]) -> ChatResponse:
+        """The response to a request that is not a chat; an error that is raised is what the caller gets.
+
+        Parameters
+        ----------
+        path: the endpoint below ``/v1``.
+        body: the request.
+        """
+        running, name = self._current, body.get("model")
+        if not isinstance(name, str) or not name:
+            raise BadRequest("model is missing: /v1/models lists the routes", param="model")
+        single = running.single_routes.get(name)
+        if single is None:
+            if name in running.routes:
+                message = f"the route {name!r} decides between two models, for chats only: use a route with one model"
+                raise BadRequest(message, 400, "model", "not_a_single_route")
+            raise no_such_route(name)
+        with self._admitted(running, name):
+            return await single.pass_through(path, body)
+
+    @contextmanager
+    def _admitted(self, running: RunningConfig, route: str) -> Iterator[None]:
+        """Count a request that is being answered, or refuse it before anything of it is known."""
         # Before anything is decided, so that refusing a request does not depend on what its coin would have said.
         if self._stopping:
             raise stopping()
-        if self.busy >= self.config.max_in_flight:
-            self.metrics.count("bpac_turned_away_total", route=route.settings.name)
+        if self.busy >= running.config.max_in_flight:
+            self.metrics.count("bpac_turned_away_total", route=route)
             raise BadRequest("too many requests in progress, try again later", 429, code="overloaded", retry_after=1)
         running.answering += 1
         try:
-            return await route.answer(request, games.game(request, caller, label), caller_left)
+            yield
         finally:
             running.answering -= 1
 
     def routes(self) -> list[str]:
         """The names that clients send as ``model``."""
-        return list(self._current.routes)
+        return [*self._current.routes, *self._current.single_routes]
+
+    def outside(self) -> dict[str, dict[str, int]]:
+        """The number of requests that were answered outside the games since the start, by route and reason."""
+        found: dict[str, dict[str, int]] = {}
+        for (name, labels), count in self.metrics.counts.items():
+            if name == "bpac_outside_total":
+                known = dict(labels)
+                reason = known["reason"] if known["reason"] != FORCED else f"{FORCED} {known['answered_by']}"
+                found.setdefault(known["route"], {})[reason] = count
+        return found
 
     def live_games(self) -> list[LiveGame]:
         """The live games of all routes."""

@@ -20,6 +20,7 @@ class Request:
     body: its JSON body.
     headers: its headers by name, in lower case.
     at: its time of arrival, as a value of ``time.monotonic()``.
+    path: its path, with the query.
 
     >>> Request(1, {"messages": [{"role": "user", "content": "6 · 7?"}]}).question
     '6 · 7?'
@@ -29,6 +30,7 @@ class Request:
     body: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
     at: float = 0.0
+    path: str = ""
 
     @property
     def question(self) -> str:

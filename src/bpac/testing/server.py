@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(400, {}, _json({"error": {"message": f"the request body is not JSON: {error}"}}))
             return
         with self.scripted._lock:
-            request = Request(len(self.scripted.requests) + 1, body, headers, time.monotonic())
+            request = Request(len(self.scripted.requests) + 1, body, headers, time.monotonic(), self.path)
             self.scripted.requests.append(request)
         try:
             reply = self.scripted.script(request)

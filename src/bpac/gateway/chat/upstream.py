@@ -65,6 +65,7 @@ class Upstream:
     traces: adds headers to requests, with which the server can continue the trace (default: no traces).
     metrics: counts failed attempts as ``bpac_upstream_failures_total{model,kind}`` (default: a private counter).
     limits: how long an answer may be.
+    path: the endpoint below the address of the server.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class Upstream:
         traces: Traces | None = None,
         metrics: Metrics | None = None,
         limits: Limits | None = None,
+        *,
+        path: str = "/chat/completions",
     ) -> None:
         self.settings = settings
         self._traces = traces or NoTraces()
@@ -83,7 +86,7 @@ class Upstream:
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         headers = merged_headers(HEADERS, key, settings.headers)
-        self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, "/chat/completions"), headers)
+        self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, path), headers)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
         self._whole_timeout = total_timeout(settings.timeout)
         self._stream_timeout = idle_timeout(settings.timeout)

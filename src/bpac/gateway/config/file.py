@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
 from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
 from bpac.gateway.config.routes import RouteSettings, read_routes
 from bpac.gateway.config.secrets import ApiKey, Url
+from bpac.gateway.config.single_routes import SingleRouteSettings, read_single_routes, separated
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, check_keys, read_table
 
 
@@ -21,6 +24,7 @@ class Config(ConfigTable, frozen=True):
     Parameters
     ----------
     models, routes: by name.
+    single_routes: routes with one model, by name.
     listen: address and port that the gateway listens on, as ``HOST:PORT``.
     store: address of the store that keeps the journals.
     api_keys: keys without a name, with which completions can be requested and nothing else.
@@ -34,6 +38,7 @@ class Config(ConfigTable, frozen=True):
 
     models: dict[str, ModelSettings]
     routes: dict[str, RouteSettings]
+    single_routes: dict[str, SingleRouteSettings] = field(default_factory=dict)
     listen: str = "127.0.0.1:8800"
     store: Url = Url("sqlite:///bpac.db")
     api_keys: tuple[ApiKey, ...] = ()
@@ -95,18 +100,20 @@ class Config(ConfigTable, frozen=True):
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
         models = read_models(data["models"])
+        decided, single = separated(data["routes"])
         return read_table(
             gateway,
             cls,
             "gateway",
             models=models,
-            routes=read_routes(data["routes"], models),
+            routes=read_routes(decided, models) if decided or not single else {},
+            single_routes=read_single_routes(single, models),
             limits=read_table(limits, Limits, "gateway"),
         )
 
 
 # The keys of the table [gateway].
-KEYS = {*Config.__struct_fields__, *Limits.__struct_fields__} - {"models", "routes", "limits"}
+KEYS = {*Config.__struct_fields__, *Limits.__struct_fields__} - {"models", "routes", "single_routes", "limits"}
 
 
 def load_config(path: str | Path, *, secrets: bool = True) -> Config:

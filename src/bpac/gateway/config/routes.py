@@ -41,6 +41,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     deadline: seconds after which an outcome that has not arrived counts as loss 1.
     draft_deadline: seconds after which a draft that has not arrived no longer delays what later requests teach.
     max_owed: as for ``Router``.
+    allow_force: whether every caller may choose the model of a request (``x-bpac-force``), and not only operators.
     """
 
     name: str
@@ -64,6 +65,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     deadline: Seconds = 3600.0
     draft_deadline: Seconds = 60.0
     max_owed: Count = 4096
+    allow_force: bool = False
 
     def __post_init__(self) -> None:
         if self.segment_by is not None and not _splits(self.segment_by):

@@ -15,6 +15,7 @@ COUNTERS: Mapping[str, str] = {
     "bpac_answers_total": "Answers served to callers, by the model that wrote them.",
     "bpac_http_refused_total": "Requests rejected by a limit or a check before they reached a model, by reason.",
     "bpac_journal_losses_total": "Journals that lacked acknowledged entries when the store was opened, by game.",
+    "bpac_outside_total": "Requests answered outside the games: forced, of a route with one model, or passed through.",
     "bpac_reloads_total": "Reloads of the configuration, by result (ok, failed).",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
     "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",
