@@ -82,6 +82,10 @@ class RunningGateway:
         self._clients.append(client)
         return client
 
+    def stop(self) -> None:
+        """Begin to stop."""
+        self._server.should_exit = True
+
     def reload(self, config: Mapping[str, Any]) -> bool:
         """Reload another configuration, as SIGHUP does; false if it cannot be used."""
         self.config = config

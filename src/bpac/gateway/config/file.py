@@ -4,9 +4,9 @@ import ipaddress
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import field
+from msgspec import Meta, field
 
 from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
@@ -34,6 +34,7 @@ class Config(ConfigTable, frozen=True):
     drain: seconds for which the gateway waits for requests in progress when it is stopped.
     snapshot_every: number of journal entries between two snapshots.
     traces: whether requests are traced with OpenTelemetry.
+    stream_keep_alive: seconds after which a stream without an event gets a comment, before its first event; 0: never.
     """
 
     models: dict[str, ModelSettings]
@@ -48,6 +49,7 @@ class Config(ConfigTable, frozen=True):
     drain: Seconds = 30.0
     snapshot_every: Count = 10_000
     traces: bool = False
+    stream_keep_alive: Annotated[float, Meta(ge=0, le=86_400)] = 15.0
 
     def __post_init__(self) -> None:
         host, colon, port = self.listen.rpartition(":")

@@ -6,6 +6,7 @@ They are plain ASGI applications: nearly all requests come here, and each layer 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
@@ -16,11 +17,22 @@ from bpac.gateway.http.body import read_body
 from bpac.gateway.http.disconnects import DisconnectWatches
 from bpac.gateway.http.errors import error_response
 from bpac.gateway.http.exchange import Exchange, exchange_of
+from bpac.gateway.http.keep_alive import KeepAlive
 from bpac.gateway.http.sending import send_response
 from bpac.gateway.service import Service
 
-# Answers a request that has been read; the argument says, when the request is cancelled, whether its caller left.
-Answer = Callable[[Callable[[], bool]], Awaitable[ChatResponse]]
+
+class Pending(NamedTuple):
+    """A request that has been read.
+
+    Parameters
+    ----------
+    answer: answers it; the argument says, when the request is cancelled, whether its caller left.
+    stream: whether the answer is a stream.
+    """
+
+    answer: Callable[[Callable[[], bool]], Awaitable[ChatResponse]]
+    stream: bool
 
 
 class AnsweringEndpoint(ABC):
@@ -38,8 +50,8 @@ class AnsweringEndpoint(ABC):
         self._watches = DisconnectWatches()
 
     @abstractmethod
-    def _read(self, data: bytes, identity: Identity, scope: Message) -> Answer:
-        """What answers the request in a body, or ``BadRequest``."""
+    def _read(self, data: bytes, identity: Identity, scope: Message) -> Pending:
+        """The request in a body, or ``BadRequest``."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -52,22 +64,26 @@ class AnsweringEndpoint(ABC):
                 identity = await self._authentication.identity(scope)
                 identity.require(Role.CALL)
                 data = await read_body(scope["headers"], receive, self._service.config.limits.max_body)
-                answer = self._read(data, identity, scope)
+                pending = self._read(data, identity, scope)
             except Exception as error:  # every error has its response
                 self._service.rejections.count_error(error, address_of(scope))
                 await send_error(send, error_response(error))
             else:
-                await self._answer(answer, exchange_of(scope), address_of(scope), receive, send)
+                await self._answer(pending, exchange_of(scope), address_of(scope), receive, send)
 
-    async def _answer(self, answer: Answer, exchange: Exchange, address: str, receive: Receive, send: Send) -> None:
+    async def _answer(self, pending: Pending, exchange: Exchange, address: str, receive: Receive, send: Send) -> None:
         work = asyncio.current_task()
         watch = self._watches.new(receive, work)
+        kept_alive = KeepAlive(send, self._service.config.stream_keep_alive if pending.stream else 0.0)
         started = False
         try:
-            response = await answer(lambda: watch.left)
+            try:
+                response = await pending.answer(lambda: watch.left)
+            finally:
+                kept_alive.end()
             started = True
             exchange.known[:] = response.headers
-            await send_response(send, response)
+            await send_response(kept_alive.send, response)
         except asyncio.CancelledError:
             # If the caller has disconnected, the request ends and the task goes on. Otherwise the gateway stops and
             # waits no longer: a caller who has not got a response yet gets an error.
@@ -76,11 +92,11 @@ class AnsweringEndpoint(ABC):
             elif started:
                 raise
             else:
-                await send_error(send, error_response(stopping()), exchange.known)
+                await kept_alive.send_error(stopping(), exchange.known)
         except Exception as error:  # every error has its response
             if started:
                 raise
             self._service.rejections.count_error(error, address)
-            await send_error(send, error_response(error), exchange.known)
+            await kept_alive.send_error(error, exchange.known)
         finally:
             self._watches.end(watch)

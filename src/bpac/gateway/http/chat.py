@@ -7,7 +7,7 @@ from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.games.segments import Caller
-from bpac.gateway.http.answering import Answer, AnsweringEndpoint
+from bpac.gateway.http.answering import AnsweringEndpoint, Pending
 from bpac.gateway.http.asgi import Message
 from bpac.gateway.http.exchange import exchange_of
 
@@ -17,7 +17,7 @@ PATH = "/v1/chat/completions"
 class ChatEndpoint(AnsweringEndpoint):
     """The chat endpoint."""
 
-    def _read(self, data: bytes, identity: Identity, scope: Message) -> Answer:
+    def _read(self, data: bytes, identity: Identity, scope: Message) -> Pending:
         headers, limits = scope["headers"], self._service.config.limits
         request = ChatRequest.parse(data, limits.max_depth, limits.max_values, identity.owner)
         request = request._replace(known=exchange_of(scope).known)
@@ -27,4 +27,4 @@ class ChatEndpoint(AnsweringEndpoint):
         def answer(caller_left: Callable[[], bool]) -> Awaitable[ChatResponse]:
             return self._service.answer(request, caller, caller_left, force)
 
-        return answer
+        return Pending(answer, request.stream)

@@ -6,7 +6,7 @@ from bpac.gateway.auth.authentication import Authentication
 from bpac.gateway.auth.keys import Identity
 from bpac.gateway.chat.request import parse_object
 from bpac.gateway.chat.response import ChatResponse
-from bpac.gateway.http.answering import Answer, AnsweringEndpoint
+from bpac.gateway.http.answering import AnsweringEndpoint, Pending
 from bpac.gateway.http.asgi import Message
 from bpac.gateway.service import PASSED_THROUGH, Service
 
@@ -25,14 +25,14 @@ class PassThroughEndpoint(AnsweringEndpoint):
         super().__init__(service, authentication)
         self._path = path
 
-    def _read(self, data: bytes, identity: Identity, scope: Message) -> Answer:
+    def _read(self, data: bytes, identity: Identity, scope: Message) -> Pending:
         limits = self._service.config.limits
         body = parse_object(data, limits.max_depth, limits.max_values)
 
         def answer(_: Callable[[], bool]) -> Awaitable[ChatResponse]:
             return self._service.pass_through(self._path, body)
 
-        return answer
+        return Pending(answer, body.get("stream") is True)
 
 
 def pass_through_endpoints(service: Service, authentication: Authentication) -> dict[str, PassThroughEndpoint]:

@@ -4,6 +4,7 @@ from contextlib import aclosing
 
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.http.asgi import Send
+from bpac.gateway.http.keep_alive import STREAM_HEADERS
 
 
 async def send_response(send: Send, response: ChatResponse) -> None:
@@ -15,7 +16,7 @@ async def send_response(send: Send, response: ChatResponse) -> None:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": response.body})
             return
-        headers += [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+        headers += STREAM_HEADERS
         async with aclosing(response.events) as events:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             async for event in events:
