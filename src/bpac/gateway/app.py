@@ -1,6 +1,7 @@
 """The gateway as an ASGI application, assembled from its endpoints."""
 
 from bpac.gateway.auth.authentication import Authentication, address_of
+from bpac.gateway.auth.cors import Cors
 from bpac.gateway.auth.failed_logins import FailedLogins
 from bpac.gateway.auth.keys import ApiKeys
 from bpac.gateway.auth.origins import Origins
@@ -33,7 +34,8 @@ class Gateway:
         service, config = self.service, self.service.config
         keys = ApiKeys(config.api_keys, config.keys, service.store.secret)
         authentication = Authentication(keys, self._logins)
-        self._origins = Origins(config.host) if config.open else None
+        self._cors = Cors(config.cors_origins)
+        self._origins = Origins(config.host, self._cors.allows) if config.open else None
         self._answering: dict[str, AnsweringEndpoint] = {
             chat.PATH: chat.ChatEndpoint(service, authentication),
             **pass_through_endpoints(service, authentication),
@@ -55,7 +57,7 @@ class Gateway:
         if scope["type"] == "lifespan":
             send = _in_one_line(send)
         elif scope["type"] == "http":
-            send = Exchange(scope).answering(send)
+            send = self._cors.answering(scope, Exchange(scope).answering(send))
             if self._origins is not None:
                 try:
                     self._origins.check(scope["method"], scope["path"], scope["headers"])
@@ -63,6 +65,9 @@ class Gateway:
                     self.service.rejections.count_error(error, address_of(scope))
                     await send_error(send, error_response(error))
                     return
+            if self._cors.is_preflight(scope):
+                await self._cors.answer_preflight(scope, send)
+                return
             if (endpoint := self._answering.get(scope["path"])) is not None:
                 await endpoint(scope, receive, send)
                 return

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from bpac.errors import SettingsError
+from bpac.gateway.auth.cors import ANY, Origin
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
@@ -34,6 +35,7 @@ class Config(ConfigTable, frozen=True):
     drain: seconds for which the gateway waits for requests in progress when it is stopped.
     snapshot_every: number of journal entries between two snapshots.
     traces: whether requests are traced with OpenTelemetry.
+    cors_origins: origins of the web pages that may use the API from a browser; ``*`` for all of them.
     stream_keep_alive: seconds after which a stream without an event gets a comment, before its first event; 0: never.
     """
 
@@ -49,6 +51,7 @@ class Config(ConfigTable, frozen=True):
     drain: Seconds = 30.0
     snapshot_every: Count = 10_000
     traces: bool = False
+    cors_origins: tuple[Origin, ...] = ()
     stream_keep_alive: Annotated[float, Meta(ge=0, le=86_400)] = 15.0
 
     def __post_init__(self) -> None:
@@ -59,6 +62,11 @@ class Config(ConfigTable, frozen=True):
             raise SettingsError(
                 f"api_keys: a gateway without keys can be used by everyone who can reach {self.host}: add keys, or "
                 "listen on 127.0.0.1"
+            )
+        if self.open and ANY in self.cors_origins:
+            raise SettingsError(
+                'cors_origins: with "*", every web page in a browser on this machine could use a gateway without keys: '
+                "add keys, or list the origins"
             )
         names: dict[str, str] = {}
         for number, key in enumerate(self.keys):
