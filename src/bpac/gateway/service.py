@@ -9,6 +9,8 @@ from typing import Any
 
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.auth.keys import Role
+from bpac.gateway.budgets.budgets import Budgets
+from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.grading import Grader, grader_of
@@ -66,6 +68,9 @@ class Service:
         # Before the store is opened, so that a missing package of a grader is reported at once.
         graders = {name: grader_of(route) for name, route in config.routes.items()}
         self.store = store if store is not None else open_store(config.store)
+        self.budgets = Budgets()
+        self._budgets_file = BudgetsFile(config.store if store is None else "memory://")
+        self._budgets_file.load(self.budgets)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.open_games)
@@ -240,6 +245,7 @@ class Service:
         await self._session.close()
         with suppress(StoreError):  # all requests since then have reported it
             await self.store.durable()
+        await self._budgets_file.save(self.budgets)
         await asyncio.to_thread(self.store.close)
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
@@ -366,6 +372,7 @@ class Service:
                         extra={"route": game.route.name},
                         exc_info=error,
                     )
+            await self._budgets_file.save(self.budgets)
             try:
                 await self._close_earlier()
             except Exception as error:  # nothing of it is needed to answer requests

@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
+from bpac.gateway.budgets.budgets import Charge
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest, stopping
 from bpac.gateway.http.body import read_body
 from bpac.gateway.http.disconnects import DisconnectWatches
 from bpac.gateway.http.errors import error_response
-from bpac.gateway.http.exchange import Exchange, exchange_of
+from bpac.gateway.http.exchange import exchange_of
 from bpac.gateway.http.keep_alive import KeepAlive
+from bpac.gateway.http.metered import metered, refund
 from bpac.gateway.http.sending import send_response
 from bpac.gateway.service import Service
 
@@ -29,10 +31,12 @@ class Pending(NamedTuple):
     ----------
     answer: answers it; the argument says, when the request is cancelled, whether its caller left.
     stream: whether the answer is a stream.
+    hide_usage: whether a stream has counts of tokens that its caller did not ask for.
     """
 
     answer: Callable[[Callable[[], bool]], Awaitable[ChatResponse]]
     stream: bool
+    hide_usage: bool = False
 
 
 class AnsweringEndpoint(ABC):
@@ -65,13 +69,17 @@ class AnsweringEndpoint(ABC):
                 identity.require(Role.CALL)
                 data = await read_body(scope["headers"], receive, self._service.config.limits.max_body)
                 pending = self._read(data, identity, scope)
+                charge = self._service.budgets.admit(identity, len(data))
             except Exception as error:  # every error has its response
                 self._service.rejections.count_error(error, address_of(scope))
                 await send_error(send, error_response(error))
             else:
-                await self._answer(pending, exchange_of(scope), address_of(scope), receive, send)
+                await self._answer(pending, charge, scope, receive, send)
 
-    async def _answer(self, pending: Pending, exchange: Exchange, address: str, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self, pending: Pending, charge: Charge | None, scope: Message, receive: Receive, send: Send
+    ) -> None:
+        exchange = exchange_of(scope)
         work = asyncio.current_task()
         watch = self._watches.new(receive, work)
         kept_alive = KeepAlive(send, self._service.config.stream_keep_alive if pending.stream else 0.0)
@@ -83,6 +91,8 @@ class AnsweringEndpoint(ABC):
                 kept_alive.end()
             started = True
             exchange.known[:] = response.headers
+            if charge is not None:
+                response = metered(response, charge, hide_usage=pending.hide_usage)
             await send_response(kept_alive.send, response)
         except asyncio.CancelledError:
             # If the caller has disconnected, the request ends and the task goes on. Otherwise the gateway stops and
@@ -93,10 +103,12 @@ class AnsweringEndpoint(ABC):
                 raise
             else:
                 await kept_alive.send_error(stopping(), exchange.known)
+                refund(charge, stopping())
         except Exception as error:  # every error has its response
             if started:
                 raise
-            self._service.rejections.count_error(error, address)
+            refund(charge, error)
+            self._service.rejections.count_error(error, address_of(scope))
             await kept_alive.send_error(error, exchange.known)
         finally:
             self._watches.end(watch)

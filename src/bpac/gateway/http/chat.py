@@ -21,10 +21,15 @@ class ChatEndpoint(AnsweringEndpoint):
         headers, limits = scope["headers"], self._service.config.limits
         request = ChatRequest.parse(data, limits.max_depth, limits.max_values, identity.owner)
         request = request._replace(known=exchange_of(scope).known)
+        # A stream reports its tokens only if it is asked to.
+        metered = identity.budget is not None and identity.budget.tokens_per_day is not None
+        hide_usage = metered and request.stream and not request.include_usage
+        if hide_usage:
+            request = request._replace(include_usage=True)
         force = Force.read(headers, operator=Role.OPERATOR in identity.roles)
         caller = Caller(identity.segment, headers)
 
         def answer(caller_left: Callable[[], bool]) -> Awaitable[ChatResponse]:
             return self._service.answer(request, caller, caller_left, force)
 
-        return Pending(answer, request.stream)
+        return Pending(answer, request.stream, hide_usage)

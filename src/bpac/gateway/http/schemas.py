@@ -134,6 +134,10 @@ SCHEMAS: dict[str, Any] = {
             "configuration": _object(
                 {"reloads": _COUNT, "failed_reload": {"type": ["object", "null"]}}, "reloads", "failed_reload"
             ),
+            "budgets": {
+                "type": "object",
+                "additionalProperties": _object({"day": _COUNT, "requests": _COUNT, "tokens": _COUNT}),
+            },
             "outside": {
                 "type": "object",
                 "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
