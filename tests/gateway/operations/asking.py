@@ -8,6 +8,9 @@ from typing import Any
 from tests.gateway.configured import bearer
 from tests.gateway.running import ASK
 
+# The gateway is on this machine: a proxy of the environment is for its models.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
 
 def ask(
     url: str, key: str = "", headers: dict[str, str] | None = None, **fields: Any
@@ -22,7 +25,7 @@ def post(url: str, body: Any, headers: dict[str, str] | None = None) -> tuple[in
     sent = {"Content-Type": "application/json", **(headers or {})}
     request = urllib.request.Request(url, json.dumps(body).encode(), sent)
     try:
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with _OPENER.open(request, timeout=20) as response:
             data = response.read()
             streamed = response.headers["content-type"].startswith("text/event-stream")
             return response.status, dict(response.headers), data.decode() if streamed else json.loads(data)

@@ -18,6 +18,7 @@ from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
 from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
+from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_strict_json, to_json
 from bpac.wire.stream import StreamEvent
@@ -86,7 +87,8 @@ class Upstream:
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         headers = merged_headers(HEADERS, key, settings.headers)
-        self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, path), headers)
+        way = via(settings.base_url, settings.ca_file)
+        self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, path), headers, way)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
         self._whole_timeout = total_timeout(settings.timeout)
         self._stream_timeout = idle_timeout(settings.timeout)

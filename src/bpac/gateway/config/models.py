@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, field
 
 from bpac.errors import SettingsError
+from bpac.gateway.config.certificates import CaFile
 from bpac.gateway.config.secrets import BaseUrl, Secret
 from bpac.gateway.config.toml_tables import ConfigTable, Seconds, as_table, read_table
 
@@ -43,6 +44,7 @@ class ModelSettings(ConfigTable, frozen=True):
     ----------
     name: the name of the table.
     base_url, model, api_key, headers, timeout, retries, backoff, body: as for ``ModelClient``.
+    ca_file: file with certificates that are trusted in addition to those of the system; None for none.
     price: price of a million generated tokens, in any currency; None if it is not known.
     """
 
@@ -55,6 +57,7 @@ class ModelSettings(ConfigTable, frozen=True):
     retries: Annotated[int, Meta(ge=0)] = 2
     backoff: Seconds = 0.5
     body: dict[str, Any] = field(default_factory=dict)
+    ca_file: CaFile | None = None
     price: Annotated[float, Meta(ge=0, le=sys.float_info.max)] | None = None
 
     def __post_init__(self) -> None:
