@@ -51,7 +51,7 @@ class Process:
 
     @property
     def _arguments(self) -> list[str]:
-        return ["serve", str(self.config), "--log-level", "warning"]
+        return ["serve", str(self.config), "--log-level", "info"]
 
     def _ready(self) -> bool:
         assert self.process.poll() is None, "it did not start: see log.jsonl"
