@@ -80,7 +80,7 @@ def restart_in_place(descriptors: Sequence[int], config: Config) -> NoReturn:
     config: the configuration that the sockets were opened for.
     """
     # Copied out of the way first: a socket may have the number that another one gets.
-    copies = []
+    copies: list[int] = []
     for descriptor in descriptors:
         copy = os.dup(descriptor)
         while copy < _ABOVE:

@@ -6,11 +6,11 @@ these are closed when the last such request has ended, its audit included.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bpac.gateway.chat.grading import Grader
+from bpac.gateway.chat.grading import Grader, grader_of
 from bpac.gateway.chat.outside import OutsideAnswers
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.single_route import SingleRoute
@@ -86,3 +86,63 @@ class RunningConfig:
         ours, theirs = self.config.routes.get(name), other.routes[name]
         same = ours is not None and (ours.loss, ours.judge) == (theirs.loss, theirs.judge)
         return same, self.graders[name] if same else None
+
+
+class RunningConfigs:
+    """The configuration of new requests, and earlier ones with which requests are still being answered.
+
+    Parameters
+    ----------
+    current: the configuration to start with.
+    """
+
+    def __init__(self, current: RunningConfig) -> None:
+        self.current = current
+        self._earlier: list[RunningConfig] = []
+
+    def __iter__(self) -> Iterator[RunningConfig]:
+        return iter((self.current, *self._earlier))
+
+    @property
+    def busy(self) -> int:
+        """The number of requests under way, and of audits behind them."""
+        return sum(running.busy for running in self)
+
+    def tasks(self) -> list["asyncio.Task[Any]"]:
+        """What goes on behind the requests."""
+        return [task for running in self for task in running.tasks]
+
+    def replace(self, running: RunningConfig) -> RunningConfig:
+        """Answer new requests with another configuration, and return the one before."""
+        before, self.current = self.current, running
+        self._earlier.append(before)
+        return before
+
+    async def graders_for(self, config: Config) -> dict[str, Grader | None]:
+        """The graders of a configuration; those whose settings are the same are used again."""
+        graders: dict[str, Grader | None] = {}
+        for name, route in config.routes.items():
+            same, grader = self.current.grader_like(name, config)
+            # In a thread: it may load a model.
+            graders[name] = grader if same else await asyncio.to_thread(grader_of, route)
+        return graders
+
+    async def close_graders(self, running: RunningConfig) -> None:
+        """Close the graders of a configuration that no other configuration uses."""
+        used = {id(grader) for other in self if other is not running for grader in other.graders.values()}
+        for grader in running.graders.values():
+            if grader is not None and id(grader) not in used:
+                await grader.close()
+
+    async def close_idle(self) -> bool:
+        """Close the earlier configurations with which no request is being answered; true if none is left."""
+        for running in [running for running in self._earlier if not running.busy]:
+            self._earlier.remove(running)
+            await self.close_graders(running)
+        return not self._earlier
+
+    async def close(self) -> None:
+        """Close all of them."""
+        while self._earlier:
+            await self.close_graders(self._earlier.pop())
+        await self.close_graders(self.current)

@@ -13,8 +13,8 @@ from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.force import Force
-from bpac.gateway.chat.grading import Grader, grader_of
-from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers
+from bpac.gateway.chat.grading import grader_of
+from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers, outside_counts
 from bpac.gateway.chat.raw_upstream import RawUpstream
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
@@ -29,7 +29,7 @@ from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.reloading import Reloads
-from bpac.gateway.running_config import RunningConfig
+from bpac.gateway.running_config import RunningConfig, RunningConfigs
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
@@ -74,9 +74,7 @@ class Service:
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.open_games)
-        # The configuration of new requests, and earlier ones with which requests are still being answered.
-        self._current = RunningConfig(config, graders)
-        self._earlier: list[RunningConfig] = []
+        self._running = RunningConfigs(RunningConfig(config, graders))
         self._retired = RetiredGames()
         self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
@@ -84,7 +82,7 @@ class Service:
     @property
     def config(self) -> Config:
         """The configuration of new requests."""
-        return self._current.config
+        return self._running.current.config
 
     @property
     def ready(self) -> bool:
@@ -94,16 +92,16 @@ class Service:
     @property
     def busy(self) -> int:
         """The number of requests under way, and of audits behind them."""
-        return sum(running.busy for running in (self._current, *self._earlier))
+        return self._running.busy
 
     async def start(self) -> None:
         """Restore the games and open what is needed to answer."""
         started = time.perf_counter()
         self._session = new_session()
         try:
-            self._open_models(self._current)
-            self._open_single_routes(self._current)
-            self._open_routes(self._current)
+            self._open_models(self._running.current)
+            self._open_single_routes(self._running.current)
+            self._open_routes(self._running.current)
             await self.store.durable()
         except BaseException:
             await self._session.close()
@@ -115,7 +113,7 @@ class Service:
     def _open_models(self, running: RunningConfig) -> None:
         limits = running.config.limits
         for name, model in running.config.models.items():
-            known = self._current.upstreams.get(name)
+            known = self._running.current.upstreams.get(name)
             if known is not None and known.settings == model and self.config.limits == limits:
                 running.upstreams[name] = known  # what is known about the model stays known
             else:
@@ -161,7 +159,7 @@ class Service:
                 raise SettingsError(f"gateway.{key} cannot change while the gateway runs: restart it")
         if not self.ready:
             raise self.store.failure or SettingsError("the gateway is starting or stopping")
-        graders = await self._graders_for(config)
+        graders = await self._running.graders_for(config)
         running = RunningConfig(config, graders)
         try:
             self._open_models(running)
@@ -173,38 +171,12 @@ class Service:
             # Nothing waits from here on, so no request sees a part of the change.
             self._open_routes(running)
         except BaseException:
-            self._current.take_back_games()
-            await self._close_graders(running)
+            self._running.current.take_back_games()
+            await self._running.close_graders(running)
             raise
-        before, self._current = self._current, running
-        self._earlier.append(before)
+        before = self._running.replace(running)
         self._retired.replace(before.games(), running.games())
         self._warn_of_missing_roles()
-
-    async def _graders_for(self, config: Config) -> dict[str, Grader | None]:
-        """The graders of a configuration; those whose settings are the same are used again."""
-        graders: dict[str, Grader | None] = {}
-        for name, route in config.routes.items():
-            same, grader = self._current.grader_like(name, config)
-            # In a thread: it may load a model.
-            graders[name] = grader if same else await asyncio.to_thread(grader_of, route)
-        return graders
-
-    async def _close_graders(self, running: RunningConfig) -> None:
-        """Close the graders of a configuration that no other configuration uses."""
-        others = [other for other in (self._current, *self._earlier) if other is not running]
-        used = {id(grader) for other in others for grader in other.graders.values()}
-        for grader in running.graders.values():
-            if grader is not None and id(grader) not in used:
-                await grader.close()
-
-    async def _close_earlier(self) -> None:
-        """Close the configurations, and end the games, with which no request is being answered any more."""
-        for running in [running for running in self._earlier if not running.busy]:
-            self._earlier.remove(running)
-            await self._close_graders(running)
-        if not self._earlier and self.store.failure is None:
-            self._retired.end_idle()
 
     def _warn_of_missing_roles(self) -> None:
         if not self.config.granted(Role.OPERATOR):
@@ -226,19 +198,17 @@ class Service:
         self._stopping = True
         if self._sweeper is not None:
             self._sweeper.cancel()
-        if tasks := self._tasks():
+        if tasks := self._running.tasks():
             await asyncio.wait(tasks, timeout=self.config.drain)
         if self.store.failure is None:
             for game in self.open_games():
                 game.stop()  # before tasks are cancelled: a draft that is awaited now did not come in time
-        left = self._tasks()
+        left = self._running.tasks()
         for task in left:
             task.cancel()
         # The rounds of cancelled tasks stay open in the journal, where they count as loss 1.
         await asyncio.gather(*left, return_exceptions=True)
-        while self._earlier:
-            await self._close_graders(self._earlier.pop())
-        await self._close_graders(self._current)
+        await self._running.close()
         if self.store.failure is None:
             for game in self.open_games():
                 game.journal.snapshot()
@@ -262,7 +232,7 @@ class Service:
         caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
         force: the model that the caller wants to answer; none to have it decided.
         """
-        running = self._current
+        running = self._running.current
         single = running.single_routes.get(request.model)
         if single is not None:
             if force is not None and force.model != "expert":
@@ -290,7 +260,7 @@ class Service:
         path: the endpoint below ``/v1``.
         body: the request.
         """
-        running, name = self._current, body.get("model")
+        running, name = self._running.current, body.get("model")
         if not isinstance(name, str) or not name:
             raise BadRequest("model is missing: /v1/models lists the routes", param="model")
         single = running.single_routes.get(name)
@@ -319,21 +289,15 @@ class Service:
 
     def routes(self) -> list[str]:
         """The names that clients send as ``model``."""
-        return [*self._current.routes, *self._current.single_routes]
+        return [*self._running.current.routes, *self._running.current.single_routes]
 
     def outside(self) -> dict[str, dict[str, int]]:
         """The number of requests that were answered outside the games since the start, by route and reason."""
-        found: dict[str, dict[str, int]] = {}
-        for (name, labels), count in self.metrics.counts.items():
-            if name == "bpac_outside_total":
-                known = dict(labels)
-                reason = known["reason"] if known["reason"] != FORCED else f"{FORCED} {known['answered_by']}"
-                found.setdefault(known["route"], {})[reason] = count
-        return found
+        return outside_counts(self.metrics)
 
     def live_games(self) -> list[LiveGame]:
         """The live games of all routes."""
-        return self._current.games()
+        return self._running.current.games()
 
     def open_games(self) -> list[LiveGame]:
         """The live games, and those that a reload has ended but in which requests or rounds are still open."""
@@ -341,7 +305,7 @@ class Service:
 
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
-        routes = {name: [game.status() for game in games] for name, (_, games) in self._current.routes.items()}
+        routes = {name: [game.status() for game in games] for name, (_, games) in self._running.current.routes.items()}
         return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
 
     def measurements(self) -> str:
@@ -352,13 +316,10 @@ class Service:
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")
         for candidate, rest in ((model, ""), (name, label)):
-            found = self._current.routes.get(candidate)
+            found = self._running.current.routes.get(candidate)
             if found is not None and (not rest or found[0].settings.segment_by == "model"):
                 return *found, rest
         raise no_such_route(model)
-
-    def _tasks(self) -> list["asyncio.Task[Any]"]:
-        return [task for running in (self._current, *self._earlier) for task in running.tasks]
 
     async def _sweep(self) -> None:
         while True:
@@ -374,6 +335,7 @@ class Service:
                     )
             await self._budgets_file.save(self.budgets)
             try:
-                await self._close_earlier()
+                if await self._running.close_idle() and self.store.failure is None:
+                    self._retired.end_idle()
             except Exception as error:  # nothing of it is needed to answer requests
                 log.error("could not close an earlier configuration", exc_info=error)

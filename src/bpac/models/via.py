@@ -5,7 +5,7 @@ import ssl
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment, proxy_bypass
 
 from bpac.errors import SettingsError
 from bpac.models.fields import redacted
@@ -46,7 +46,7 @@ def proxy_for(url: str) -> str | None:
     parts, proxies = urlsplit(url), getproxies_environment()
     host = parts.hostname or ""
     found = proxies.get(parts.scheme) or proxies.get("all")
-    if not found or _is_loopback(host) or proxy_bypass_environment(parts.netloc.rpartition("@")[2], proxies):
+    if not found or _is_loopback(host) or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
     proxy = found if "://" in found else f"http://{found}"
     if urlsplit(proxy).scheme not in ("http", "https") or not urlsplit(proxy).hostname:

@@ -188,7 +188,7 @@ def _configuration(gateway: Process) -> dict[str, object]:
     return found
 
 
-def _game(gateway: Process) -> dict[str, int]:
+def _game(gateway: Process) -> dict[str, Any]:
     (found,) = get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
     assert isinstance(found, dict)
     return found

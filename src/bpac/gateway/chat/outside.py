@@ -111,3 +111,14 @@ async def fetched_alone(
     if isinstance(found, DraftInstead):
         raise TypeError("there is no draft")
     return found, task
+
+
+def outside_counts(metrics: Metrics) -> dict[str, dict[str, int]]:
+    """The number of requests that were answered outside the games since the start, by route and reason."""
+    found: dict[str, dict[str, int]] = {}
+    for (name, labels), count in metrics.counts.items():
+        if name == "bpac_outside_total":
+            known = dict(labels)
+            reason = known["reason"] if known["reason"] != FORCED else f"{FORCED} {known['answered_by']}"
+            found.setdefault(known["route"], {})[reason] = count
+    return found
