@@ -96,6 +96,7 @@ def test_sigusr2_restarts_without_refusing_a_connection(tmp_path: Path) -> None:
     """The same process id, three times under load: no connection is refused, and no round is lost or charged twice."""
     with ScriptedServer(Reply("42")) as models:
         gateway = Process(tmp_path, models.base_url)
+        gateway.log_level = "info"
         gateway.start()
         try:
             with Hammer(gateway.url) as hammer:
