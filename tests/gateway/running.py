@@ -2,15 +2,15 @@
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-import uvicorn
 from openai import OpenAI
 
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
-from bpac.gateway.server import new_server
+from bpac.gateway.server import GatewayServer, new_server
 from bpac.gateway.service import Service
 from bpac.testing import Reply, Request, Script, ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
@@ -33,7 +33,9 @@ class RunningGateway:
     """A gateway that runs in a ``with`` block and must leave nothing behind at its end."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._server: uvicorn.Server = new_server(Config.read(config))
+        # What a reload reads.
+        self.config: Mapping[str, Any] = config
+        self._server: GatewayServer = new_server(Config.read(config), lambda: Config.read(self.config))
         app = self._server.config.app
         assert isinstance(app, Gateway)
         self.service: Service = app.service
@@ -79,6 +81,15 @@ class RunningGateway:
         client = OpenAI(base_url=f"{self.url}/v1", api_key=key, **{"max_retries": 0, "timeout": 20.0, **options})
         self._clients.append(client)
         return client
+
+    def stop(self) -> None:
+        """Begin to stop."""
+        self._server.should_exit = True
+
+    def reload(self, config: Mapping[str, Any]) -> bool:
+        """Reload another configuration, as SIGHUP does; false if it cannot be used."""
+        self.config = config
+        return asyncio.run_coroutine_threadsafe(self._server.reloads.reload(), self.loop).result(20.0)
 
     def idle(self) -> None:
         """Wait until every audit is done."""

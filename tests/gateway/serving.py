@@ -26,6 +26,8 @@ class Process:
     base_url: where its models are.
     """
 
+    log_level = "warning"
+
     def __init__(self, directory: Path, base_url: str, **route: Any) -> None:
         self.port = free_port()
         self.store = f"sqlite:///{directory / 'bpac.db'}"
@@ -51,7 +53,7 @@ class Process:
 
     @property
     def _arguments(self) -> list[str]:
-        return ["serve", str(self.config), "--log-level", "warning"]
+        return ["serve", str(self.config), "--log-level", self.log_level]
 
     def _ready(self) -> bool:
         assert self.process.poll() is None, "it did not start: see log.jsonl"

@@ -1,13 +1,19 @@
 """The gateway as an ASGI application, assembled from its endpoints."""
 
 from bpac.gateway.auth.authentication import Authentication, address_of
+from bpac.gateway.auth.cors import Cors
+from bpac.gateway.auth.failed_logins import FailedLogins
 from bpac.gateway.auth.keys import ApiKeys
 from bpac.gateway.auth.origins import Origins
+from bpac.gateway.config.file import Config
 from bpac.gateway.http import chat
+from bpac.gateway.http.answering import AnsweringEndpoint
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.http.endpoints import other_endpoints
 from bpac.gateway.http.errors import error_response
+from bpac.gateway.http.exchange import Exchange
+from bpac.gateway.http.pass_through import pass_through_endpoints
 from bpac.gateway.service import Service
 
 
@@ -21,17 +27,37 @@ class Gateway:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        config = service.config
-        authentication = Authentication(ApiKeys(config.api_keys, config.keys, service.store.secret))
-        self._origins = Origins(config.host) if config.open else None
-        self._chat = chat.ChatEndpoint(service, authentication)
+        self._logins = FailedLogins()
+        self._open_endpoints()
+
+    def _open_endpoints(self) -> None:
+        service, config = self.service, self.service.config
+        keys = ApiKeys(config.api_keys, config.keys, service.store.secret)
+        authentication = Authentication(keys, self._logins)
+        self._cors = Cors(config.cors_origins)
+        self._origins = Origins(config.host, self._cors.allows) if config.open else None
+        self._answering: dict[str, AnsweringEndpoint] = {
+            chat.PATH: chat.ChatEndpoint(service, authentication),
+            **pass_through_endpoints(service, authentication),
+        }
         self._others = other_endpoints(service, authentication)
+
+    async def reload(self, config: Config) -> None:
+        """Answer new requests with another configuration; if this raises, nothing has changed.
+
+        Parameters
+        ----------
+        config: the new configuration.
+        """
+        await self.service.reload(config)
+        self._open_endpoints()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or start and stop with the server."""
         if scope["type"] == "lifespan":
             send = _in_one_line(send)
         elif scope["type"] == "http":
+            send = self._cors.answering(scope, Exchange(scope).answering(send))
             if self._origins is not None:
                 try:
                     self._origins.check(scope["method"], scope["path"], scope["headers"])
@@ -39,8 +65,11 @@ class Gateway:
                     self.service.rejections.count_error(error, address_of(scope))
                     await send_error(send, error_response(error))
                     return
-            if scope["path"] == chat.PATH:
-                await self._chat(scope, receive, send)
+            if self._cors.is_preflight(scope):
+                await self._cors.answer_preflight(scope, send)
+                return
+            if (endpoint := self._answering.get(scope["path"])) is not None:
+                await endpoint(scope, receive, send)
                 return
         await self._others(scope, receive, send)
 

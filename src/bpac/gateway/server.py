@@ -3,17 +3,22 @@
 import asyncio
 import gc
 import logging
+import os
 import resource
 import signal
+import socket
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import cast
 
-from bpac.errors import MissingExtra
+from bpac.errors import BpacError, MissingExtra
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
+from bpac.gateway.handover import inherited_sockets, restart_in_place
 from bpac.gateway.http.connections import Connections
 from bpac.gateway.http.protocol import LimitedProtocol
+from bpac.gateway.reloading import Reloads
 from bpac.gateway.service import Service
 
 try:
@@ -29,11 +34,94 @@ OTHER_FILES = 64
 GC_THRESHOLDS = (20_000, 10, 10)
 
 
-class _Server(uvicorn.Server):
-    """A server that exits with code 0 when a signal stops it."""
+class GatewayServer(uvicorn.Server):
+    """A server that reloads its configuration on SIGHUP, restarts on SIGUSR2, and exits with code 0 when it is stopped.
+
+    Parameters
+    ----------
+    service: answers requests.
+    load: reads the configuration for a reload.
+
+    Attributes
+    ----------
+    handed_over: the descriptors of the listening sockets if the process is to be replaced by a new one.
+    """
+
+    def __init__(self, service: Service, load: Callable[[], Config]) -> None:
+        self._load = load
+        self._restarting: asyncio.Task[None] | None = None
+        self.handed_over: list[int] = []
+        self._gateway = Gateway(service)
+        self._connections = Connections(service.config.limits, service.rejections)
+        service.connections = self._connections
+        service.reloads = self.reloads = Reloads(load, self._use, service.metrics)
+        super().__init__(
+            uvicorn.Config(
+                self._gateway,
+                # uvicorn calls it for each connection, and needs nothing else of the class.
+                http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, self._connections)),
+                host=service.config.host,
+                port=service.config.port,
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                timeout_graceful_shutdown=_graceful(service.config),
+            )
+        )
+
+    async def _use(self, config: Config) -> None:
+        """Use another configuration from now on; if this raises, nothing has changed."""
+        await self._gateway.reload(config)
+        self._connections.limits = config.limits
+        self.config.timeout_graceful_shutdown = _graceful(config)
+        allow_open_files(_files_needed(config))
+
+    async def serve_with_signals(self, sockets: list[socket.socket]) -> None:
+        """Serve until a signal stops the process; SIGHUP reloads the configuration, SIGUSR2 restarts the process.
+
+        Parameters
+        ----------
+        sockets: listening sockets that were inherited; none to open one as the configuration says.
+        """
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
+        loop.add_signal_handler(signal.SIGUSR2, self._on_restart)
+        try:
+            await self.serve(sockets or None)
+        finally:
+            for number in (signal.SIGHUP, signal.SIGUSR2):
+                loop.remove_signal_handler(number)
+            # Not the default, which would kill the process while it stops.
+            ignore_signals()
+
+    def _on_hangup(self) -> None:
+        # While the gateway starts or stops, there is no point in another configuration.
+        if self.started and not self.should_exit:
+            self.reloads.request()
+
+    def _on_restart(self) -> None:
+        if self.started and not self.should_exit and self._restarting is None:
+            self._restarting = asyncio.create_task(self._restart())
+
+    async def _restart(self) -> None:
+        """Stop and keep the listening sockets, unless a new process could not start with the configuration."""
+        try:
+            await asyncio.to_thread(self._load)
+        except BpacError as error:
+            log.error("no restart: the configuration cannot be used", extra={"error": str(error)})
+            self._restarting = None
+            return
+        log.info("restarting: connections wait until the new process has started")
+        # Copies, so that the sockets stay open when uvicorn closes its own.
+        self.handed_over = [os.dup(each.fileno()) for server in self.servers for each in server.sockets]
+        self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a second Ctrl-C does not wait for requests under way."""
+        """Stop, also if a restart has begun; a second Ctrl-C does not wait for requests under way."""
+        self.handed_over = []
         # Like uvicorn's own method, except that the signal is not kept: uvicorn would raise it again at the end, and
         # the process would look as if it had been killed.
         if self.should_exit and sig == signal.SIGINT:
@@ -42,26 +130,23 @@ class _Server(uvicorn.Server):
             self.should_exit = True
 
 
-def new_server(config: Config) -> uvicorn.Server:
-    """A server, ready to run; its store is open and locked."""
-    service = Service(config)
-    connections = service.connections = Connections(config.limits, service.rejections)
-    return _Server(
-        uvicorn.Config(
-            Gateway(service),
-            # uvicorn calls it for each connection, and needs nothing else of the class.
-            http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, connections)),
-            host=config.host,
-            port=config.port,
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            timeout_graceful_shutdown=max(1, round(config.drain)),
-        )
-    )
+def _graceful(config: Config) -> int:
+    return max(1, round(config.drain))
+
+
+def _files_needed(config: Config) -> int:
+    return config.limits.max_connections + 2 * config.max_in_flight + OTHER_FILES
+
+
+def new_server(config: Config, load: Callable[[], Config] | None = None) -> "GatewayServer":
+    """A server, ready to run; its store is open and locked.
+
+    Parameters
+    ----------
+    config: the configuration to start with.
+    load: reads the configuration again for a reload (default: none, so the same one is used again).
+    """
+    return GatewayServer(Service(config), load or (lambda: config))
 
 
 def allow_open_files(wanted: int) -> None:
@@ -78,16 +163,33 @@ def allow_open_files(wanted: int) -> None:
         )
 
 
-def serve(config: Config) -> bool:
-    """Serve until a signal stops the process; true if it started and stopped without an error."""
-    server = new_server(config)
-    allow_open_files(config.limits.max_connections + 2 * config.max_in_flight + OTHER_FILES)
+def serve(config: Config, load: Callable[[], Config] | None = None) -> bool:
+    """Serve until a signal stops the process; true if it started and stopped without an error.
+
+    Parameters
+    ----------
+    config: the configuration to start with.
+    load: reads the configuration again when the process gets SIGHUP or SIGUSR2 (default: none).
+    """
+    ignore_signals()  # until they can be handled: the default kills the process
+    sockets = inherited_sockets(config)
+    server = new_server(config, load)
+    allow_open_files(_files_needed(config))
     # Imported modules stay and need not be scanned for garbage; requests leave few reference cycles.
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     try:
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-            runner.run(server.serve())
+            runner.run(server.serve_with_signals(sockets))
     except SystemExit:
         return False  # the start failed, and uvicorn has logged why
-    return server.started and not server.force_exit and not server.lifespan.should_exit
+    fine = server.started and not server.force_exit and not server.lifespan.should_exit
+    if fine and server.handed_over:
+        restart_in_place(server.handed_over, config)
+    return fine
+
+
+def ignore_signals() -> None:
+    """Ignore the signals that reload and restart; a process that replaces this one ignores them, too, at its start."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)

@@ -3,29 +3,38 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sized
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sized
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from bpac.errors import StoreError
+from bpac.errors import SettingsError, StoreError
 from bpac.gateway.auth.keys import Role
+from bpac.gateway.budgets.budgets import Budgets
+from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.chat.expert import Expert
-from bpac.gateway.chat.grading import grader_of
+from bpac.gateway.chat.force import Force
+from bpac.gateway.chat.model import Model
+from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers, outside_counts
+from bpac.gateway.chat.raw_upstream import RawUpstream
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
+from bpac.gateway.chat.single_route import SingleRoute
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.retired import RetiredGames
 from bpac.gateway.games.segments import Caller, RouteGames, warn_of_unnamed_keys
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.health.opening import open_models
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
+from bpac.gateway.reloading import Reloads
+from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.prose_watch import warnings_of
@@ -33,7 +42,7 @@ from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, UpstreamRecords
 from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
@@ -41,6 +50,10 @@ log = logging.getLogger("bpac.gateway")
 
 # Seconds between two checks of the deadlines of drafts and outcomes.
 SWEEP_EVERY = 1.0
+# The endpoints of model servers, below /v1, that requests are passed through to unread.
+PASSED_THROUGH = ("/embeddings", "/completions")
+# The keys of [gateway] that are fixed while a gateway runs.
+FIXED = ("listen", "store", "traces")
 
 
 class Service:
@@ -53,37 +66,49 @@ class Service:
     """
 
     def __init__(self, config: Config, store: Store | None = None) -> None:
-        self.config = config
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
         self.rejections = Rejections(self.metrics)
         # The open connections of callers; the server sets it.
         self.connections: Sized = ()
+        # The reloads of the configuration; the server sets it.
+        self.reloads: Reloads | None = None
         # What is known about each model, whatever it is used for.
-        self.records = {name: UpstreamRecord(name, self.metrics) for name in config.models}
+        self.records = UpstreamRecords(self.metrics)
         # Before the store is opened, so that a missing package of a grader is reported at once.
-        self._graders = {
-            name: grader_of(route, self.records[route.judge.name] if route.judge else None)
-            for name, route in config.routes.items()
-        }
+        graders = new_graders(config, self.records)
         self.store = store if store is not None else open_store(config.store)
         self.store_record = StoreRecord(self.metrics)
+        self.budgets = Budgets()
+        self._budgets_file = BudgetsFile(config.store if store is None else "memory://")
+        self._budgets_file.load(self.budgets)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
-        self.decisions = Decisions(self.store, self.live_games)
+        self.decisions = Decisions(self.store, self.open_games)
         self.monitor = HealthMonitor(config.probe_timeout)
-        self._routes: dict[str, tuple[ServedRoute, RouteGames]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._answering = 0
+        self._running = RunningConfigs(RunningConfig(config, graders))
+        self._retired = RetiredGames()
         self._stopping = False
         self._sweeper: asyncio.Task[None] | None = None
 
     @property
+    def config(self) -> Config:
+        """The configuration of new requests."""
+        return self._running.current.config
+
+    @property
     def ready(self) -> bool:
         """Whether requests are answered: the gateway runs, its store works, and not all models are down."""
-        running = self._sweeper is not None and not self._stopping and self.store.failure is None
-        routes = self.config.routes.values()
-        return running and (not routes or any(map(self._can_answer, routes)))
+        if not self._works:
+            return False
+        single = [route.expert for route in self.config.single_routes.values()]
+        answerable = [*map(self._can_answer, self.config.routes.values())]
+        answerable += [not self.monitor.is_down(model.name) for model in single]
+        return not answerable or any(answerable)
+
+    @property
+    def _works(self) -> bool:
+        return self._sweeper is not None and not self._stopping and self.store.failure is None
 
     def _can_answer(self, route: RouteSettings) -> bool:
         # Without its draft a route is answered by its expert, and without its expert accepted drafts are served.
@@ -92,39 +117,103 @@ class Service:
     @property
     def busy(self) -> int:
         """The number of requests under way, and of audits behind them."""
-        return self._answering + len(self._tasks)
+        return self._running.busy
 
     async def start(self) -> None:
         """Restore the games and open what is needed to answer."""
         started = time.perf_counter()
         self._session = new_session()
         try:
-            self._open_routes()
+            self._open_models(self._running.current)
+            self._open_single_routes(self._running.current)
+            self._open_routes(self._running.current)
             await self.store.durable()
-            if self.config.probe:
-                await self.monitor.start()
+            await self._watch_models()
         except BaseException:
             await self.monitor.stop()
             await self._session.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
         self._warn_of_missing_roles()
-        warn_of_unnamed_keys(self.config.routes.values(), self.config.api_keys)
-        log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
+        log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
 
-    def _open_routes(self) -> None:
-        opened = open_models(self.config, self._new_upstream, self.records, self.metrics)
-        self.monitor.watch([server for model in opened.values() for server in model.servers])
-        for name, settings in self.config.routes.items():
+    def _open_models(self, running: RunningConfig) -> None:
+        """Open the models of a configuration; those whose settings stay keep what is known about them."""
+
+        def new(settings: ModelSettings, record: UpstreamRecord) -> Upstream:
+            return Upstream(settings, self._session, self.traces, record, running.config.limits)
+
+        known = self._running.current.models
+        running.models = open_models(running.config, new, self.records, self.metrics, known)
+
+    async def _watch_models(self) -> None:
+        self.monitor.watch([server for model in self._running.current.models.values() for server in model.servers])
+        if self.config.probe:
+            await self.monitor.start()
+
+    def _open_single_routes(self, running: RunningConfig) -> None:
+        for name, settings in running.config.single_routes.items():
+            expert, limits = settings.expert, running.config.limits
+            raw = {
+                path: RawUpstream(
+                    expert.first_server, self._session, self.traces, self.records[expert.name], limits, path=path
+                )
+                for path in PASSED_THROUGH
+            }
+            model = running.models[expert.name].model
+            chats = OutsideAnswers(name, model, "expert", SINGLE_MODEL, settings.deadline, self.metrics, running.spawn)
+            running.single_routes[name] = SingleRoute(chats, raw)
+
+    def _open_routes(self, running: RunningConfig) -> None:
+        for name, settings in running.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
-            expert = Expert(opened[settings.expert.name].model, self._graders[name], stages, settings.deadline)
-            route = ServedRoute(settings, opened[settings.draft.name].model, expert, stages, self._spawn)
-            self._routes[name] = (route, RouteGames(self.store, settings, self.config.snapshot_every))
+            draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
+            expert = Expert(expert_model, running.graders[name], stages, settings.deadline)
+            route = ServedRoute(settings, draft, expert, stages, running.spawn)
+            games = RouteGames(self.store, settings, running.config.snapshot_every, self.open_games)
+            running.routes[name] = (route, games)
+            models: dict[AnsweredBy, Model] = {"draft": draft, "expert": expert_model}
+            running.forced[name] = {
+                which: OutsideAnswers(name, model, which, FORCED, settings.deadline, self.metrics, running.spawn)
+                for which, model in models.items()
+            }
 
-    def _new_upstream(self, settings: ModelSettings, record: UpstreamRecord) -> Upstream:
-        return Upstream(settings, self._session, self.traces, record, self.config.limits)
+    async def reload(self, config: Config) -> None:
+        """Answer new requests with another configuration; if this raises, nothing has changed.
+
+        Requests under way finish with the configuration they began with. Games whose terms are equal continue.
+
+        Parameters
+        ----------
+        config: the new configuration.
+        """
+        for key in FIXED:
+            if getattr(config, key) != getattr(self.config, key):
+                raise SettingsError(f"gateway.{key} cannot change while the gateway runs: restart it")
+        if not self._works:
+            raise self.store.failure or SettingsError("the gateway is starting or stopping")
+        graders = await self._running.graders_for(config, self.records)
+        running = RunningConfig(config, graders)
+        try:
+            self._open_models(running)
+            self._open_single_routes(running)
+            # A game may be read from the store again, which has to contain all of it.
+            await self.store.durable()
+            if self._stopping:
+                raise stopping()
+            # Nothing waits from here on, so no request sees a part of the change.
+            self._open_routes(running)
+        except BaseException:
+            self._running.current.take_back_games()
+            await self._running.close_graders(running)
+            raise
+        before = self._running.replace(running)
+        self._retired.replace(before.games(), running.games())
+        self._warn_of_missing_roles()
+        await self._watch_models()
 
     def _warn_of_missing_roles(self) -> None:
+        warn_of_unnamed_keys(self.config.routes.values(), self.config.api_keys)
         if not self.config.granted(Role.OPERATOR):
             log.warning(
                 "no key has the role operator, so nobody can use /v1/status, /metrics and /dashboard: add a key with "
@@ -147,30 +236,31 @@ class Service:
             self._sweeper.cancel()
             with suppress(asyncio.CancelledError):  # it may be opening the store
                 await self._sweeper
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self.config.drain)
+        if tasks := self._running.tasks():
+            await asyncio.wait(tasks, timeout=self.config.drain)
         if self.store.failure is None:
-            for game in self.live_games():
+            for game in self.open_games():
                 game.stop()  # before tasks are cancelled: a draft that is awaited now did not come in time
-        left = list(self._tasks)
+        left = self._running.tasks()
         for task in left:
             task.cancel()
         # The rounds of cancelled tasks stay open in the journal, where they count as loss 1.
         await asyncio.gather(*left, return_exceptions=True)
-        for route, games in self._routes.values():
-            if route.expert.grader is not None:
-                await route.expert.grader.close()
-            if self.store.failure is None:
-                for game in games:
-                    game.journal.snapshot()
+        await self._running.close()
+        if self.store.failure is None:
+            for game in self.open_games():
+                game.journal.snapshot()
         await self._session.close()
         with suppress(StoreError):  # all requests since then have reported it
             await self.store.durable()
+        await self._budgets_file.save(self.budgets)
         await asyncio.to_thread(self.store.close)
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
 
-    async def answer(self, request: ChatRequest, caller: Caller, caller_left: Callable[[], bool]) -> ChatResponse:
+    async def answer(
+        self, request: ChatRequest, caller: Caller, caller_left: Callable[[], bool], force: Force | None = None
+    ) -> ChatResponse:
         """The response to a request; an error that is raised is what the caller gets.
 
         Parameters
@@ -178,39 +268,89 @@ class Service:
         request: what is asked.
         caller: who asks.
         caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
+        force: the model that the caller wants to answer; none to have it decided.
         """
+        running = self._running.current
+        single = running.single_routes.get(request.model)
+        if single is not None:
+            if force is not None and force.model != "expert":
+                raise BadRequest(
+                    f"the route {request.model} has one model: leave out x-bpac-force", param="x-bpac-force"
+                )
+            with self._admitted(running, request.model):
+                return await single.chats.answer(request)
         route, games, label = self._route(request.model)
-        if self.store.failure is not None:
-            self.store_record.failed(self.store.failure)
-            raise self.store.failure
+        name = route.settings.name
+        if force is not None and not (force.allowed or route.settings.allow_force):
+            raise force.not_allowed()
+        with self._admitted(running, name):
+            if force is not None:
+                return await running.forced[name][force.model].answer(request)
+            if self.store.failure is not None:
+                self.store_record.failed(self.store.failure)
+                raise self.store.failure
+            return await route.answer(request, games.game(request, caller, label), caller_left)
+
+    async def pass_through(self, path: str, body: Mapping[str, Any]) -> ChatResponse:
+        """The response to a request that is not a chat; an error that is raised is what the caller gets.
+
+        Parameters
+        ----------
+        path: the endpoint below ``/v1``.
+        body: the request.
+        """
+        running, name = self._running.current, body.get("model")
+        if not isinstance(name, str) or not name:
+            raise BadRequest("model is missing: /v1/models lists the routes", param="model")
+        single = running.single_routes.get(name)
+        if single is None:
+            if name in running.routes:
+                message = f"the route {name!r} decides between two models, for chats only: use a route with one model"
+                raise BadRequest(message, 400, "model", "not_a_single_route")
+            raise no_such_route(name)
+        with self._admitted(running, name):
+            return await single.pass_through(path, body)
+
+    @contextmanager
+    def _admitted(self, running: RunningConfig, route: str) -> Iterator[None]:
+        """Count a request that is being answered, or refuse it before anything of it is known."""
         # Before anything is decided, so that refusing a request does not depend on what its coin would have said.
         if self._stopping:
             raise stopping()
-        if self.busy >= self.config.max_in_flight:
-            self.metrics.count("bpac_turned_away_total", route=route.settings.name)
+        if self.busy >= running.config.max_in_flight:
+            self.metrics.count("bpac_turned_away_total", route=route)
             raise BadRequest("too many requests in progress, try again later", 429, code="overloaded", retry_after=1)
-        self._answering += 1
+        running.answering += 1
         try:
-            return await route.answer(request, games.game(request, caller, label), caller_left)
+            yield
         finally:
-            self._answering -= 1
+            running.answering -= 1
 
     def routes(self) -> list[str]:
         """The names that clients send as ``model``."""
-        return list(self._routes)
+        return [*self._running.current.routes, *self._running.current.single_routes]
+
+    def outside(self) -> dict[str, dict[str, int]]:
+        """The number of requests that were answered outside the games since the start, by route and reason."""
+        return outside_counts(self.metrics)
 
     def live_games(self) -> list[LiveGame]:
         """The live games of all routes."""
-        return [game for _, games in self._routes.values() for game in games]
+        return self._running.current.games()
+
+    def open_games(self) -> list[LiveGame]:
+        """The live games, and those that a reload has ended but in which requests or rounds are still open."""
+        return [*self.live_games(), *self._retired]
 
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
-        routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
+        running = self._running.current
+        routes = {name: [game.status() for game in games] for name, (_, games) in running.routes.items()}
         models = {
-            name: {"health": record.health.to_json() | self.monitor.report(name)}
-            for name, record in self.records.items()
+            name: {"health": self.records[name].health.to_json() | self.monitor.report(name)}
+            for name in running.config.models
         }
-        warnings = [warning for route, _ in self._routes.values() for warning in warnings_of(route.expert.grader)]
+        warnings = [warning for route, _ in running.routes.values() for warning in warnings_of(route.expert.grader)]
         losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
         return GatewayStatus(routes, losses, connections, refused, models, self.store_status(), warnings)
 
@@ -223,37 +363,25 @@ class Service:
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
         status = self.status()
-        models = {name: record.health for name, record in self.records.items()}
+        models = {name: self.records[name].health for name in self.config.models}
         return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")
         for candidate, rest in ((model, ""), (name, label)):
-            found = self._routes.get(candidate)
+            found = self._running.current.routes.get(candidate)
             if found is not None and (not rest or found[0].settings.segment_by == "model"):
                 return *found, rest
         raise no_such_route(model)
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, StoreError):
-            # A failure of the store was logged when it happened.
-            # The round stays open, and so charged, until its deadline.
-            log.error("background task failed", exc_info=error)
-
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_EVERY)
+            await self._budgets_file.save(self.budgets)
             if self.store.failure is not None:
                 await self._reopen_store(self.store.failure)
                 continue
-            for game in self.live_games():
+            for game in self.open_games():
                 try:
                     game.sweep(time.monotonic())
                 except StoreError:  # it was logged, and the next sweep opens the store again
@@ -264,22 +392,34 @@ class Service:
                         extra={"route": game.route.name},
                         exc_info=error,
                     )
+            try:
+                if await self._running.close_idle() and self.store.failure is None:
+                    self._retired.end_idle()
+            except Exception as error:  # nothing of it is needed to answer requests
+                log.error("could not close an earlier configuration", exc_info=error)
 
     async def _reopen_store(self, failure: StoreError) -> None:
         """Go on with a store that has failed, if it can be written again and proves that nothing was lost."""
         self.store_record.failed(failure)
         if not self.store_record.due:
             return
+        running = self._running.current
         try:
-            opened, games = await reopened(self.store, self._games_in)
+            opened, games = await reopened(self.store, lambda store: _games_in(store, running))
         except StoreError as error:
             self.store_record.still_fails(error)
             return
+        if running is not self._running.current:  # a reload came in between; the next sweep tries again
+            await asyncio.to_thread(opened.close)
+            return
         self.store = opened
-        self.decisions = Decisions(opened, self.live_games)
-        self._routes = {name: (route, games[name]) for name, (route, _) in self._routes.items()}
+        self.decisions = Decisions(opened, self.open_games)
+        running.routes = {name: (route, games[name]) for name, (route, _) in running.routes.items()}
+        # Games that a reload had ended stay as the journal has them: their open rounds count as losses there.
+        self._retired = RetiredGames()
         self.store_record.works_again()
 
-    def _games_in(self, store: Store) -> dict[str, RouteGames]:
-        every = self.config.snapshot_every
-        return {name: RouteGames(store, route.settings, every) for name, (route, _) in self._routes.items()}
+
+def _games_in(store: Store, running: RunningConfig) -> dict[str, RouteGames]:
+    every = running.config.snapshot_every
+    return {name: RouteGames(store, route.settings, every) for name, (route, _) in running.routes.items()}

@@ -24,6 +24,7 @@ from bpac.models.fields import address, endpoint_url, merged, merged_headers, re
 from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
 from bpac.models.reading import TooLong, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
+from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_json, to_json
 from bpac.wire.stream import StreamEvent
@@ -58,6 +59,7 @@ class ModelClient:
     body: fields of every request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}`` (default: none).
         They override those of a call, because they make this model the draft or the expert.
     headers: headers of every request; values may be ``env:NAME`` (default: none).
+    ca_file: a file with certificates (PEM) that are trusted in addition to those of the system (default: none).
     """
 
     base_url: str = field(repr=False)  # may hold a password
@@ -69,6 +71,7 @@ class ModelClient:
     longest_wait: float = 60.0
     body: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    ca_file: str | None = None
     _retrying: RetryPolicy = field(init=False, repr=False)
     _session: Session | None = field(default=None, init=False, repr=False)
     _rates: TokenRates = field(default_factory=TokenRates, init=False, repr=False)
@@ -161,7 +164,8 @@ class ModelClient:
     def _endpoint(self) -> SessionEndpoint:
         if self._session is None:
             self._session = new_session()
-        return SessionEndpoint(self._session, endpoint_url(self.base_url, "/chat/completions"), self.headers)
+        url = endpoint_url(self.base_url, "/chat/completions")
+        return SessionEndpoint(self._session, url, self.headers, via(url, self.ca_file))
 
     async def _check(self, response: HttpResponse) -> None:
         status = response.status

@@ -1,6 +1,7 @@
 """HTTP connections to model servers, on aiohttp's public API."""
 
 import io
+from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from typing import Any, Protocol
 
 from bpac import __version__
 from bpac.errors import MissingExtra
+from bpac.models.via import DIRECTLY, Via
 
 try:
     import aiohttp
@@ -106,10 +108,17 @@ class SessionEndpoint:
     session: the pool of connections.
     url: the URL.
     headers: sent with every body, and no others but those that HTTP requires.
+    way: how the server is reached (default: directly).
     """
 
-    def __init__(self, session: Session, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, session: Session, url: str, headers: Mapping[str, str], way: Via = DIRECTLY) -> None:
         check_headers(headers)
+        self._tls = True if way.tls is None else way.tls
+        self._proxy, login = _proxy(way)
+        # Only to the proxy: encrypted requests go through it unread, and others are sent to it.
+        tunnel = URL(url).scheme == "https"
+        self._proxy_headers = login if tunnel else None
+        headers = {**headers, **({} if tunnel else login)}
         self._session = session
         self._headers = CIMultiDict(headers)
         # aiohttp refuses a request with both a header and a URL for the credentials.
@@ -139,6 +148,9 @@ class SessionEndpoint:
                     timeout=timeout,
                     allow_redirects=False,  # a redirected POST may arrive as a GET, and the key at another server
                     trace_request_ctx=connection,
+                    ssl=self._tls,
+                    proxy=self._proxy,
+                    proxy_headers=self._proxy_headers,
                 )
                 break
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
@@ -156,6 +168,17 @@ class SessionEndpoint:
             except BaseException:
                 response.close()
                 raise
+
+
+def _proxy(way: Via) -> tuple[URL | None, dict[str, str]]:
+    """The URL of a proxy without its name and password, and the header with these."""
+    if way.proxy is None:
+        return None, {}
+    proxy = URL(way.proxy)
+    if not proxy.user:
+        return proxy, {}
+    login = b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+    return proxy.with_user(None), {"Proxy-Authorization": f"Basic {login}"}
 
 
 def _marks_reused() -> aiohttp.TraceConfig:

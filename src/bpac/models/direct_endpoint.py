@@ -6,6 +6,7 @@ is in docs/decisions/0006-connections-without-a-session.md, and ``python -m benc
 
 import asyncio
 import inspect
+import ssl
 from collections.abc import Mapping
 from types import TracebackType
 from weakref import WeakSet
@@ -30,7 +31,7 @@ def is_supported() -> bool:
         Connection: ("close", "protocol", "release", "transport"),
     }
     try:
-        inspect.signature(aiohttp.ClientRequest).bind("POST", URL(), headers={}, loop=None)
+        inspect.signature(aiohttp.ClientRequest).bind("POST", URL(), headers={}, loop=None, ssl=True)
         inspect.signature(aiohttp.BaseConnector.connect).bind(None, None, [], None)
         inspect.signature(ResponseHandler.set_response_params).bind(None, read_until_eof=True, read_timeout=None)
         inspect.signature(ResponseHandler.read).bind(None)
@@ -68,12 +69,17 @@ class DirectEndpoint:
     session: the pool of connections.
     url: the URL.
     headers: sent with every body, and no others but those that HTTP requires.
+    tls: the certificates that are trusted (default: those of the system).
     """
 
-    def __init__(self, session: Session, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, session: Session, url: str, headers: Mapping[str, str], tls: ssl.SSLContext | None = None
+    ) -> None:
         self.session = session
         # Never sent: it tells the connector where to connect to.
-        self.request = aiohttp.ClientRequest("POST", URL(url), headers=headers, loop=asyncio.get_running_loop())
+        self.request = aiohttp.ClientRequest(
+            "POST", URL(url), headers=headers, loop=asyncio.get_running_loop(), ssl=True if tls is None else tls
+        )
         sent = CIMultiDict({"Host": self.request.headers["Host"]})
         if "Authorization" in self.request.headers:  # from a name and a password in the URL
             sent["Authorization"] = self.request.headers["Authorization"]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from bpac.models.connections import Endpoint, Session, SessionEndpoint
+from bpac.models.via import DIRECTLY, Via
 
 try:
     from bpac.models.direct_endpoint import DirectEndpoint, is_supported
@@ -12,7 +13,7 @@ else:
     DIRECT = is_supported()
 
 
-def new_endpoint(session: Session, url: str, headers: Mapping[str, str]) -> Endpoint:
+def new_endpoint(session: Session, url: str, headers: Mapping[str, str], way: Via = DIRECTLY) -> Endpoint:
     """An endpoint for many requests to one URL.
 
     Parameters
@@ -20,5 +21,8 @@ def new_endpoint(session: Session, url: str, headers: Mapping[str, str]) -> Endp
     session: the pool of connections.
     url: the URL.
     headers: sent with every body.
+    way: how the server is reached (default: directly).
     """
-    return DirectEndpoint(session, url, headers) if DIRECT else SessionEndpoint(session, url, headers)
+    if DIRECT and way.proxy is None:  # to a proxy a request is written differently
+        return DirectEndpoint(session, url, headers, way.tls)
+    return SessionEndpoint(session, url, headers, way)

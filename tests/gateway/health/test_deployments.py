@@ -152,7 +152,7 @@ def test_the_least_loaded_is_tried_first() -> None:
         go_on.set()
         assert {reply.result().status for reply in replies} == {200}
         gateway.idle()
-        for route, _ in gateway.service._routes.values():
+        for route, _ in gateway.service._running.current.routes.values():
             for model in (route.draft_model, route.expert.model):
                 assert set(model.load.values()) == {0}  # type: ignore[attr-defined]
 
@@ -165,7 +165,7 @@ def test_a_caller_who_leaves_leaves_no_load() -> None:
             next(iter(stream))
         client.close()
         gateway.idle()
-        for route, _ in gateway.service._routes.values():
+        for route, _ in gateway.service._running.current.routes.values():
             assert route.expert.model.load == {"a": 0}  # type: ignore[attr-defined]
 
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from bpac.errors import MissingExtra
-from bpac.gateway.config.file import load_config
+from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.telemetry.logs import log_as_json
 
 FINE, FAILED = 0, 1
@@ -30,6 +30,10 @@ def _serve(options: argparse.Namespace) -> int:
     except (MissingExtra, ModuleNotFoundError) as error:
         # Whichever package is missed first, this extra has them all.
         raise MissingExtra(error.name or "a package", "gateway") from error
-    config = load_config(options.config)
+
+    def load() -> Config:
+        return load_config(options.config)
+
+    config = load()
     log_as_json(options.log_level)
-    return FINE if serve(config) else FAILED
+    return FINE if serve(config, load) else FAILED

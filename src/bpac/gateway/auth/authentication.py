@@ -17,11 +17,12 @@ class Authentication:
     Parameters
     ----------
     keys: the keys of the gateway.
+    logins: the wrong keys so far (default: none); a reload of the configuration does not forget them.
     """
 
-    def __init__(self, keys: ApiKeys) -> None:
+    def __init__(self, keys: ApiKeys, logins: FailedLogins | None = None) -> None:
         self.keys = keys
-        self._logins = FailedLogins()
+        self.logins = FailedLogins() if logins is None else logins
 
     async def identity(self, scope: Mapping[str, Any]) -> Identity:
         """The identity of the caller, or ``BadRequest`` if the request has no valid key.
@@ -42,13 +43,13 @@ class Authentication:
         """The identity of a key; None if it is wrong. Waits first if many wrong keys came from the same address."""
         address, now = network_of(address_of(scope)), time.monotonic()
         digest = self.keys.digest(key)
-        found, pause = self.keys.identity(digest), self._logins.pause(address, digest, now)
+        found, pause = self.keys.identity(digest), self.logins.pause(address, digest, now)
         if found is None:
-            self._logins.failed(address, now)
+            self.logins.failed(address, now)
         if pause:
             await asyncio.sleep(pause)
         if found is not None:
-            self._logins.accepted(address, digest)
+            self.logins.accepted(address, digest)
         return found
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.secrets import ApiKey
-from bpac.gateway.config.toml_tables import ConfigTable
+from bpac.gateway.config.toml_tables import ConfigTable, Count
 from bpac.gateway.http.bad_request import BadRequest
 
 # Names are written to the journal and used as names of segments.
@@ -32,11 +32,14 @@ class KeySettings(ConfigTable, frozen=True):
     name: the tenant that the key belongs to. Keys of one name see the same decisions and share a segment.
     key: the key itself.
     roles: what the key may be used for.
+    requests_per_day, tokens_per_day: how much the tenant may use with this key per day in UTC; None for no limit.
     """
 
     name: str
     key: ApiKey
     roles: frozenset[Role]
+    requests_per_day: Count | None = None
+    tokens_per_day: Count | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -48,6 +51,18 @@ class KeySettings(ConfigTable, frozen=True):
             raise SettingsError(f"roles is empty, so the key is of no use: list some of {', '.join(Role)}")
 
 
+class Budget(NamedTuple):
+    """How much a tenant may use per day in UTC; None for no limit.
+
+    Parameters
+    ----------
+    requests_per_day, tokens_per_day: how many.
+    """
+
+    requests_per_day: int | None
+    tokens_per_day: int | None
+
+
 class Identity(NamedTuple):
     """Who sends a request.
 
@@ -57,11 +72,13 @@ class Identity(NamedTuple):
         hash of a key without a name; empty on an open gateway.
     segment: the name of the caller's segment, for routes with ``segment_by = "api_key"``.
     roles: what the caller may do.
+    budget: how much the caller may use; none for no limit.
     """
 
     owner: str
     segment: str
     roles: frozenset[Role]
+    budget: Budget | None = None
 
     def require(self, role: Role) -> None:
         """Raise ``BadRequest`` unless the caller has a role."""
@@ -109,7 +126,9 @@ class ApiKeys:
             segment = getattr(key, "variable", "") or hashlib.sha256(data).hexdigest()[:12]
             self._known[self.digest(data)] = Identity(owner, segment, frozenset({Role.CALL}))
         for setting in named:
-            identity = Identity(setting.name, setting.name, setting.roles)
+            budget = Budget(setting.requests_per_day, setting.tokens_per_day)
+            limited = budget if budget != (None, None) else None
+            identity = Identity(setting.name, setting.name, setting.roles, limited)
             self._known[self.digest(setting.key.encode())] = identity
 
     @property

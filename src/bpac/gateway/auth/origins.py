@@ -4,10 +4,10 @@ Any web page can make the browser send requests to the local machine. Two checks
 The name in ``Host`` must be a name of this machine: a page that points its own DNS name at this machine (DNS rebinding)
 sends that name. A request with an ``Origin`` must come from the gateway's own pages. In addition, a ``POST`` request
 must be ``application/json``: an HTML form cannot send that, and a script of another site must first send a CORS
-preflight request, which the gateway does not answer.
+preflight request, which the gateway answers for the origins in ``cors_origins`` only.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from bpac.gateway.http.bad_request import BadRequest
 
@@ -23,6 +23,7 @@ class Origins:
     Parameters
     ----------
     host: the name or address that the gateway listens on.
+    allowed: whether pages of another origin may use the gateway (default: of none).
 
     >>> Origins("127.0.0.1").check("POST", "/v1/feedback", [(b"host", b"a.example")])
     Traceback (most recent call last):
@@ -30,7 +31,8 @@ class Origins:
     bpac.gateway.http.bad_request.BadRequest: this gateway has no keys and answers to its own name, not to 'a.example'
     """
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, allowed: Callable[[bytes], bool] = lambda _: False) -> None:
+        self._allowed = allowed
         listened = f"[{host}]" if ":" in host else host
         self._names = frozenset((*_LOOPBACK, listened.lower().encode()))
 
@@ -49,7 +51,8 @@ class Origins:
             shown = host.decode("latin-1")[:100]
             message = f"this gateway has no keys and answers to its own name, not to {shown!r}"
             raise BadRequest(message, 403, code="host_not_allowed")
-        if origin is not None and origin.lower() != b"http://" + host.lower():
+        own = b"http://" + host.lower()
+        if origin is not None and origin.lower() != own and not (path.startswith("/v1/") and self._allowed(origin)):
             raise BadRequest("web pages of other sites may not use this gateway", 403, code="origin_not_allowed")
         if method == "POST" and path.startswith("/v1/") and kind.partition(b";")[0].strip().lower() != _JSON:
             raise BadRequest("send JSON, with  Content-Type: application/json", 415, code="not_json")

@@ -187,6 +187,7 @@ def _client(model: ModelSettings) -> ModelClient:
         backoff=model.backoff,
         body=model.body,
         headers=model.headers,
+        ca_file=model.ca_file,
     )
 
 

@@ -27,6 +27,8 @@ class ChatRequest(NamedTuple):
     logprobs, top_logprobs: which log-probabilities the caller wants to see.
     unscorable: the field because of which no draft of it can be scored; empty if there is none.
     caller: the owner of decisions on it, as ``Identity.owner`` names it; empty on an open gateway.
+    known: filled with headers about the decision as soon as it is made, so that an error response has them, too; none
+        if nobody asks for them.
     """
 
     body: Mapping[str, Any]
@@ -37,6 +39,7 @@ class ChatRequest(NamedTuple):
     top_logprobs: int = 0
     unscorable: str = ""
     caller: str = ""
+    known: list[tuple[bytes, bytes]] | None = None
 
     @classmethod
     def parse(cls, data: bytes, max_depth: int = 64, max_values: int = 100_000, caller: str = "") -> "ChatRequest":
@@ -72,6 +75,11 @@ class ChatRequest(NamedTuple):
             unscorable=several or ("modalities" if modalities not in (None, ["text"]) else ""),
             caller=caller,
         )
+
+    def is_known(self, *headers: tuple[bytes, bytes]) -> None:
+        """Add headers that every response from now on has, errors included."""
+        if self.known is not None:
+            self.known.extend(headers)
 
     @property
     def note(self) -> dict[str, str]:

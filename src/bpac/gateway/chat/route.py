@@ -111,6 +111,7 @@ class ServedRoute:
         if draft.scored_answer is not None:
             game.scores.add(uncertainty, draft.scored_answer)
         decision = game.decide(uncertainty, ticket, {**draft.note, **request.note})
+        request.is_known((b"x-bpac-decision", game.decision_id(decision.step).encode()))
         result = self._call_expert(request, game, decision, draft) if decision.call_expert else None
         if result is None or decision.serve_draft:
             with self.stages("journal"):
@@ -168,6 +169,7 @@ class ServedRoute:
             game.drafting.draft_ended(ticket, reason)
         else:
             game.drafting.withdraw(ticket, reason)
+        request.is_known((b"x-bpac-decision", UNSCORED.encode()), (b"x-bpac-unscored", reason.encode()))
         result = ExpertResult()
         task = self.spawn(self.expert.answer_only(request, result, game.savings))
         try:

@@ -19,6 +19,7 @@ from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
 from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
 from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
+from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_strict_json, to_json
 from bpac.wire.stream import StreamEvent
@@ -79,6 +80,7 @@ class Upstream:
     traces: adds headers to requests, with which the server can continue the trace (default: no traces).
     record: records answers and failed attempts (default: a private one).
     limits: how long an answer may be.
+    path: the endpoint below the address of the server.
 
     Attributes
     ----------
@@ -95,6 +97,8 @@ class Upstream:
         traces: Traces | None = None,
         record: UpstreamRecord | None = None,
         limits: Limits | None = None,
+        *,
+        path: str = "/chat/completions",
     ) -> None:
         self.settings = settings
         self._traces = traces or NoTraces()
@@ -103,7 +107,8 @@ class Upstream:
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         headers = merged_headers(HEADERS, key, settings.headers)
-        self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, "/chat/completions"), headers)
+        way = via(settings.base_url, settings.ca_file)
+        self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, path), headers, way)
         self.breaker = Breaker(self._described, settings.breaker)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
         self._rates = TokenRates()

@@ -4,15 +4,19 @@ import ipaddress
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, field
 
 from bpac.errors import SettingsError
+from bpac.gateway.auth.cors import ANY, Origin
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.config.adapting import with_roles
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
 from bpac.gateway.config.routes import RouteSettings, read_routes
 from bpac.gateway.config.secrets import ApiKey, Url
+from bpac.gateway.config.single_routes import SingleRouteSettings, read_single_routes, separated
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, check_keys, read_table
 
 
@@ -22,6 +26,7 @@ class Config(ConfigTable, frozen=True):
     Parameters
     ----------
     models, routes: by name.
+    single_routes: routes with one model, by name.
     listen: address and port that the gateway listens on, as ``HOST:PORT``.
     store: address of the store that keeps the journals.
     api_keys: keys without a name, with which completions can be requested and nothing else.
@@ -34,10 +39,13 @@ class Config(ConfigTable, frozen=True):
     probe: whether every model is asked a small question when the gateway starts.
     probe_timeout: seconds that a model has to answer such a question.
     currency: the currency of all prices, for display.
+    cors_origins: origins of the web pages that may use the API from a browser; ``*`` for all of them.
+    stream_keep_alive: seconds after which a stream without an event gets a comment, before its first event; 0: never.
     """
 
     models: dict[str, ModelSettings]
     routes: dict[str, RouteSettings]
+    single_routes: dict[str, SingleRouteSettings] = field(default_factory=dict)
     listen: str = "127.0.0.1:8800"
     store: Url = Url("sqlite:///bpac.db")
     api_keys: tuple[ApiKey, ...] = ()
@@ -50,6 +58,8 @@ class Config(ConfigTable, frozen=True):
     probe: bool = True
     probe_timeout: Seconds = 30.0
     currency: str = ""
+    cors_origins: tuple[Origin, ...] = ()
+    stream_keep_alive: Annotated[float, Meta(ge=0, le=86_400)] = 15.0
 
     def __post_init__(self) -> None:
         host, colon, port = self.listen.rpartition(":")
@@ -59,6 +69,11 @@ class Config(ConfigTable, frozen=True):
             raise SettingsError(
                 f"api_keys: a gateway without keys can be used by everyone who can reach {self.host}: add keys, or "
                 "listen on 127.0.0.1"
+            )
+        if self.open and ANY in self.cors_origins:
+            raise SettingsError(
+                'cors_origins: with "*", every web page in a browser on this machine could use a gateway without keys: '
+                "add keys, or list the origins"
             )
         names: dict[str, str] = {}
         for number, key in enumerate(self.keys):
@@ -101,6 +116,7 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
+        decided, single = separated(data["routes"])
         currency = gateway.get("currency")
         models = read_models(
             with_roles(data["models"], data["routes"]), currency=currency if isinstance(currency, str) else ""
@@ -110,13 +126,14 @@ class Config(ConfigTable, frozen=True):
             cls,
             "gateway",
             models=models,
-            routes=read_routes(data["routes"], models),
+            routes=read_routes(decided, models) if decided or not single else {},
+            single_routes=read_single_routes(single, models),
             limits=read_table(limits, Limits, "gateway"),
         )
 
 
 # The keys of the table [gateway].
-KEYS = {*Config.__struct_fields__, *Limits.__struct_fields__} - {"models", "routes", "limits"}
+KEYS = {*Config.__struct_fields__, *Limits.__struct_fields__} - {"models", "routes", "single_routes", "limits"}
 
 
 def load_config(path: str | Path, *, secrets: bool = True) -> Config:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.adapting import AdaptationSettings, expanded
+from bpac.gateway.config.certificates import CaFile
 from bpac.gateway.config.deployments import Deployment, read_deployments
 from bpac.gateway.config.prices import Price
 from bpac.gateway.config.secrets import BaseUrl, Secret
@@ -50,6 +51,7 @@ class ModelSettings(AdaptationSettings, frozen=True):
     deployments: several servers of the model, with the settings of requests to each; empty if there is one server.
     balance: which deployment is tried first: the first that is listed (``order``), or the one with the fewest requests
         under way (``least_load``).
+    ca_file: file with certificates that are trusted in addition to those of the system; None for none.
     price: prices of a million tokens, see ``Price``; None if they are not known.
     """
 
@@ -65,6 +67,7 @@ class ModelSettings(AdaptationSettings, frozen=True):
     breaker: Annotated[int, Meta(ge=0)] = 5
     deployments: tuple[Deployment, ...] = ()
     balance: Literal["order", "least_load"] = "order"
+    ca_file: CaFile | None = None
     price: Price | None = None
 
     def __post_init__(self) -> None:
@@ -75,6 +78,11 @@ class ModelSettings(AdaptationSettings, frozen=True):
     def servers(self) -> "dict[str, ModelSettings]":
         """The settings of requests to each server of the model, by the name that operators see."""
         return {f"{self.name}/{one.name}": one.settings for one in self.deployments} or {self.name: self}
+
+    @property
+    def first_server(self) -> "ModelSettings":
+        """The settings of requests to its server, or to its first deployment."""
+        return next(iter(self.servers().values()))
 
     @property
     def other_names(self) -> list[str]:

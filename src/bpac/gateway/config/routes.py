@@ -41,6 +41,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     deadline: seconds after which an outcome that has not arrived counts as loss 1.
     draft_deadline: seconds after which a draft that has not arrived no longer delays what later requests teach.
     max_owed: as for ``Router``.
+    allow_force: whether every caller may choose the model of a request (``x-bpac-force``), and not only operators.
     minimise: ``calls`` of the expert, or ``money``: then most requests are not drafted while drafts cost more than they
         save.
     """
@@ -66,6 +67,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     deadline: Seconds = 3600.0
     draft_deadline: Seconds = 60.0
     max_owed: Count = 4096
+    allow_force: bool = False
     minimise: Literal["calls", "money"] = "calls"
 
     def __post_init__(self) -> None:

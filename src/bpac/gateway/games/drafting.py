@@ -32,6 +32,10 @@ class DraftsUnderWay:
     def __len__(self) -> int:
         return len(self._tickets)
 
+    def go_on_under(self, route: RouteSettings) -> None:
+        """Use other settings of the route from now on."""
+        self._route = route
+
     def arrive(self) -> Ticket:
         """Take the ticket of a request that has just arrived; it must be decided or withdrawn."""
         ticket = self._router.arrive()

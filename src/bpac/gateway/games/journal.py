@@ -53,6 +53,10 @@ class GameJournal:
             self.router, self.savings, self.history = state.router, state.savings, state.history
             self._since_snapshot = state.since_snapshot
 
+    def go_on_under(self, snapshot_every: int) -> None:
+        """Use another number of entries between two snapshots from now on."""
+        self._snapshot_every = snapshot_every
+
     def write(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Append an entry to the journal.
 

@@ -109,6 +109,24 @@ class LiveGame:
         self.drafting.sweep(time_now)
         self.outcomes.sweep(time_now)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no request waits for its draft and no round for its outcome."""
+        return not self.drafting and not self.outcomes
+
+    def go_on_under(self, route: RouteSettings, snapshot_every: int) -> None:
+        """Continue under other settings of the route, with equal terms; what has a deadline already keeps it.
+
+        Parameters
+        ----------
+        route: the settings of the route after a reload.
+        snapshot_every: entries between two snapshots.
+        """
+        self.route = route
+        self.drafting.go_on_under(route)
+        self.outcomes.go_on_under(route)
+        self.journal.go_on_under(snapshot_every)
+
     def stop(self) -> None:
         """Write to the journal that no request is under way; requests that are under way count as cut off."""
         self.drafting.release()

@@ -48,6 +48,13 @@ class OpenOutcomes:
         self._notes: dict[int, dict[str, Any]] = {}
         self._answers: dict[int, dict[str, str]] = {}
 
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def go_on_under(self, route: RouteSettings) -> None:
+        """Use other settings of the route from now on."""
+        self._route = route
+
     @property
     def external(self) -> bool:
         """Whether losses are reported from outside (``loss = "external"``)."""

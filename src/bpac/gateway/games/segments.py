@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.terms import changes, terms_of
 from bpac.routing.router import Router
 from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.store import Store
@@ -55,10 +56,19 @@ class RouteGames:
     store: where journals are kept.
     route: the settings of the route.
     snapshot_every: entries between two snapshots.
+    running: gives all games that this process has open (default: none). One with the terms of this route goes on,
+        because a second one on the same journal would count every round twice.
     """
 
-    def __init__(self, store: Store, route: RouteSettings, snapshot_every: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        route: RouteSettings,
+        snapshot_every: int,
+        running: Callable[[], Iterable[LiveGame]] = tuple,
+    ) -> None:
         self._store = store
+        self._running = running
         self._route = route
         self._snapshot_every = snapshot_every
         self._games: dict[str, LiveGame] = {}
@@ -91,9 +101,26 @@ class RouteGames:
         return self._games.get(segment) or self._games[OTHERS]
 
     def _start(self, segment: str, alpha: float) -> Router:
-        game = LiveGame(self._store, self._route, segment, alpha, self._snapshot_every)
+        game = self._open_already(segment, alpha)
+        if game is not None:
+            game.go_on_under(self._route, self._snapshot_every)
+        else:
+            game = LiveGame(self._store, self._route, segment, alpha, self._snapshot_every)
         self._games[segment] = game
         return game.router
+
+    def _open_already(self, segment: str, alpha: float) -> LiveGame | None:
+        """The open game of a segment with the terms of this route; none if there is none."""
+        terms = terms_of(self._route, self._route.new_router(alpha))
+        for game in self._running():
+            kept = game.journal.game
+            if (kept.route, kept.segment) != (self._route.name, segment) or changes(kept.terms, terms):
+                continue
+            games = [one for one in self._store.games() if (one.route, one.segment) == (kept.route, kept.segment)]
+            if games[-1] != kept:
+                self._store.resume(kept)
+            return game
+        return None
 
 
 def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:

@@ -36,10 +36,11 @@ class ModelRole:
 def roles_of(config: Config) -> dict[str, ModelRole]:
     """What every model of a configuration is used for, by name."""
     routes = config.routes
+    experts = {name: one.expert.name for name, one in (*routes.items(), *config.single_routes.items())}
     return {
         name: ModelRole(
             {route: one.score for route, one in routes.items() if one.draft.name == name},
-            tuple(route for route, one in routes.items() if one.expert.name == name),
+            tuple(route for route, expert in experts.items() if expert == name),
             tuple(route for route, one in routes.items() if one.judge is not None and one.judge.name == name),
             any(one.expert.name == name and one.draft.model == model.model for one in routes.values()),
         )

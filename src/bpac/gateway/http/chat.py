@@ -1,98 +1,35 @@
-"""``POST /v1/chat/completions``: read the request, have it answered, send the response."""
+"""``POST /v1/chat/completions``: answers a chat, whole or as a stream."""
 
-import asyncio
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 
-from bpac.gateway.auth.authentication import Authentication, address_of
-from bpac.gateway.auth.keys import Role
+from bpac.gateway.auth.keys import Identity, Role
+from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.games.segments import Caller
-from bpac.gateway.http.asgi import Message, Receive, Send, send_error
-from bpac.gateway.http.bad_request import BadRequest, stopping
-from bpac.gateway.http.body import read_body
-from bpac.gateway.http.disconnects import DisconnectWatches
-from bpac.gateway.http.errors import error_response
-from bpac.gateway.service import Service
+from bpac.gateway.http.answering import AnsweringEndpoint, Pending
+from bpac.gateway.http.asgi import Message
+from bpac.gateway.http.exchange import exchange_of
 
 PATH = "/v1/chat/completions"
 
 
-class ChatEndpoint:
-    """The chat endpoint, as an ASGI application of its own: nearly all requests come here, and each layer costs.
+class ChatEndpoint(AnsweringEndpoint):
+    """The chat endpoint."""
 
-    Parameters
-    ----------
-    service: answers requests.
-    authentication: finds out who sends a request.
-    """
-
-    def __init__(self, service: Service, authentication: Authentication) -> None:
-        self._service = service
-        self._authentication = authentication
-        self._watches = DisconnectWatches()
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["method"] != "POST":
-            response = error_response(BadRequest("chat completions need the method POST", 405))
-            await send_error(send, response._replace(headers=response.headers | {"allow": "POST"}))
-            return
-        with self._service.traces.request(scope["headers"]):
-            try:
-                request, caller = await self._read(scope, receive)
-            except Exception as error:  # every error has its response
-                self._service.rejections.count_error(error, address_of(scope))
-                await send_error(send, error_response(error))
-            else:
-                await self._answer(request, caller, receive, send)
-
-    async def _read(self, scope: Message, receive: Receive) -> tuple[ChatRequest, Caller]:
+    def _read(self, data: bytes, identity: Identity, scope: Message) -> Pending:
         headers, limits = scope["headers"], self._service.config.limits
-        identity = await self._authentication.identity(scope)
-        identity.require(Role.CALL)
-        data = await read_body(headers, receive, limits.max_body)
         request = ChatRequest.parse(data, limits.max_depth, limits.max_values, identity.owner)
-        return request, Caller(identity.segment, headers)
+        request = request._replace(known=exchange_of(scope).known)
+        # A stream reports its tokens only if it is asked to.
+        metered = identity.budget is not None and identity.budget.tokens_per_day is not None
+        hide_usage = metered and request.stream and not request.include_usage
+        if hide_usage:
+            request = request._replace(include_usage=True)
+        force = Force.read(headers, operator=Role.OPERATOR in identity.roles)
+        caller = Caller(identity.segment, headers)
 
-    async def _answer(self, request: ChatRequest, caller: Caller, receive: Receive, send: Send) -> None:
-        work = asyncio.current_task()
-        watch = self._watches.new(receive, work)
-        started = False
-        try:
-            response = await self._service.answer(request, caller, lambda: watch.left)
-            started = True
-            await _send(send, response)
-        except asyncio.CancelledError:
-            # If the caller has disconnected, the request ends and the task goes on. Otherwise the gateway stops and
-            # waits no longer: a caller who has not got a response yet gets an error.
-            if watch.left and work is not None:
-                work.uncancel()
-            elif started:
-                raise
-            else:
-                await send_error(send, error_response(stopping()))
-        except Exception as error:  # every error has its response
-            if started:
-                raise
-            await send_error(send, error_response(error))
-        finally:
-            self._watches.end(watch)
+        def answer(caller_left: Callable[[], bool]) -> Awaitable[ChatResponse]:
+            return self._service.answer(request, caller, caller_left, force)
 
-
-async def _send(send: Send, response: ChatResponse) -> None:
-    headers = response.headers
-    try:
-        if response.events is None:
-            headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(response.body))]
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await send({"type": "http.response.body", "body": response.body})
-            return
-        headers += [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
-        async with aclosing(response.events) as events:
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            async for event in events:
-                await send({"type": "http.response.body", "body": event, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    finally:
-        response.abandon()
+        return Pending(answer, request.stream, hide_usage)

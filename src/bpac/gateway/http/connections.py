@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.http.errors import error_body
 from bpac.gateway.telemetry.rejections import Rejections
+from bpac.gateway.telemetry.request_ids import new_request_id
 from bpac.wire.json import to_json
 
 # Seconds between two checks of all connections.
@@ -33,8 +34,8 @@ class Refusal(NamedTuple):
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         body = to_json(error_body(self.message, kind, code=self.reason))
         first_line = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n".encode()
-        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
-        return first_line + head + body
+        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n" % len(body)
+        return first_line + head + b"x-request-id: %b\r\n\r\n" % new_request_id() + body
 
 
 FULL = Refusal(503, "connections", "the gateway has too many open connections: try again later")

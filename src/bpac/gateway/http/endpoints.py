@@ -66,7 +66,11 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json(service.decisions.answers(request.path_params["decision"], identity))
 
     async def status(_: Request, __: Identity) -> Response:
-        return _json(service.status().to_json())
+        reloads = service.reloads.to_json() if service.reloads is not None else {}
+        return _json(
+            service.status().to_json()
+            | {"configuration": reloads, "outside": service.outside(), "budgets": service.budgets.to_json()}
+        )
 
     async def metrics(_: Request, __: Identity) -> Response:
         return PlainTextResponse(service.measurements(), media_type="text/plain; version=0.0.4; charset=utf-8")

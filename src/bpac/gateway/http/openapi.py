@@ -8,7 +8,8 @@ from bpac.gateway.http.schemas import CHAT_REQUEST, SCHEMAS, SHARE, TEXT, Schema
 
 # Headers of every response to a chat request.
 _HEADERS: dict[str, Schema] = {
-    "x-bpac-decision": {**TEXT, "pattern": "^(dec-[0-9]+-[0-9]+-[0-9a-f]+|unscored)$"},
+    "x-request-id": TEXT,
+    "x-bpac-decision": {**TEXT, "pattern": "^(dec-[0-9]+-[0-9]+-[0-9a-f]+|unscored|forced|single-model)$"},
     "x-bpac-answered-by": {"enum": ["draft", "expert"]},
     "x-bpac-uncertainty": SHARE,
     "x-bpac-threshold": SHARE,
@@ -38,6 +39,8 @@ _REASONS = {
     502: "the model gave no usable answer",
     503: "the gateway is stopping, its journal cannot be written, or it has too many connections",
 }
+# Endpoints whose requests are passed through to the model of a route with one model.
+_PASSED = {"/embeddings": "Create embeddings", "/completions": "Create a completion of a text"}
 _WAIT = {"retry-after": {"schema": TEXT}}
 
 
@@ -59,6 +62,7 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
     json_only = () if keys else (415,)
     paths: dict[str, Any] = {
         "/v1/chat/completions": {"post": _chat((*guarded, *json_only))},
+        **{f"/v1{path}": {"post": _passed_through(title, (*guarded, *json_only))} for path, title in _PASSED.items()},
         "/v1/models": {"get": _operation("The routes", ref("Models"), seen)},
         "/v1/models/{model}": {
             "get": {**_operation("A route", ref("Model"), (*seen, 404)), "parameters": [_in_path("model")]}
@@ -110,6 +114,14 @@ def _chat(guarded: Sequence[int]) -> dict[str, Any]:
     refused = {"description": "the expert's server refused the request", "content": {"application/json": {}}}
     operation["responses"]["4XX"] = refused
     return operation | {"requestBody": _body("ChatRequest")}
+
+
+def _passed_through(summary: str, guarded: Sequence[int]) -> dict[str, Any]:
+    operation = _operation(summary, {"type": "object"}, (400, *guarded, 404, 408, 413, 429, 502, 503))
+    operation["responses"]["200"]["content"]["text/event-stream"] = {"schema": ref("Event")}
+    refused = {"description": "the model's server refused the request", "content": {"application/json": {}}}
+    operation["responses"]["4XX"] = refused
+    return operation | {"requestBody": _body("PassedThrough")}
 
 
 def _operation(summary: str, schema: Schema | None, failures: Sequence[int] = ()) -> dict[str, Any]:

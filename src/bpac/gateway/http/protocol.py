@@ -9,7 +9,9 @@ connections per address. This module does:
 3. A head and a body each have a deadline. One timer checks all connections once a second: a timer for every request
    would cost more than the rest of this file.
 4. The connection of a caller who does not read the response is closed after ``send_timeout``.
-5. A refused request gets OpenAI's error body unless a response has started. Its connection is then read, and the data
+5. When the gateway stops, a connection without a request stays open for a moment. A request that is on its way then is
+   answered, and its connection is closed after the response, which says so.
+6. A refused request gets OpenAI's error body unless a response has started. Its connection is then read, and the data
    dropped, for two seconds: if it were closed at once, callers who are still sending would lose the response.
 """
 
@@ -29,6 +31,8 @@ except ImportError as error:
 
 # Seconds for which the connection of a refused request is still read.
 LINGER = 2.0
+# Seconds for which a connection without a request stays open when the gateway stops.
+GRACE = 0.5
 # Requests that a connection may send before the first of them is answered (HTTP pipelining).
 MOST_AHEAD = 16
 
@@ -62,6 +66,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._due: float | None = None
         self._unread_since: float | None = None
         self._refused = False
+        self._stopping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept the connection, or refuse it if there are too many."""
@@ -124,6 +129,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._pending = 0
         self._due = self.loop.time() + limits.body_timeout
         super().on_headers_complete()
+        if self._stopping:
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """A part of the body has arrived."""
@@ -136,6 +143,23 @@ class LimitedProtocol(HttpToolsProtocol):
         self._pending = 0
         self._due = None
         super().on_message_complete()
+
+    def shutdown(self) -> None:
+        """Close the connection after the request that is being answered, or after a moment if there is none."""
+        self._stopping = True
+        if self._has_request():
+            self.cycle.keep_alive = False
+        else:
+            self.loop.call_later(GRACE, self._close_unused)
+
+    def _has_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _close_unused(self) -> None:
+        if self._pending and not self._refused:
+            self.loop.call_later(GRACE, self._close_unused)  # a head has begun; it has a deadline of its own
+        elif not self._has_request():
+            self.transport.close()
 
     def pause_writing(self) -> None:
         """The caller reads more slowly than the response is sent."""

@@ -133,6 +133,7 @@ SCHEMAS: dict[str, Any] = {
         }
     ),
     "ChatCompletion": _object({"choices": {**_list(_object({"message": {"type": "object"}})), "minItems": 1}}),
+    "PassedThrough": _object({"model": {**TEXT, "minLength": 1, "description": "the name of a route with one model"}}),
     # An event of a stream; the data of the last one is [DONE] unless the stream ends with an error.
     "Event": _object({"data": {**TEXT, "description": "a chat.completion.chunk, an Error or [DONE]"}}),
     "Model": _object({"id": TEXT, "object": {"const": "model"}, "created": _COUNT, "owned_by": TEXT}),
@@ -151,6 +152,17 @@ SCHEMAS: dict[str, Any] = {
             "callers": _object(
                 {"connections": _COUNT, "refused": {"type": "object", "additionalProperties": _COUNT}},
             ),
+            "configuration": _object(
+                {"reloads": _COUNT, "failed_reload": {"type": ["object", "null"]}}, "reloads", "failed_reload"
+            ),
+            "budgets": {
+                "type": "object",
+                "additionalProperties": _object({"day": _COUNT, "requests": _COUNT, "tokens": _COUNT}),
+            },
+            "outside": {
+                "type": "object",
+                "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
+            },
         }
     ),
     "Health": _object({"status": TEXT}),

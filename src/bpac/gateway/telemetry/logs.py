@@ -7,6 +7,7 @@ import time
 import traceback
 
 from bpac.errors import JournalError, SnapshotError, StoreError
+from bpac.gateway.telemetry.request_ids import CURRENT
 from bpac.models.fields import redacted
 
 # The attributes that every record has; all others were given with the message.
@@ -24,6 +25,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if request := CURRENT.get():
+            line["request"] = request
         line |= {name: value for name, value in vars(record).items() if name not in _OWN}
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = _where(record.exc_info[1])

@@ -16,9 +16,13 @@ REMEDIES = {
     "connections": "all connections are in use: raise max_connections, or add a gateway",
     "connections_per_address": "one address has too many connections: raise max_connections_per_address if your "
     "callers are behind a proxy",
+    "force_not_allowed": "the header x-bpac-force needs a key with the role operator: give callers such a key, or set "
+    "allow_force in the route",
     "head_timeout": "a connection sent no complete headers in time: harmless, unless you know these callers",
     "head_too_large": "the headers are too long, for example because of cookies: shorten them, or raise max_head",
     "host_not_allowed": "a gateway without keys only answers to its own name: use that name, or configure keys",
+    "insufficient_quota": "the budget of a key is used up: raise requests_per_day or tokens_per_day of the key, or "
+    "have the caller wait for the next day",
     "invalid_api_key": "the API key is wrong or missing: give callers a key of this gateway; many wrong keys may be an "
     "attempt to guess one",
     "invalid_http": "this is not HTTP: check whether a caller uses https:// with a gateway that has no encryption",

@@ -175,3 +175,20 @@ class UpstreamRecord:
                 log.error("model cannot be used", extra=said)
             else:
                 log.warning("model failed", extra=said)
+
+
+class UpstreamRecords(dict[str, UpstreamRecord]):
+    """The records of all models by name; that of a model that is not known yet is made.
+
+    Parameters
+    ----------
+    metrics: counts the failures of all models.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    def __missing__(self, name: str) -> UpstreamRecord:
+        record = self[name] = UpstreamRecord(name, self._metrics)
+        return record
