@@ -47,7 +47,7 @@ def test_every_policy_has_a_document(name: str) -> None:
     assert document["series"]["expert_calls"][-1] == summary["expert_calls"]
     assert sum(document["uncertainty"]["called"]) == summary["expert_calls"]
     assert (document["wealth"] is None) == (name not in ("portfolio", "revocable", "any", "paper", "paper-prior"))
-    assert document["verdict"]["level"] in ("safe", "warming", "watch", "broken")
+    assert document["verdict"]["level"] in ("safe", "warming", "watch", "stopped", "broken")
 
 
 @pytest.mark.parametrize("name", ["portfolio", "revocable", "any", "paper"])

@@ -35,6 +35,8 @@ MODULES = (
     "panels/events.js",
     "panels/decision_list.js",
     "panels/lost_journals.js",
+    "panels/troubles.js",
+    "panels/models.js",
     "panels/refused_callers.js",
     "views/overview.js",
     "views/game.js",

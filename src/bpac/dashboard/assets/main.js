@@ -4,7 +4,9 @@ import { element, find, setAttribute, setText } from "./dom.js";
 import { ago, time } from "./numbers.js";
 import { gameName } from "./panels/game_name.js";
 import { LostJournalsNotice } from "./panels/lost_journals.js";
+import { ModelsNotice } from "./panels/models.js";
 import { RefusedCallersNotice } from "./panels/refused_callers.js";
+import { TroublesNotice } from "./panels/troubles.js";
 import { LEVEL_NAMES } from "./panels/verdict.js";
 import { Poller } from "./polling.js";
 import { GatewaySource, ReplaySource, SourceError } from "./sources.js";
@@ -25,7 +27,7 @@ class DashboardPage {
     this.view = null;
     this.level = "";
     // What concerns the whole gateway stands above every view.
-    this.notices = [new LostJournalsNotice(), new RefusedCallersNotice()];
+    this.notices = [new LostJournalsNotice(), new TroublesNotice(), new ModelsNotice(), new RefusedCallersNotice()];
     this.views = {
       overview: new OverviewView(),
       game: new GameView(source, (filters) => this.setAddress({ game: this.address().get("game") ?? "", ...filters })),
@@ -100,9 +102,9 @@ class DashboardPage {
    */
   async withGame(data, number) {
     try {
-      const { games, lost_journals, callers } = await this.source.data(number);
+      const newest = await this.source.data(number);
       const others = data.games.filter((one) => one.game !== number);
-      return { ...data, lost_journals, callers, games: [...others, ...games] };
+      return { ...data, ...newest, games_left_out: data.games_left_out, games: [...others, ...newest.games] };
     } catch (error) {
       if (!(error instanceof SourceError && error.missing)) throw error;
       return this.source.data(null); // there is no such game

@@ -1,7 +1,7 @@
 // The JSON document that the page reads, as types for all other modules. document.py in this package writes a game, the
 // gateway and `bpac replay --html` the rest; a test compares the names here with those of real documents.
 
-/** @typedef {"safe" | "warming" | "watch" | "broken"} Level */
+/** @typedef {"safe" | "warming" | "watch" | "stopped" | "broken"} Level */
 /** @typedef {"kept" | "open" | "resolved" | "refused" | "forfeited"} DecisionState */
 
 /**
@@ -134,6 +134,7 @@
  * @property {Certificate} certificate
  * @property {"warming_up" | "routing" | "not_routing" | "alarmed"} state
  * @property {Unscored} unscored
+ * @property {number} unscored_cost estimated tokens that these requests would have saved
  * @property {Record<string, string>} remedies by cause or reason
  * @property {Savings | null} savings
  * @property {VerdictText} verdict
@@ -181,6 +182,30 @@
  */
 
 /**
+ * Something that an operator should repair.
+ * @typedef {object} Trouble
+ * @property {string} what
+ * @property {number | null} since unix seconds; null if unknown
+ * @property {number} count
+ * @property {string} remedy
+ * @property {string} [cost]
+ */
+
+/** @typedef {{ kind: string, status: number | null, count: number }} FailureKind */
+
+/**
+ * @typedef {object} Health
+ * @property {boolean | null} ok null if unknown
+ * @property {string | null} [error] the latest
+ * @property {number | null} [since] when ok last changed, unix seconds
+ * @property {number} [failures]
+ * @property {FailureKind[]} [kinds]
+ * @property {{ kind: string, status: number | null, error: string, at: number } | null} [last] the latest failure
+ */
+
+/** @typedef {{ health?: Health }} Model */
+
+/**
  * @typedef {object} Decision
  * @property {string} id
  * @property {number} game
@@ -214,6 +239,8 @@
  * @property {number} [games_left_out]
  * @property {LostJournals | null} [lost_journals]
  * @property {Callers} [callers]
+ * @property {Trouble[]} [troubles] the most serious first
+ * @property {Record<string, Model>} [models] by name
  * @property {Decision[]} [decisions] only in a replay's page: the last ones
  */
 

@@ -16,6 +16,7 @@ from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision
 from bpac.gateway.http.body import SHORT_BODY, read_body
+from bpac.gateway.http.dashboard_data import models_document, troubles_document, unscored_cost
 from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
@@ -112,10 +113,12 @@ class Dashboard:
                 documents.append(_game_document(self._service, game, short=game.number not in full))
                 await asyncio.sleep(0)  # requests under way come first
         document = whole_document(documents, title="bpac gateway", live=True, generated=round(time.time(), 3))
-        store = self._service.store
+        store, models = self._service.store, models_document(self._service)
         return _json(
             document
             | {
+                "models": models,
+                "troubles": troubles_document(self._service, models),
                 "games_left_out": len(chosen) - len(documents),
                 "lost_journals": lost_journals(store.losses(), store.games(), [game.journal.game for game in games]),
                 "callers": {
@@ -163,6 +166,7 @@ def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
         latency=latency(service.metrics, route.name),
+        unscored_cost=unscored_cost(game),
     )
     return game_document(subject, game.router, game.history, short=short)
 

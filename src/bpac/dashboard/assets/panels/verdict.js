@@ -6,7 +6,13 @@ import { keepUnits, percent, percentRoundedUp, plural } from "../numbers.js";
 /** @import { Game, Level, VerdictText } from "../types.js" */
 
 /** @type {Record<Level, string>} */
-export const LEVEL_NAMES = { safe: "Safe", warming: "Warming up", watch: "Watch", broken: "Limit exceeded" };
+export const LEVEL_NAMES = {
+  safe: "Safe",
+  warming: "Warming up",
+  watch: "Watch",
+  stopped: "Not routing",
+  broken: "Limit exceeded",
+};
 
 /**
  * The name of a level with its icon.
@@ -91,7 +97,8 @@ export class VerdictPanel {
     setText(this.text, keepUnits(text));
     setText(this.detail, keepUnits(detail));
     const needed = game.clean_rounds_needed;
-    setAttribute(this.warming, "hidden", needed === null);
+    // Without scores no number of requests is enough.
+    setAttribute(this.warming, "hidden", needed === null || level === "stopped");
     setField(this.needed, needed, needed === null ? "" : plural(needed, "more request"));
     this.bar.update(game);
     setAttribute(this.actual, "hidden", game.served_loss === undefined);

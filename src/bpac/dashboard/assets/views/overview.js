@@ -8,7 +8,7 @@ import { LEVEL_NAMES, levelPill, withoutLevel } from "../panels/verdict.js";
 /** @import { DashboardDocument, Game, Level } from "../types.js" */
 
 /** @type {Level[]} the most urgent first */
-const URGENCY = ["broken", "watch", "warming", "safe"];
+const URGENCY = ["broken", "stopped", "watch", "warming", "safe"];
 const urgencyOf = (/** @type {Game} */ game) => URGENCY.indexOf(game.verdict.level);
 // With fewer games there is no need to search.
 const LEAST_TO_SEARCH = 8;
