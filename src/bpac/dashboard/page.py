@@ -74,15 +74,16 @@ def shell(*, sign_out: bool = False) -> str:
     return _page("shell.html", title="bpac", policy="", document="null", sign_out="" if sign_out else "hidden")
 
 
-def login(failure: str = "") -> str:
-    """The sign-in page, whose form posts ``key`` to ``/dashboard/login``.
+def login(failure: str = "", *, action: str = "dashboard/login") -> str:
+    """The sign-in page, whose form posts ``key``.
 
     Parameters
     ----------
     failure: why the last attempt failed (default: empty, no attempt yet).
+    action: where the form is sent, relative to the address of the page (default: from ``/dashboard``).
     """
     hidden, invalid = ("", "true") if failure else ("hidden", "false")
-    return _page("login.html", failure=_escaped(failure), failed=hidden, invalid=invalid)
+    return _page("login.html", action=action, failure=_escaped(failure), failed=hidden, invalid=invalid)
 
 
 def replay_page(document: Mapping[str, Any]) -> str:

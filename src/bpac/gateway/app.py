@@ -24,6 +24,7 @@ class Gateway:
         config = service.config
         authentication = Authentication(ApiKeys(config.api_keys, config.keys, service.store.secret))
         self._origins = Origins(config.host) if config.open else None
+        self._root_path = config.root_path
         self._chat = chat.ChatEndpoint(service, authentication)
         self._others = other_endpoints(service, authentication)
 
@@ -32,6 +33,8 @@ class Gateway:
         if scope["type"] == "lifespan":
             send = _in_one_line(send)
         elif scope["type"] == "http":
+            if self._root_path and scope["path"].startswith(f"{self._root_path}/"):
+                scope = {**scope, "path": scope["path"][len(self._root_path) :]}
             if self._origins is not None:
                 try:
                     self._origins.check(scope["method"], scope["path"], scope["headers"])

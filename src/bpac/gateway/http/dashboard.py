@@ -11,6 +11,7 @@ from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
+from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
@@ -25,6 +26,9 @@ from bpac.wire.json import to_json
 # Games shown in full, and in all: further games are counted, and can be requested by their number.
 MOST_FULL, MOST_GAMES = 24, 200
 HOME = "/dashboard"
+# A proxy may serve the gateway under any prefix, which the gateway need not know: all addresses are relative, and a
+# cookie without a path is valid for the directory of the address that set it, which is the dashboard's.
+UP_TO_HOME, FORM_ON_HOME, FORM_ON_LOGIN = "../dashboard", "dashboard/login", "login"
 # The identity of a browser that is signed in.
 SIGNED_IN = Identity("", "", frozenset({Role.OPERATOR}))
 # What is said to those who try to sign in.
@@ -47,12 +51,14 @@ class Dashboard:
         self._service = service
         self._authentication = authentication
         operators = [key.key for key in service.config.keys if Role.OPERATOR in key.roles]
+        self._proxies = TrustedProxies(service.config.trusted_proxies)
         self._cookies = DashboardCookies(operators, service.store.secret)
 
     def routes(self) -> list[Route]:
         """The routes of the endpoints."""
         return [
             Route(HOME, self._home),
+            Route(f"{HOME}/", self._home_with_slash),
             Route(f"{HOME}/login", self._login, methods=["POST"]),
             Route(f"{HOME}/logout", self._logout, methods=["POST"]),
             Route(f"{HOME}/data", self._data),
@@ -73,7 +79,7 @@ class Dashboard:
         try:
             await self._require_operator(request)
         except BadRequest as error:
-            return _page(login(), error.status)
+            return _page(login(action=FORM_ON_HOME), error.status)
         return _page(shell(sign_out=self._authentication.keys.needed))
 
     async def _login(self, request: Request) -> Response:
@@ -87,19 +93,22 @@ class Dashboard:
                 found.require(Role.OPERATOR)
             except BadRequest as error:
                 self._service.rejections.count_error(error, address_of(request.scope))
-                return _page(login(WRONG_KEY if error.status == 401 else NO_OPERATOR), error.status)
+                failure = WRONG_KEY if error.status == 401 else NO_OPERATOR
+                return _page(login(failure, action=FORM_ON_LOGIN), error.status)
             cookie = self._cookies.issue(key) or ""
-        response = RedirectResponse(HOME, 303, HEADERS)
+        response = RedirectResponse(UP_TO_HOME, 303, HEADERS)
         if cookie:
-            # Behind a proxy that terminates TLS only the proxy knows about it.
-            secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
-            response.set_cookie(COOKIE, cookie, LIFETIME, path=HOME, secure=secure, httponly=True, samesite="strict")
+            secure = self._proxies.used_https(request.scope)
+            response.set_cookie(COOKIE, cookie, LIFETIME, path=None, secure=secure, httponly=True, samesite="strict")
         return response
 
     async def _logout(self, _: Request) -> Response:
-        response = RedirectResponse(HOME, 303, HEADERS)
-        response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
+        response = RedirectResponse(UP_TO_HOME, 303, HEADERS)
+        response.delete_cookie(COOKIE, path=None, httponly=True, samesite="strict")
         return response
+
+    async def _home_with_slash(self, _: Request) -> Response:
+        return RedirectResponse(UP_TO_HOME, 307, HEADERS)
 
     async def _data(self, request: Request) -> Response:
         await self._require_operator(request)
