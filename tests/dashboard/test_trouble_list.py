@@ -192,7 +192,7 @@ def test_requests_without_a_score_now_and_then() -> None:
     """A single one is no trouble, a tenth of the latest is, and it ends by itself; the cost is estimated."""
     router, history = Router(0.1, seed=1), History()
     feed(router, history, [(0.5, 0.0)] * 100)
-    game = ScoredGame("homework", router.step, history, tokens_saved=200.0)
+    game = ScoredGame("homework", router.step, history, tokens_saved=lambda: 200.0)
     history.unscored.withdrawn("n")
     assert unscored_troubles([game]) == []
     for _ in range(12):
@@ -217,7 +217,7 @@ def test_segments_are_counted_together() -> None:
             history.unscored.withdrawn("no-score", at=float(number))
         else:
             feed(router, history, [(0.5, 0.0)] * (MANY_SAME if number == 0 else 1))
-        games.append(ScoredGame("homework", router.step, history, 0.0))
+        games.append(ScoredGame("homework", router.step, history, lambda: 0.0))
     (unscored,), (constant,) = unscored_troubles(games), constant_score_troubles(games)
     assert unscored.what.startswith("route homework is not routing in 500 of 1,000 segments: no draft could be scored")
     assert (unscored.since, unscored.count) == (1.0, 500)

@@ -32,6 +32,7 @@ MODULES = (
     "panels/savings.js",
     "panels/figures.js",
     "panels/verdict.js",
+    "panels/routes.js",
     "panels/latency.js",
     "panels/events.js",
     "panels/axis_choice.js",

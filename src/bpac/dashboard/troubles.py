@@ -1,7 +1,7 @@
 """Troubles of a gateway that an operator should see at once: what, since when, how often, what it costs, what to do."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,13 +53,13 @@ class ScoredGame:
     route: the name of its route.
     rounds: the number of requests that were decided.
     history: its history.
-    tokens_saved: tokens saved so far.
+    tokens_saved: computes the tokens saved so far.
     """
 
     route: str
     rounds: int
     history: History
-    tokens_saved: float
+    tokens_saved: Callable[[], float]
 
 
 def unscored_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
@@ -67,7 +67,7 @@ def unscored_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
 
     >>> history = History()
     >>> history.unscored.withdrawn("no-score")
-    >>> (trouble,) = unscored_troubles([ScoredGame("homework", 0, history, 0.0)])
+    >>> (trouble,) = unscored_troubles([ScoredGame("homework", 0, history, lambda: 0.0)])
     >>> trouble.what
     'route homework is not routing: no draft could be scored (1 × no-score)'
     """
@@ -165,7 +165,9 @@ def _lacks_scores(game: ScoredGame) -> bool:
 
 def _cost(games: Iterable[ScoredGame]) -> str:
     """What requests without a score have cost: the expert answers them, so they save nothing."""
-    missed = sum(missed_tokens(game.rounds, game.tokens_saved, game.history.unscored.reasons.total()) for game in games)
+    missed = sum(
+        missed_tokens(game.rounds, game.tokens_saved(), game.history.unscored.reasons.total()) for game in games
+    )
     paid = "the expert answers these requests, so they save nothing"
     return f"{paid}: about {missed:,.0f} tokens more than with scores so far" if missed >= 1.0 else paid
 

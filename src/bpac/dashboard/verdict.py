@@ -14,6 +14,9 @@ from bpac.routing.router import Router
 from bpac.routing.settings import Settings
 from bpac.routing.summary import Summary
 
+# The levels of a verdict, the most urgent first.
+URGENCY = ("broken", "stopped", "watch", "warming", "safe")
+
 
 class GameVerdict(NamedTuple):
     """Whether a game keeps its promise, in words.

@@ -77,13 +77,27 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+// Characters that cannot be seen, that change the direction of the text around them, that look like a space, or that
+// have no meaning; spaces that HTML does not show; and accents piled up until they cover other lines.
+const UNSEEN =
+  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|^ +| +$| (?= )|(?<=\p{M}{3})\p{M}/gu;
+
 /**
- * A name in which invisible characters, and those that reverse the text around them, are written as escapes.
+ * A name in which such characters are written as escapes, so that two different names never look the same because of them.
  * @param {string} name
  */
 export function escapeInvisible(name) {
-  const invisible = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
-  return name.replace(invisible, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
+  const escaped = (/** @type {string} */ sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`;
+  return name.replace(UNSEEN, (signs) => [...signs].map(escaped).join(""));
+}
+
+/**
+ * The name that was written with escapes.
+ * @param {string} text
+ */
+export function unescapeInvisible(text) {
+  const code = (/** @type {string} */ hex) => Math.min(0x10ffff, Number.parseInt(hex, 16));
+  return text.replace(/\\u\{([0-9a-f]{1,6})\}/gi, (_, hex) => String.fromCodePoint(code(hex)));
 }
 
 /**

@@ -29,7 +29,10 @@ class DashboardPage {
     // What concerns the whole gateway stands above every view.
     this.notices = [new LostJournalsNotice(), new TroublesNotice(), new ModelsNotice(), new RefusedCallersNotice()];
     this.views = {
-      overview: new OverviewView(),
+      overview: new OverviewView((query) => {
+        this.setAddress({ ...query });
+        this.poller.refresh();
+      }),
       game: new GameView(source, (filters) => this.setAddress({ game: this.address().get("game") ?? "", ...filters })),
       decision: new SingleDecisionView(source),
     };
@@ -64,7 +67,8 @@ class DashboardPage {
   wantedGame() {
     const number = this.address().get("game");
     if (number !== null) return Number(number);
-    return this.data?.games.length === 1 ? this.data.games[0].game : null;
+    const [first] = this.data?.games ?? [];
+    return first && (this.data?.games_in_all ?? this.data?.games.length) === 1 ? first.game : null;
   }
 
   /** @param {number | null} number */
@@ -78,7 +82,8 @@ class DashboardPage {
     const number = this.address().has("decision") ? null : this.wantedGame();
     const first = this.data === null;
     let data = this.data;
-    if (data === null || number === null) data = await this.source.data(null);
+    if (data === null || number === null)
+      data = await this.source.data(null, this.views.overview.follow(this.address()));
     this.data = data;
     // Of many games, only the busiest come with their charts.
     const complete = first && Boolean(this.gameOf(number)?.series);
@@ -129,6 +134,7 @@ class DashboardPage {
       document.title = `${LEVEL_NAMES[game.verdict.level] ?? ""}: ${gameName(game)} – bpac`;
     } else {
       this.openView("overview");
+      this.views.overview.follow(this.address());
       this.views.overview.update(data);
       document.title = data.title;
     }

@@ -206,6 +206,29 @@
 /** @typedef {{ health?: Health }} Model */
 
 /**
+ * All games of a route together.
+ * @typedef {object} RouteTotals
+ * @property {string} route
+ * @property {number} games
+ * @property {number} steps
+ * @property {number} expert_calls
+ * @property {number} tokens_saved
+ * @property {number} unscored
+ * @property {Partial<Record<Level, number>>} levels number of games by level
+ */
+
+/**
+ * Which games are listed, as texts; empty for the default.
+ * @typedef {object} GameListQuery
+ * @property {string} [search]
+ * @property {string} [route]
+ * @property {string} [level]
+ * @property {string} [sort]
+ * @property {string} [reverse]
+ * @property {string} [offset]
+ */
+
+/**
  * @typedef {object} Decision
  * @property {string} id
  * @property {number} game
@@ -236,7 +259,10 @@
  * @property {number} generated unix seconds
  * @property {string} title
  * @property {Game[]} games
- * @property {number} [games_left_out]
+ * @property {number} [games_left_out] found, and not in this document
+ * @property {number} [games_found]
+ * @property {number} [games_in_all]
+ * @property {RouteTotals[]} [routes]
  * @property {LostJournals | null} [lost_journals]
  * @property {Callers} [callers]
  * @property {Trouble[]} [troubles] the most serious first
@@ -267,7 +293,7 @@
  * Where a page gets its document from.
  * @typedef {object} DataSource
  * @property {boolean} live
- * @property {(game: number | null) => Promise<DashboardDocument>} data
+ * @property {(game: number | null, list?: GameListQuery) => Promise<DashboardDocument>} data
  * @property {(query: DecisionQuery) => Promise<DecisionPage>} decisions
  * @property {(id: string) => Promise<Decision>} decision
  */

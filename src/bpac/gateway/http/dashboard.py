@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -18,13 +19,14 @@ from bpac.gateway.games.search import DecisionQuery, Search, decision_document, 
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision
 from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.dashboard_data import models_document, troubles_document, unscored_cost
+from bpac.gateway.http.game_list import MOST_GAMES, GameList, GameListQuery, routes_document
 from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
 from bpac.wire.json import to_json
 
-# Games shown in full, and in all: further games are counted, and can be requested by their number.
-MOST_FULL, MOST_GAMES = 24, 200
+# Games in full in a response; of the others, the charts can be requested by their number.
+MOST_FULL = 24
 HOME = "/dashboard"
 # A proxy may serve the gateway under any prefix, which the gateway need not know: all addresses are relative, and a
 # cookie without a path is valid for the directory of the address that set it, which is the dashboard's.
@@ -52,6 +54,7 @@ class Dashboard:
         self._authentication = authentication
         operators = [key.key for key in service.config.keys if Role.OPERATOR in key.roles]
         self._proxies = TrustedProxies(service.config.trusted_proxies)
+        self._games = GameList(lambda game: _game_document(service, game, short=True))
         self._cookies = DashboardCookies(operators, service.store.secret)
 
     def routes(self) -> list[Route]:
@@ -112,30 +115,51 @@ class Dashboard:
 
     async def _data(self, request: Request) -> Response:
         await self._require_operator(request)
-        games = self._service.live_games()
-        chosen = games if request.query_params.get("game") is None else [self._game(request)]
-        busiest = [game.number for game in sorted(chosen, key=lambda game: -game.router.step)]
-        full, listed = set(busiest[:MOST_FULL]), set(busiest[:MOST_GAMES])
-        documents = []
-        for game in chosen:
-            if game.number in listed:
-                documents.append(_game_document(self._service, game, short=game.number not in full))
-                await asyncio.sleep(0)  # requests under way come first
-        document = whole_document(documents, title="bpac gateway", live=True, generated=round(time.time(), 3))
+        games, parameters = self._service.live_games(), request.query_params
+        if parameters.get("game") is None:
+            query = GameListQuery.read(parameters, MOST_GAMES)
+            # The page loads the charts of a game when it is opened, unless there is only one.
+            full = MOST_FULL if len(games) == 1 or not parameters else 0
+            bodies, listed = await self._listed(games, query, full)
+        else:
+            bodies, listed = [to_json(_game_document(self._service, self._game(request)))], {"games_left_out": 0}
         store, models = self._service.store, models_document(self._service)
-        return _json(
-            document
-            | {
-                "models": models,
-                "troubles": troubles_document(self._service, models),
-                "games_left_out": len(chosen) - len(documents),
-                "lost_journals": lost_journals(store.losses(), store.games(), [game.journal.game for game in games]),
-                "callers": {
-                    "connections": len(self._service.connections),
-                    "refused": self._service.rejections.with_remedies(),
-                },
-            }
-        )
+        losses = store.losses()
+        document = {
+            **whole_document([], title="bpac gateway", live=True, generated=round(time.time(), 3)),
+            **listed,
+            "models": models,
+            "troubles": troubles_document(self._service, models),
+            "lost_journals": lost_journals(losses, store.games(), (game.journal.game for game in games))
+            if losses
+            else None,
+            "callers": {
+                "connections": len(self._service.connections),
+                "refused": self._service.rejections.with_remedies(),
+            },
+        }
+        del document["games"]
+        # The games are JSON already.
+        return _json_response(to_json(document)[:-1] + b',"games":[' + b",".join(bodies) + b"]}")
+
+    async def _listed(
+        self, games: Sequence[LiveGame], query: GameListQuery, full: int
+    ) -> tuple[list[bytes], dict[str, Any]]:
+        """The documents of the games that a query finds, the busiest of them in full, and how many there are."""
+        rows = await self._games.rows(games)
+        found = query.find(rows)
+        shown = found[query.offset :][: query.limit]
+        busiest = {row.game for row in sorted(shown, key=lambda row: -row.steps)[:full]}
+        by_number = {game.number: game for game in games}
+        bodies = []
+        for row in shown:
+            if row.game in busiest:
+                bodies.append(to_json(_game_document(self._service, by_number[row.game])))
+                await asyncio.sleep(0)  # requests under way come first
+            else:
+                bodies.append(row.body)
+        counts = {"games_left_out": len(found) - len(shown), "games_found": len(found), "games_in_all": len(rows)}
+        return bodies, {**counts, "routes": routes_document(rows)}
 
     async def _decisions(self, request: Request) -> Response:
         identity = await self._identity(request)
@@ -164,8 +188,8 @@ class Dashboard:
         return game
 
 
-def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str, Any]:
-    """The document of a game, from the same values as ``/metrics``."""
+def _game_document(service: Service, game: LiveGame, *, short: bool = False) -> dict[str, Any]:
+    """The document of a game, from the same values as ``/metrics``; a short one lacks charts and latency."""
     route = game.route
     subject = Subject(
         route=route.name,
@@ -174,7 +198,7 @@ def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str
         score=route.score_name,
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
-        latency=latency(service.metrics, route.name),
+        latency=() if short else latency(service.metrics, route.name),
         unscored_cost=unscored_cost(game),
     )
     return game_document(subject, game.router, game.history, short=short)
@@ -195,4 +219,8 @@ def _page(text: str, status: int = 200) -> Response:
 
 
 def _json(value: object) -> Response:
-    return Response(to_json(value), 200, HEADERS, media_type="application/json")
+    return _json_response(to_json(value))
+
+
+def _json_response(body: bytes) -> Response:
+    return Response(body, 200, HEADERS, media_type="application/json")

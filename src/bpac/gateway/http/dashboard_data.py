@@ -46,15 +46,16 @@ def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]])
 
 def unscored_cost(game: LiveGame) -> float:
     """Tokens that the requests of a game without a score would have saved, estimated from the others."""
-    one = _scored_game(game)
-    return missed_tokens(one.rounds, one.tokens_saved, game.history.unscored.reasons.total())
+    unscored = game.history.unscored.reasons.total()
+    return missed_tokens(game.router.step, _tokens_saved(game), unscored) if unscored else 0.0
 
 
 def _scored_game(game: LiveGame) -> ScoredGame:
-    unscored = game.history.unscored.reasons
-    # Savings take a while to compute and are needed only where something was missed.
-    saved = game.savings.report(Prices.of(game.route)).tokens_saved if unscored else 0.0
-    return ScoredGame(game.route.name, game.router.step, game.history, saved)
+    return ScoredGame(game.route.name, game.router.step, game.history, lambda: _tokens_saved(game))
+
+
+def _tokens_saved(game: LiveGame) -> float:
+    return game.savings.report(Prices.of(game.route)).tokens_saved
 
 
 def _routes_by_model(config: Config) -> dict[str, list[str]]:

@@ -66,6 +66,6 @@ function updateTrouble(item, { what, since, count, remedy, cost = "" }) {
  * @param {string} text
  */
 function asSentence(text) {
-  const shown = escapeInvisible(keepUnits(text));
+  const shown = keepUnits(escapeInvisible(text));
   return shown && `${shown[0].toUpperCase()}${shown.slice(1)}${/[.!?]$/.test(shown) ? "" : "."}`;
 }

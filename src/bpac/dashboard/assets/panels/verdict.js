@@ -1,7 +1,7 @@
 // The verdict of a game in words, and its average loss beside the limit.
 
 import { element, field, icon, setAttribute, setField, setText } from "../dom.js";
-import { keepUnits, percent, percentRoundedUp, plural } from "../numbers.js";
+import { integer, keepUnits, percent, percentRoundedUp, plural } from "../numbers.js";
 
 /** @import { Game, Level, VerdictText } from "../types.js" */
 
@@ -13,6 +13,20 @@ export const LEVEL_NAMES = {
   stopped: "Not routing",
   broken: "Limit exceeded",
 };
+
+/** @type {Level[]} the most urgent first */
+export const URGENCY = ["broken", "stopped", "watch", "warming", "safe"];
+
+/**
+ * How many games have each level, in words.
+ * @param {Partial<Record<Level, number>>[]} counts
+ */
+export function levelsText(counts) {
+  return URGENCY.map((level) => ({ level, count: counts.reduce((sum, one) => sum + (one[level] ?? 0), 0) }))
+    .filter(({ count }) => count > 0)
+    .map(({ level, count }) => `${integer(count)} ${LEVEL_NAMES[level].toLowerCase()}`)
+    .join(", ");
+}
 
 /**
  * The name of a level with its icon.
