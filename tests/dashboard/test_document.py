@@ -10,7 +10,8 @@ from bpac.dashboard.document import Subject, game_document, policy_name, whole_d
 from bpac.dashboard.estimates.wealth import wealth_curve
 from bpac.dashboard.history.history import MOST_EVENTS, MOST_POINTS, History
 from bpac.gateway.games.savings import SavingsReport
-from bpac.gateway.http.dashboard import MOST_FULL, MOST_GAMES
+from bpac.gateway.http.dashboard import MOST_FULL
+from bpac.gateway.http.game_list import MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
 from bpac.routing.router import Router

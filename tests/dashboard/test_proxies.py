@@ -1,6 +1,5 @@
 """The dashboard behind a reverse proxy: under a sub-path, by HTTPS, and with headers that callers forge."""
 
-from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ MODELS = pair(Reply("41"), Reply("42"))
 
 
 @pytest.fixture(scope="module")
-def pem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for the proxy."""
     return certificate(tmp_path_factory.mktemp("tls"))
 

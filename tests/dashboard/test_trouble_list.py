@@ -1,5 +1,7 @@
 """Troubles that an operator sees without looking for them: failing models, missing and constant scores, the store."""
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -111,7 +113,7 @@ def test_a_page_without_the_new_fields(browser: Browser) -> None:
             expect(visit.page.get_by_role("region", name=name)).to_be_hidden()
 
 
-HEALTH = {
+HEALTH: dict[str, Any] = {
     "ok": False,
     "error": "status 503 \u202e\u0007<b>",
     "since": 1_700_000_000.0,
@@ -145,7 +147,7 @@ def test_the_health_of_each_model(browser: Browser) -> None:
 
 def test_troubles_of_models() -> None:
     """Only models that fail, or whose state is not known and that have failed; with what to do."""
-    models = {
+    models: dict[str, dict[str, Any]] = {
         "down": {"health": HEALTH},
         "up": {"health": {**HEALTH, "ok": True}},
         "unknown": {"health": {"ok": None, "failures": 2}},

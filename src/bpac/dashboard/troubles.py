@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from bpac.dashboard.history.history import History
 from bpac.dashboard.remedies import UNSCORED, UPSTREAM, remedies_of
@@ -21,7 +21,8 @@ CONSTANT_REMEDY = (
 )
 
 
-class Trouble(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Trouble:
     """Something that an operator should repair.
 
     Parameters
@@ -41,7 +42,7 @@ class Trouble(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
-        return self._asdict()
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class Dashboard:
 
     async def _logout(self, _: Request) -> Response:
         response = RedirectResponse(UP_TO_HOME, 303, HEADERS)
-        response.delete_cookie(COOKIE, path=None, httponly=True, samesite="strict")
+        response.set_cookie(COOKIE, "", max_age=0, expires=0, path=None, httponly=True, samesite="strict")
         return response
 
     async def _home_with_slash(self, _: Request) -> Response:

@@ -1,5 +1,6 @@
 """What ``/dashboard/data`` says about the whole gateway: its models, and the troubles that an operator should see."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,11 +70,10 @@ def _routes_by_model(config: Config) -> dict[str, list[str]]:
 
 def _counted_health(metrics: Metrics, model: str) -> dict[str, Any]:
     """Health as far as it follows from the counters: whether a model works now is not known from them."""
-    kinds = []
+    counted: Counter[str] = Counter()
     for (name, labels), count in metrics.counts.items():
         values = dict(labels)
         if name == UPSTREAM_FAILURES and values.get("model") == model:
-            kinds.append({"kind": values.get("kind", ""), "status": None, "count": count})
-    kinds.sort(key=lambda one: (-one["count"], one["kind"]))
-    failures = sum(one["count"] for one in kinds)
-    return {"ok": None, "error": None, "since": None, "failures": failures, "kinds": kinds, "last": None}
+            counted[values.get("kind", "")] += count
+    kinds = [{"kind": kind, "status": None, "count": count} for kind, count in counted.most_common()]
+    return {"ok": None, "error": None, "since": None, "failures": counted.total(), "kinds": kinds, "last": None}
