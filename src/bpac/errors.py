@@ -133,7 +133,19 @@ class Unavailable(ModelError):
 
 
 class StoreError(BpacError):
-    """A store cannot be used, or failed and accepts no more entries."""
+    """A store cannot be used, or failed and accepts no more entries.
+
+    Parameters
+    ----------
+    message: the file and what went wrong.
+    cause: why, without the name of the file (default: empty, not known).
+    remedy: what to do (default: empty).
+    """
+
+    def __init__(self, message: str = "", *, cause: str = "", remedy: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.remedy = remedy
 
 
 class StoreInUse(StoreError):

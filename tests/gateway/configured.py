@@ -17,10 +17,13 @@ def bearer(key: str) -> dict[str, str]:
 
 
 def settings(base_url: str, *, gateway: Any = None, model: Any = None, **route: Any) -> dict[str, Any]:
-    """A configuration with one route, ``homework``, whose two models are on one scripted server."""
+    """A configuration with one route, ``homework``, whose two models are on one scripted server.
+
+    Models are not probed at the start, so that scripts and counts of requests see those of callers only.
+    """
     ours = {"base_url": base_url, "timeout": 5.0, "retries": 0, "backoff": 0.01, **(model or {})}
     return {
-        "gateway": {"listen": "127.0.0.1:0", "store": "memory://", **(gateway or {})},
+        "gateway": {"listen": "127.0.0.1:0", "store": "memory://", "probe": False, **(gateway or {})},
         "models": {"small": {**ours, "model": "draft"}, "large": {**ours, "model": "expert"}},
         "routes": {"homework": {"draft": "small", "expert": "large", "epsilon": 0.2, **route}},
     }

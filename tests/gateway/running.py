@@ -44,6 +44,7 @@ class RunningGateway:
 
     def _run(self) -> None:
         async def main() -> None:
+            self.loop = asyncio.get_running_loop()
             await self._server.serve()
             self.left_over = asyncio.all_tasks() - {asyncio.current_task()}
 

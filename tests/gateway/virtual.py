@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from bpac.errors import ModelError, Unavailable
+from bpac.errors import Unavailable
 from bpac.gateway import service
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.http.chat import PATH
 from bpac.gateway.service import Service
 from bpac.stores import Store
@@ -57,9 +58,16 @@ class ScriptedUpstream:
     """A model without a server: whole answers, and streams that do not begin."""
 
     script: Script
+    down: Unavailable | None = None
+    deployment = ""
 
     def __init__(self, settings: ModelSettings, *_: Any) -> None:
         self.settings = settings
+        self.breaker = Breaker(settings.name, 0)
+
+    def for_request(self) -> "ScriptedUpstream":
+        """Itself."""
+        return self
 
     async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
         """The scripted answer, after its delay."""
@@ -70,9 +78,6 @@ class ScriptedUpstream:
         if reply.status >= 500:
             raise Unavailable("scripted", reply.status)
         return read_completion(json.dumps(reply.body(request)).encode(), logprobs_only=logprobs_only)
-
-    def log_failed_draft(self, error: ModelError) -> None:
-        """Log nothing."""
 
     async def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncIterator[list[StreamEvent]]:
         """A stream that does not begin."""

@@ -15,6 +15,8 @@ EPILOG = "bpac COMMAND --help describes a command and its options."
 # works without what the others need; the list of all commands needs every module.
 COMMANDS = (
     "demo",
+    "init",
+    "doctor",
     "serve",
     "status",
     "export",

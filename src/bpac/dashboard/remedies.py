@@ -7,6 +7,8 @@ UNSCORED = {
     "no-score": "the draft model's server does not return what the score needs: enable log-probabilities there, or "
     'configure another score (score = "verbalized" needs none)',
     "draft-failed": "the draft model's server fails: check its health and the gateway's log",
+    "draft-down": "the draft model's server was down when these requests arrived, so they did not wait for it: check "
+    "its health; the gateway tries it again by itself",
     "draft-refused": "the draft model's server refuses these requests: compare what callers ask for with what it "
     "supports",
     "outage": "the draft model's server failed while these requests were in progress: check its health; routing "

@@ -75,6 +75,7 @@ class DemoDirectory:
             f"store = {_toml(f'sqlite:///{self.store.resolve()}')}",
             "snapshot_every = 1000",
             "drain = 5",
+            "probe = false",  # the demo started these models itself, and counts what they are asked
         ]
         for role in ROLES:
             model = pair.models[role]

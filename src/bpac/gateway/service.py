@@ -16,16 +16,22 @@ from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
+from bpac.gateway.health.monitor import HealthMonitor
+from bpac.gateway.health.opening import open_models
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.stages import Stages
+from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
 from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
@@ -51,12 +57,19 @@ class Service:
         self.rejections = Rejections(self.metrics)
         # The open connections of callers; the server sets it.
         self.connections: Sized = ()
+        # What is known about each model, whatever it is used for.
+        self.records = {name: UpstreamRecord(name, self.metrics) for name in config.models}
         # Before the store is opened, so that a missing package of a grader is reported at once.
-        self._graders = {name: grader_of(route) for name, route in config.routes.items()}
+        self._graders = {
+            name: grader_of(route, self.records[route.judge.name] if route.judge else None)
+            for name, route in config.routes.items()
+        }
         self.store = store if store is not None else open_store(config.store)
+        self.store_record = StoreRecord(self.metrics)
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.live_games)
+        self.monitor = HealthMonitor(config.probe_timeout)
         self._routes: dict[str, tuple[ServedRoute, RouteGames]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answering = 0
@@ -65,8 +78,14 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether requests are answered."""
-        return self._sweeper is not None and not self._stopping and self.store.failure is None
+        """Whether requests are answered: the gateway runs, its store works, and not all models are down."""
+        running = self._sweeper is not None and not self._stopping and self.store.failure is None
+        routes = self.config.routes.values()
+        return running and (not routes or any(map(self._can_answer, routes)))
+
+    def _can_answer(self, route: RouteSettings) -> bool:
+        # Without its draft a route is answered by its expert, and without its expert accepted drafts are served.
+        return not (self.monitor.is_down(route.expert.name) and self.monitor.is_down(route.draft.name))
 
     @property
     def busy(self) -> int:
@@ -80,7 +99,10 @@ class Service:
         try:
             self._open_routes()
             await self.store.durable()
+            if self.config.probe:
+                await self.monitor.start()
         except BaseException:
+            await self.monitor.stop()
             await self._session.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
@@ -88,15 +110,16 @@ class Service:
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": list(self._routes)})
 
     def _open_routes(self) -> None:
-        upstreams = {
-            name: Upstream(model, self._session, self.traces, self.metrics, self.config.limits)
-            for name, model in self.config.models.items()
-        }
+        opened = open_models(self.config, self._new_upstream, self.records, self.metrics)
+        self.monitor.watch([server for model in opened.values() for server in model.servers])
         for name, settings in self.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
-            expert = Expert(upstreams[settings.expert.name], self._graders[name], stages, settings.deadline)
-            route = ServedRoute(settings, upstreams[settings.draft.name], expert, stages, self._spawn)
+            expert = Expert(opened[settings.expert.name].model, self._graders[name], stages, settings.deadline)
+            route = ServedRoute(settings, opened[settings.draft.name].model, expert, stages, self._spawn)
             self._routes[name] = (route, RouteGames(self.store, settings, self.config.snapshot_every))
+
+    def _new_upstream(self, settings: ModelSettings, record: UpstreamRecord) -> Upstream:
+        return Upstream(settings, self._session, self.traces, record, self.config.limits)
 
     def _warn_of_missing_roles(self) -> None:
         if not self.config.granted(Role.OPERATOR):
@@ -116,8 +139,11 @@ class Service:
     async def stop(self) -> None:
         """Wait for what is under way, as long as the configuration allows, and close everything."""
         self._stopping = True
+        await self.monitor.stop()
         if self._sweeper is not None:
             self._sweeper.cancel()
+            with suppress(asyncio.CancelledError):  # it may be opening the store
+                await self._sweeper
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.config.drain)
         if self.store.failure is None:
@@ -152,6 +178,7 @@ class Service:
         """
         route, games, label = self._route(request.model)
         if self.store.failure is not None:
+            self.store_record.failed(self.store.failure)
             raise self.store.failure
         # Before anything is decided, so that refusing a request does not depend on what its coin would have said.
         if self._stopping:
@@ -176,12 +203,24 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         routes = {name: [game.status() for game in games] for name, (_, games) in self._routes.items()}
-        return GatewayStatus(routes, self.store.losses(), len(self.connections), self.rejections.counts)
+        models = {
+            name: {"health": record.health.to_json() | self.monitor.report(name)}
+            for name, record in self.records.items()
+        }
+        losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
+        return GatewayStatus(routes, losses, connections, refused, models, self.store_status())
+
+    def store_status(self) -> dict[str, Any]:
+        """Whether the store works, as JSON values."""
+        if self.store.failure is not None:
+            self.store_record.failed(self.store.failure)
+        return self.store_record.to_json()
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
         status = self.status()
-        return prometheus_text(self.metrics, status.routes, self.busy, status.connections)
+        models = {name: record.health for name, record in self.records.items()}
+        return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")
@@ -199,19 +238,61 @@ class Service:
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, StoreError):
+            # A failure of the store was logged when it happened.
             # The round stays open, and so charged, until its deadline.
             log.error("background task failed", exc_info=error)
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_EVERY)
+            if self.store.failure is not None:
+                await self._reopen_store(self.store.failure)
+                continue
             for game in self.live_games():
                 try:
                     game.sweep(time.monotonic())
+                except StoreError:  # it was logged, and the next sweep opens the store again
+                    break
                 except Exception as error:  # whatever it is, the deadlines of all other games are kept
                     log.error(
                         "could not check the deadlines of open requests",
                         extra={"route": game.route.name},
                         exc_info=error,
                     )
+
+    async def _reopen_store(self, failure: StoreError) -> None:
+        """Go on with a store that has failed, if it can be written again and proves that nothing was lost.
+
+        The games are restored from it as at a start. Requests under way belong to the games before the failure: they
+        cannot be recorded, get an error, and count as a restart would count them.
+        """
+        self.store_record.failed(failure)
+        if not self.store_record.due:
+            return
+        opened: Store | None = None
+        opening = asyncio.create_task(asyncio.to_thread(self.store.reopened))
+        try:
+            opened = await asyncio.shield(opening)
+            games = {
+                name: RouteGames(opened, route.settings, self.config.snapshot_every)
+                for name, (route, _) in self._routes.items()
+            }
+            await opened.durable()
+        except asyncio.CancelledError:  # the gateway stops
+            with suppress(StoreError):
+                await asyncio.to_thread((opened or await opening).close)
+            raise
+        except Exception as error:  # whatever it is, it is tried again
+            if opened is not None:
+                await asyncio.to_thread(opened.close)
+            if isinstance(error, StoreError):
+                self.store_record.still_fails(error)
+            else:
+                log.error("the games cannot be restored from the store", exc_info=error)
+                self.store_record.still_fails(StoreError(f"the games cannot be restored ({type(error).__name__})"))
+            return
+        self.store = opened
+        self.decisions = Decisions(opened, self.live_games)
+        self._routes = {name: (route, games[name]) for name, (route, _) in self._routes.items()}
+        self.store_record.works_again()

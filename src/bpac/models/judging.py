@@ -65,11 +65,12 @@ class Judge:
                 codes = [self.new_code() for _ in range(self.votes)]
                 drafts = [votes.create_task(self._mark(question, draft, code)) for code in codes]
                 experts = [votes.create_task(self._mark(question, expert, code)) for code in codes]
-        except TimeoutError:
-            raise Unavailable(f"{self.client} did not judge within {self.timeout:g} s") from None
+        except TimeoutError as error:
+            raise Unavailable(f"{self.client} did not judge within {self.timeout:g} s") from error
         except ExceptionGroup as group:
-            # All others were cancelled.
-            raise group.exceptions[0] from None
+            # All others were cancelled. Its cause says what kind of failure it is.
+            first = group.exceptions[0]
+            raise first from first.__cause__
         return self._mean(drafts), self._mean(experts)
 
     async def _mark(self, question: str, answer: str, code: str) -> float:

@@ -114,6 +114,10 @@ class MemoryStore:
         """Always empty: memory loses everything or nothing."""
         return []
 
+    def reopened(self) -> "MemoryStore":
+        """Raise ``StoreError``: what was in memory is gone."""
+        raise self.failure or StoreError("the store has not failed")
+
     def close(self) -> None:
         """Accept nothing more."""
         self.failure = StoreError("the store is closed")

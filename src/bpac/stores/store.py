@@ -151,6 +151,9 @@ class Store(Protocol):
     def failure(self) -> StoreError | None:
         """Why nothing more can be written; none as long as the store works."""
 
+    def reopened(self) -> "Store":
+        """The same store, opened again after it failed; ``StoreError`` if it cannot prove that nothing was lost."""
+
     def games(self) -> list[Game]:
         """Every game, oldest first."""
 

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from bpac.cli.live_status import live_lines, live_status
 from bpac.cli.output import add_json_option, print_report
 from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.games.restoring import folded
 from bpac.gateway.games.savings import Prices, SavingsReport
 from bpac.gateway.games.status import GameStatus, game_status
+from bpac.gateway.games.troubles import NOT_ROUTING
 from bpac.stores import open_store
 from bpac.stores.store import Game, Store
 
@@ -32,8 +34,12 @@ def _status(options: argparse.Namespace) -> int:
         games = [_game_status(store, game, config) for game in _current(store)]
         losses = store.losses()
     lines = [f"LOST: {loss}; a new game begins with a threshold of 0" for loss in losses]
+    live = live_status(options.config) or {}
+    lines += live_lines(live)
     lines += [line for status in games for line in _text(status)]
     report = {
+        "models": live.get("models", {}),
+        "store": live.get("store"),
         "games": [{"route": status.route, **status.to_json()} for status in games],
         "losses": [loss._asdict() for loss in losses],
     }
@@ -58,7 +64,7 @@ def _text(status: GameStatus) -> Iterator[str]:
     """The state of a game in a few lines."""
     summary, unscored = status.summary, status.unscored
     name = f"{status.route} {status.segment}".strip()
-    state = f"{status.state.replace('_', ' ')}, threshold {summary.threshold:.4g}"
+    state = f"{_state(status)}, threshold {summary.threshold:.4g}"
     if summary.steps:
         rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
         certificate = summary.certificate
@@ -68,6 +74,8 @@ def _text(status: GameStatus) -> Iterator[str]:
         )
     else:
         yield f"{name}: no request decided yet, {state}"
+    for trouble in status.troubles:
+        yield f"  {trouble.what}: {trouble.cost}. What to do: {trouble.remedy}"
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
@@ -79,6 +87,12 @@ def _text(status: GameStatus) -> Iterator[str]:
         yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
     if summary.steps or status.savings.tokens_saved:  # drafts without a score cost tokens, too
         yield from _savings_text(status.savings)
+
+
+def _state(status: GameStatus) -> str:
+    if any(trouble.what.startswith(NOT_ROUTING) for trouble in status.troubles):
+        return NOT_ROUTING
+    return status.state.replace("_", " ")
 
 
 def _savings_text(savings: SavingsReport) -> Iterator[str]:

@@ -17,10 +17,10 @@ from typing import Any
 
 from bpac.answer import Answer
 from bpac.arguments import fraction
-from bpac.errors import BpacError, ModelError, NoScore
+from bpac.errors import BpacError, NoScore
+from bpac.gateway.chat.model import Model, ModelCall
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
 from bpac.scores import Score
@@ -37,9 +37,17 @@ class Draft(ABC):
     Attributes
     ----------
     complete: whether all of it is there once it is scored.
+    scored_answer: what was scored of it; empty before that.
     """
 
     complete: bool
+    scored_answer = Answer("")
+    _model: ModelCall
+
+    @property
+    def deployment(self) -> str:
+        """The name of the deployment that generates it; empty if its model has only one."""
+        return self._model.deployment
 
     @abstractmethod
     async def scored(self, stages: Stages) -> float:
@@ -85,8 +93,8 @@ class WholeDraft(Draft):
 
     complete = True
 
-    def __init__(self, model: Upstream, request: ChatRequest, score: Score, savings: Savings) -> None:
-        self._model = model
+    def __init__(self, model: Model, request: ChatRequest, score: Score, savings: Savings) -> None:
+        self._model = model.for_request()
         self._request = request
         self._score = score
         self._savings = savings
@@ -96,12 +104,8 @@ class WholeDraft(Draft):
     async def scored(self, stages: Stages) -> float:
         """The uncertainty of the draft in [0, 1]; a ``ModelError`` or ``AnswerError`` if it has none."""
         with stages("draft"):
-            try:
-                self._completion, samples = await self._drafted()
-            except ModelError as error:
-                self._model.log_failed_draft(error)
-                raise
-        answer = self._completion.answer
+            self._completion, samples = await self._drafted()
+        answer = self.scored_answer = self._completion.answer
         self._generated = answer.completion_tokens + sum(sample.completion_tokens for sample in samples)
         return uncertainty(self._score, answer, samples)
 

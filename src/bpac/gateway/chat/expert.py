@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.answer import Answer
-from bpac.errors import AnswerError, ModelError, Unavailable
+from bpac.errors import AnswerError, ModelError, StoreError, Unavailable
 from bpac.gateway.chat.expert_result import ExpertResult
 from bpac.gateway.chat.grading import Grader, graded
+from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
 from bpac.gateway.games.savings import Savings
@@ -87,7 +87,7 @@ class Expert:
     deadline: seconds after which a stream that has not ended is given up.
     """
 
-    model: Upstream
+    model: Model
     grader: Grader | None
     stages: Stages
     deadline: float
@@ -151,6 +151,8 @@ class Expert:
         except asyncio.CancelledError:
             result.fail(Unavailable("the gateway stops"))
             raise
+        except StoreError as error:  # it was logged; nothing can be recorded, so the round stays open: loss 1
+            result.fail(error)
         except Exception as error:  # whatever it is, the caller must not wait forever
             log.error("audit failed", extra={"decision": game.decision_id(call.decision.step)}, exc_info=error)
             result.fail(error)
@@ -161,19 +163,22 @@ class Expert:
         return None
 
     async def _fetched(self, request: ChatRequest, result: ExpertResult, *, stream: bool) -> Answer:
+        model = self.model.for_request()
         if not stream:
-            completion = await self.model.whole(request.expert_body(stream=False))
+            completion = await model.whole(request.expert_body(stream=False))
+            result.deployment = model.deployment
             result.put(completion.raw)
             return completion.answer
         transcript = Transcript()
         try:
-            async for events in self.model.stream(request.expert_body(stream=True), within=self.deadline):
+            async for events in model.stream(request.expert_body(stream=True), within=self.deadline):
+                result.deployment = model.deployment
                 transcript.add(events)
                 if shown := events if request.include_usage else without_usage(events):
                     result.put(event_stream(shown))
             return transcript.answer()
         except AnswerError as error:
-            raise Unavailable(f"{self.model} sent a stream that is not an answer") from error
+            raise model.unusable_stream() from error
 
 
 def _draft_instead(call: ExpertCall, error: ModelError) -> str:

@@ -37,15 +37,17 @@ class ExpertResult:
     ----------
     begun: whether a part of the answer has come: from then on the draft cannot be served instead.
     ended: whether nothing more will come.
+    deployment: the name of the deployment that answers; empty if the expert has only one.
     """
 
-    __slots__ = ("_rest", "_result", "begun", "ended")
+    __slots__ = ("_rest", "_result", "begun", "deployment", "ended")
 
     def __init__(self) -> None:
         self._result: asyncio.Future[ExpertAnswer | DraftInstead] = asyncio.get_running_loop().create_future()
         self._rest = Channel()
         self.begun = False
         self.ended = False
+        self.deployment = ""
 
     async def get(self) -> ExpertAnswer | DraftInstead:
         """The result as soon as it is known; an error before the first part of the answer is raised."""

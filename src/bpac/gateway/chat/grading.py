@@ -9,14 +9,16 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from bpac.answer import Answer, excerpt
+from bpac.errors import AnswerError, ModelError, NoVerdict
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, kind_of
 from bpac.grading.equality import same_final, same_text
 from bpac.grading.mathematics.equivalence import check_algebra
 from bpac.grading.mathematics.exact_equivalence import same_result
 from bpac.grading.mathematics.worker_processes import WorkerProcesses
 from bpac.grading.text.answer_text import LONGEST_ANSWER
-from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss
+from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss, mark_loss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
 
@@ -51,15 +53,21 @@ class Grader(Protocol):
         """Close connections and processes."""
 
 
-def grader_of(route: RouteSettings) -> Grader | None:
-    """The grader of a route; none if losses are reported from outside."""
+def grader_of(route: RouteSettings, judge_record: UpstreamRecord | None = None) -> Grader | None:
+    """The grader of a route; none if losses are reported from outside.
+
+    Parameters
+    ----------
+    route: the settings of the route.
+    judge_record: records answers and failures of the judge, if the route has one (default: a private one).
+    """
     name = route.loss["name"]
     if name == "external":
         return None
     if name == "judge" and route.judge is not None:
         options = {key: route.loss[key] for key in ("votes", "attempts", "timeout") if key in route.loss}
         client = _client(route.judge)
-        return _Judged(client, Judge(client, **options))
+        return _Judged(client, Judge(client, **options), judge_record or UpstreamRecord(route.judge.name))
     if name == "embedding":
         # Imported here: it needs packages that the other losses do not.
         from bpac.models.embedding import SentenceModel  # noqa: PLC0415
@@ -139,11 +147,27 @@ class _Calculated:
 class _Judged:
     client: ModelClient
     judge: Judge
+    record: UpstreamRecord
 
     async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
         counting = _Counting(self.client)
-        loss = await replace(self.judge, client=counting).loss(question, draft.text, expert.text)
+        loss = None
+        try:
+            marks = await replace(self.judge, client=counting).marks(question, draft.text, expert.text)
+        except (ModelError, NoVerdict) as error:
+            self._failed(error)
+        except AnswerError:
+            self._failed(NoVerdict("no usable mark"))
+        else:
+            self.record.succeeded()
+            loss = mark_loss(*marks)
         return GradingOutcome(loss, counting.tokens)
+
+    def _failed(self, error: ModelError | NoVerdict) -> None:
+        # The message of an error may quote what the judge wrote.
+        kind, status = kind_of(error), error.status if isinstance(error, ModelError) else None
+        text = f"{self.client} gave no usable mark" + (f" (status {status})" if status else "")
+        self.record.failed(kind, status, text)
 
     async def close(self) -> None:
         await self.client.close()

@@ -2,7 +2,8 @@
 
 1. Ticket. A request takes a ticket when it arrives, before its draft is generated, and is decided on the terms of that
    ticket however long the draft takes (MATH section 12).
-2. Draft. The draft's model is asked first.
+2. Draft. The draft's model is asked first. If its server is known to be down, the request has no draft (rule 3): this
+   is decided on arrival, by trial requests of the gateway's own and not by what anybody asks or answers.
 3. Score. The uncertainty of the draft is computed. A request whose draft has no score is not a round (MATH section 13):
    it withdraws its ticket, and the expert answers it.
 4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records.
@@ -26,10 +27,10 @@ from bpac.errors import AnswerError, ModelError, StoreError
 from bpac.gateway.chat.draft import Draft, WholeDraft
 from bpac.gateway.chat.expert import Expert, ExpertCall, is_refusal
 from bpac.gateway.chat.expert_result import DraftInstead, ExpertResult
+from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.draft_outages import ends_drafts
 from bpac.gateway.games.live_game import LiveGame
@@ -39,6 +40,8 @@ from bpac.routing.tickets.ticket import Ticket
 
 log = logging.getLogger("bpac.gateway")
 
+# Why a request has no score if its draft's model was known to be down when it arrived.
+DRAFT_DOWN = "draft-down"
 # The header's value instead of a decision's id if no decision was made.
 UNSCORED = "unscored"
 
@@ -57,7 +60,7 @@ class ServedRoute:
     """
 
     settings: RouteSettings
-    draft_model: Upstream
+    draft_model: Model
     expert: Expert
     stages: Stages
     spawn: Spawn
@@ -75,6 +78,9 @@ class ServedRoute:
         try:
             if request.unscorable:
                 return await self._answer_without_score(request, game, ticket, request.unscorable)
+            if (down := self.draft_model.down) is not None:
+                # Like a draft that ends at once, as the gateway's own trial request did: see DraftOutages.
+                return await self._answer_without_score(request, game, ticket, DRAFT_DOWN, ends_drafts(down))
             draft = self._draft(request, game)
             try:
                 return await self._round(request, game, ticket, draft)
@@ -98,20 +104,21 @@ class ServedRoute:
         if not game.drafting.is_under_way(ticket):
             draft.discard()
             return await self._answer_without_score(request, game, ticket, OUTAGE)
+        game.scores.add(uncertainty, draft.scored_answer)
         decision = game.decide(uncertainty, ticket, {**draft.note, **request.note})
         result = self._call_expert(request, game, decision, draft) if decision.call_expert else None
         if result is None or decision.serve_draft:
             with self.stages("journal"):
                 await game.store.durable()
-            return draft.response(self._headers(game, decision, "draft"))
+            return draft.response(self._headers(game, decision, "draft", draft.deployment))
         # The expert call waits until the decision is durable, so nothing of it comes before.
         found = await result.get()
         if isinstance(found, DraftInstead):
             await game.store.durable()
-            response = draft.response(self._headers(game, decision, "draft"))
+            response = draft.response(self._headers(game, decision, "draft", draft.deployment))
             response.headers.append((b"x-bpac-fallback", found.reason.encode()))
             return response
-        return expert_response(found, self._headers(game, decision, "expert"), stream=request.stream)
+        return expert_response(found, self._headers(game, decision, "expert", result.deployment), stream=request.stream)
 
     def _draft(self, request: ChatRequest, game: LiveGame) -> Draft:
         count = self.settings.first_tokens if request.stream else None
@@ -151,6 +158,7 @@ class ServedRoute:
         reason: why the draft has no score.
         ended: whether what ended the draft may have ended other drafts at the same time.
         """
+        game.unscored_log.add(reason)
         if ended:
             game.drafting.draft_ended(ticket, reason)
         else:
@@ -165,14 +173,24 @@ class ServedRoute:
         if isinstance(found, DraftInstead):
             raise TypeError("a draft without a score is never served")
         headers = self._described(UNSCORED, "expert", 1.0, ticket.threshold, 1.0)
+        self._name_deployment(headers, result.deployment)
         headers.append((b"x-bpac-unscored", reason.encode()))
         response = expert_response(found, headers, stream=request.stream)
         response.abandon = task.cancel
         return response
 
-    def _headers(self, game: LiveGame, decision: Decision, answered_by: str) -> list[Header]:
+    def _headers(self, game: LiveGame, decision: Decision, answered_by: str, deployment: str) -> list[Header]:
         _, uncertainty, threshold, propensity, *_ = decision
-        return self._described(game.decision_id(decision.step), answered_by, uncertainty, threshold, propensity)
+        decision_id = game.decision_id(decision.step)
+        headers = self._described(decision_id, answered_by, uncertainty, threshold, propensity)
+        self._name_deployment(headers, deployment)
+        return headers
+
+    def _name_deployment(self, headers: list[Header], deployment: str) -> None:
+        """Say which deployment answered, if the model has several: in a header and in the trace."""
+        if deployment:
+            headers.append((b"x-bpac-deployment", deployment.encode()))
+            self.stages.traces.describe(deployment=deployment)
 
     def _described(
         self, decision_id: str, answered_by: str, uncertainty: float, threshold: float, propensity: float

@@ -9,9 +9,9 @@ from bpac.answer import Answer
 from bpac.errors import AnswerError, BpacError, ModelError, Unavailable
 from bpac.gateway.chat.channel import Channel
 from bpac.gateway.chat.draft import Draft, uncertainty
+from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
@@ -41,7 +41,7 @@ class StreamedDraft(Draft):
 
     def __init__(
         self,
-        model: Upstream,
+        model: Model,
         request: ChatRequest,
         settings: RouteSettings,
         count: int,
@@ -49,7 +49,7 @@ class StreamedDraft(Draft):
         spawn: Spawn,
         savings: Savings,
     ) -> None:
-        self._model = model
+        self._model = model.for_request()
         self._request = request
         self._score = settings.score
         self._count = count
@@ -68,7 +68,7 @@ class StreamedDraft(Draft):
             while len(first.tokens or ()) < self._count and (events := await self._next()) is not None:
                 self._seen += events
                 first.add(events)
-            answer = first.answer()
+            answer = self.scored_answer = first.answer()
         return uncertainty(self._score, answer, [])
 
     @property
@@ -129,10 +129,6 @@ class StreamedDraft(Draft):
             return event(visible(part.body(), self._request))
         return event_stream([part._replace(data=without_logprobs(part.data))])
 
-    def _fail(self, error: ModelError) -> None:
-        self._model.log_failed_draft(error)
-        self._channel.end(error)
-
     async def _fetch(self, body: dict[str, Any]) -> Answer | None:
         transcript = Transcript()
         answer: Answer | None = None
@@ -143,9 +139,9 @@ class StreamedDraft(Draft):
             answer = transcript.answer()
             self._channel.end()
         except AnswerError:
-            self._fail(Unavailable(f"{self._model} sent a stream that is not an answer"))
+            self._channel.end(self._model.unusable_stream())
         except ModelError as error:
-            self._fail(error)
+            self._channel.end(error)
         except asyncio.CancelledError:
             self._channel.end(Unavailable("the draft was cancelled"))
             raise

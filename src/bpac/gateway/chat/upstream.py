@@ -1,18 +1,18 @@
 """The model servers behind the gateway: a caller's request is sent to them, and their answers are read."""
 
-import logging
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from bpac.errors import AnswerError, ModelError, Refused, Unavailable
+from bpac.errors import AnswerError, Refused, Unavailable
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.log_rate import LogRate
+from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.telemetry.traces import NoTraces, Traces
+from bpac.gateway.telemetry.upstream_failures import CREDENTIALS, UpstreamRecord, fields_named
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
@@ -24,12 +24,11 @@ from bpac.wire.stream import StreamEvent
 
 # Bytes of an error response that are read.
 LONGEST_ERROR = 2**20
-# Statuses about the gateway's own credentials. A caller would take them for a verdict on the caller's key.
-CREDENTIALS = frozenset({401, 403, 407})
+
+# What a server is asked for when it may be down.
+TRIAL: Mapping[str, Any] = {"messages": [{"role": "user", "content": "1 + 1 ="}], "max_tokens": 1}
 
 T = TypeVar("T")
-
-log = logging.getLogger("bpac.gateway")
 
 
 class UpstreamRefused(Refused):
@@ -49,6 +48,20 @@ class UpstreamRefused(Refused):
         self.retry_after = retry_after
 
 
+class CredentialsRefused(Unavailable):
+    """The server does not accept the gateway's own key.
+
+    Parameters
+    ----------
+    message: which server.
+    replied: the server's status; it is not this error's own, because callers must not take it for theirs.
+    """
+
+    def __init__(self, message: str, replied: int) -> None:
+        super().__init__(message)
+        self.replied = replied
+
+
 class _Busy(Failed):
     """An attempt that the server answered with an error which may pass."""
 
@@ -63,27 +76,34 @@ class Upstream:
     settings: the model and its server.
     session: the connections, shared by all upstreams.
     traces: adds headers to requests, with which the server can continue the trace (default: no traces).
-    metrics: counts failed attempts as ``bpac_upstream_failures_total{model,kind}`` (default: a private counter).
+    record: records answers and failed attempts (default: a private one).
     limits: how long an answer may be.
+
+    Attributes
+    ----------
+    breaker: lets requests fail at once while the server is down.
+    deployment: the name of the deployment that answered; empty, because there is only one (see ``Deployments``).
     """
+
+    deployment = ""
 
     def __init__(
         self,
         settings: ModelSettings,
         session: Session,
         traces: Traces | None = None,
-        metrics: Metrics | None = None,
+        record: UpstreamRecord | None = None,
         limits: Limits | None = None,
     ) -> None:
         self.settings = settings
         self._traces = traces or NoTraces()
-        self._metrics = metrics or Metrics()
+        self.record = record or UpstreamRecord(settings.name)
         self._limits = limits or Limits()
-        self._log_rate = LogRate()
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         headers = merged_headers(HEADERS, key, settings.headers)
         self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, "/chat/completions"), headers)
+        self.breaker = Breaker(self._described, settings.breaker)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
         self._whole_timeout = total_timeout(settings.timeout)
         self._stream_timeout = idle_timeout(settings.timeout)
@@ -101,6 +121,45 @@ class Upstream:
         """
         return await self._retried(partial(self._complete, self._request(body), logprobs_only))
 
+    async def once(self, body: Mapping[str, Any], seconds: float) -> Completion:
+        """The answer of one attempt, also while the server is down; ``Failed`` or a ``ModelError`` if there is none.
+
+        Parameters
+        ----------
+        body: the request.
+        seconds: how long it may take.
+        """
+        return await self._once(self._request(body), seconds)
+
+    async def trial(self, seconds: float) -> None:
+        """Ask for one token, also while the server is down, and raise like ``once``.
+
+        The request is as plain as possible: with the fields of ``body`` a model may think for long. If the server
+        refuses it, the server is up.
+
+        Parameters
+        ----------
+        seconds: how long it may take.
+        """
+        await self._once(to_json({"model": self.settings.model, **TRIAL}), seconds)
+
+    async def _once(self, request: bytes, seconds: float) -> Completion:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._complete(request, logprobs_only=False)
+        except TimeoutError as error:
+            self._failed("timeout", f"no answer within {seconds:g} s")
+            raise Failed("no answer in time") from error
+
+    @property
+    def down(self) -> Unavailable | None:
+        """The error of a request, if the server is known to be down; none if requests are sent to it."""
+        return self.breaker.down
+
+    def for_request(self) -> "Upstream":
+        """The model for one request."""
+        return self
+
     def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
         """The events of an answer, in lists of those that arrived together; ``UpstreamRefused`` or ``Unavailable``.
 
@@ -112,23 +171,19 @@ class Upstream:
         request, deadline = self._request(body), time.monotonic() + within
         return resumed(lambda: self._retried(lambda: started(self._events(request, deadline))), str(self))
 
-    def log_failed_draft(self, error: ModelError) -> None:
-        """Log that a draft of this model failed: the first failure of each kind, then at most one line per minute.
-
-        The caller gets the expert's answer then, so that only the log shows that the server of the drafts is down.
-        """
-        kind = "refused" if isinstance(error, Refused) else "failed"
-        if times := self._log_rate.count(f"draft {kind}"):
-            known = {"model": self.settings.name, "kind": kind, "since_last_line": times}
-            log.warning("draft failed", extra=known | {"error": str(error)})
+    def unusable_stream(self) -> Unavailable:
+        """Record that a stream ended without being an answer, and return the error of it."""
+        self._failed("unusable", "its stream is not an answer")
+        return Unavailable(f"{self} sent a stream that is not an answer")
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
         own = {**self.settings.body, "model": self.settings.model}
         return to_json(merged(body, own) if self.settings.body else {**body, **own})
 
     async def _retried(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        self.breaker.check()
         try:
-            return await self._retrying.get(attempt, str(self))
+            return await self._retrying.get(partial(self.breaker.attempt, attempt), str(self))
         except Unavailable as error:
             # A caller can wait as long as the server asks for, and so gets its error.
             if isinstance(error.__cause__, _Busy) and error.status is not None and error.status < 500:
@@ -141,9 +196,11 @@ class Upstream:
                 if response.status >= 300:
                     await self._refuse(response)
                 data = await read_whole(response.content, self._limits.max_answer)
-            return read_answer(data, self._limits.max_answer_values, logprobs_only=logprobs_only)
+            answer = read_answer(data, self._limits.max_answer_values, logprobs_only=logprobs_only)
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
+        self.record.succeeded()
+        return answer
 
     async def _events(self, request: bytes, deadline: float) -> AsyncGenerator[list[StreamEvent], None]:
         try:
@@ -152,29 +209,35 @@ class Upstream:
                     await self._refuse(response)
                 max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
                 arriving = stream_events(response.content, max_bytes, max_values, deadline)
+                empty = True
                 async with aclosing(arriving):
                     async for events in arriving:
+                        empty = False
                         yield events
         except StreamCutOff:
-            self._count("cut_off")
+            self._failed("cut_off", "it broke off its stream")
             raise
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
+        if empty:
+            self._failed("unusable", "its stream has no events")
+        else:
+            self.record.succeeded()
 
     async def _refuse(self, response: HttpResponse) -> NoReturn:
         status, data = response.status, await read_start(response.content, LONGEST_ERROR)
         retry_after = response.headers.get("Retry-After")
         if 300 <= status < 400:
-            self._count("elsewhere")
+            self._failed("elsewhere", "it redirects to another address", status)
             raise Unavailable(f"{self} is elsewhere (status {status}): correct its base_url", status)
         if status in CREDENTIALS:
-            self._count("credentials", status=status, remedy="check api_key and headers of this model")
-            raise Unavailable(f"{self} does not accept the gateway's credentials (status {status})")
+            self._failed("credentials", "it does not accept the gateway's credentials", status)
+            raise CredentialsRefused(f"{self} does not accept the gateway's credentials (status {status})", status)
         refusal = UpstreamRefused(f"{self} refused with status {status}", status, json_object(data), retry_after)
         if status < 500 and status not in LATER:
-            self._count("refused")
+            self._failed("refused", "it refused the request", status, fields_named(data))
             raise refusal
-        self._count("busy")
+        self._failed("busy", "it failed" if status >= 500 else "it is busy", status)
         busy = _Busy(f"status {status}", status, requested_wait(retry_after))
         busy.refusal = refusal
         raise busy
@@ -182,23 +245,24 @@ class Upstream:
     def _failure(self, error: Exception) -> Failed | Unavailable:
         """What a failed attempt raises, after it was counted by its kind."""
         if isinstance(error, TooLong):  # another attempt would be as long
-            self._count("too_long", error=str(error))
+            self._failed("too_long", str(error))
             return Unavailable(f"{self}: {error}")
         if isinstance(error, TooSlow):
-            self._count("timeout")
+            self._failed("timeout", "it does not end its stream")
             return Unavailable(f"{self} does not end its stream")
         if isinstance(error, TimeoutError):
-            self._count("timeout")
+            self._failed("timeout", f"no answer within {self.settings.timeout:g} s")
             return Failed("no answer in time")
-        self._count("unusable" if isinstance(error, AnswerError) else "connection")
+        if isinstance(error, AnswerError):
+            self._failed("unusable", "its response is not a chat completion")
+        else:
+            self._failed("connection", f"the connection failed ({type(error).__name__})")
         # What the server sent is not quoted: it may hold an answer, and errors are logged.
         return Failed(type(error).__name__)
 
-    def _count(self, kind: str, **logged: object) -> None:
-        self._metrics.count("bpac_upstream_failures_total", model=self.settings.name, kind=kind)
-        if logged and (times := self._log_rate.count(kind)):
-            known = {"model": self.settings.name, "kind": kind, "since_last_line": times}
-            log.error("model cannot be used", extra=known | logged)
+    def _failed(self, kind: str, text: str, status: int | None = None, fields: tuple[str, ...] = ()) -> None:
+        said = f"{self}: {text}" if status is None else f"{self}: {text} (status {status})"
+        self.record.failed(kind, status, said, fields)
 
 
 def json_object(data: bytes) -> bytes:

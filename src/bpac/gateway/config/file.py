@@ -37,6 +37,8 @@ class Config(ConfigTable, frozen=True):
     drain: seconds for which the gateway waits for requests in progress when it is stopped.
     snapshot_every: number of journal entries between two snapshots.
     traces: whether requests are traced with OpenTelemetry.
+    probe: whether every model is asked a small question when the gateway starts.
+    probe_timeout: seconds that a model has to answer such a question.
     """
 
     models: dict[str, ModelSettings]
@@ -52,6 +54,8 @@ class Config(ConfigTable, frozen=True):
     drain: Seconds = 30.0
     snapshot_every: Count = 10_000
     traces: bool = False
+    probe: bool = True
+    probe_timeout: Seconds = 30.0
 
     def __post_init__(self) -> None:
         host, colon, port = self.listen.rpartition(":")

@@ -3,11 +3,12 @@
 import re
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from msgspec import Meta, field
+from msgspec import Meta, field, structs
 
 from bpac.errors import SettingsError
+from bpac.gateway.config.deployments import Deployment, read_deployments
 from bpac.gateway.config.secrets import BaseUrl, Secret
 from bpac.gateway.config.toml_tables import ConfigTable, Seconds, as_table, read_table
 
@@ -43,6 +44,10 @@ class ModelSettings(ConfigTable, frozen=True):
     ----------
     name: the name of the table.
     base_url, model, api_key, headers, timeout, retries, backoff, body: as for ``ModelClient``.
+    breaker: failed attempts in a row after which the server is suspected to be down; 0 for never.
+    deployments: several servers of the model, with the settings of requests to each; empty if there is one server.
+    balance: which deployment is tried first: the first that is listed (``order``), or the one with the fewest requests
+        under way (``least_load``).
     price: price of a million generated tokens, in any currency; None if it is not known.
     """
 
@@ -55,16 +60,33 @@ class ModelSettings(ConfigTable, frozen=True):
     retries: Annotated[int, Meta(ge=0)] = 2
     backoff: Seconds = 0.5
     body: dict[str, Any] = field(default_factory=dict)
+    breaker: Annotated[int, Meta(ge=0)] = 5
+    deployments: tuple[Deployment, ...] = ()
+    balance: Literal["order", "least_load"] = "order"
     price: Annotated[float, Meta(ge=0, le=sys.float_info.max)] | None = None
 
     def __post_init__(self) -> None:
         if not self.model.strip():
             raise SettingsError("model must not be empty: give the name of the model on its server")
 
+    def servers(self) -> "dict[str, ModelSettings]":
+        """The settings of requests to each server of the model, by the name that operators see."""
+        return {f"{self.name}/{one.name}": one.settings for one in self.deployments} or {self.name: self}
+
+    @property
+    def other_names(self) -> list[str]:
+        """Names of the model on its deployments that differ from its own: perhaps another model, so a new game."""
+        return sorted({one.settings.model for one in self.deployments} - {self.model})
+
 
 def read_models(values: object, path: str = "models") -> dict[str, ModelSettings]:
     """All models of a configuration file, by name."""
-    return {
-        name: read_table(table, ModelSettings, f"{path}.{name}", name=name)
-        for name, table in as_table(values, path).items()
-    }
+    return {name: _read_model(name, table, f"{path}.{name}") for name, table in as_table(values, path).items()}
+
+
+def _read_model(name: str, table: object, path: str) -> ModelSettings:
+    def read(values: Mapping[str, Any], path: str) -> ModelSettings:
+        return read_table(values, ModelSettings, path, name=name)
+
+    common, deployments = read_deployments(table, path, read)
+    return structs.replace(read(common, path), deployments=deployments)

@@ -125,8 +125,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """What the promise is about, as JSON: if any of it changes, a new game begins."""
         return json.dumps(
             {
-                "draft": [self.draft.model, self.draft.body],
-                "expert": [self.expert.model, self.expert.body],
+                "draft": [self.draft.model, self.draft.body, *self.draft.other_names],
+                "expert": [self.expert.model, self.expert.body, *self.expert.other_names],
                 "judge": [self.judge.model, self.judge.body] if self.judge else None,
                 "score": self.score_settings,
                 "loss": self.loss,

@@ -11,6 +11,8 @@ from bpac.gateway.games.outcomes import RESTART, OpenOutcomes
 from bpac.gateway.games.restoring import tokens_of
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.status import GameStatus, game_status
+from bpac.gateway.telemetry.score_watch import ScoreWatch
+from bpac.gateway.telemetry.unscored_log import UnscoredLog
 from bpac.routing.decision import Decision
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.store import Store
@@ -34,6 +36,8 @@ class LiveGame:
     journal: the journal, and the state that follows from it.
     drafting: requests that wait for their draft.
     outcomes: rounds that wait for their outcome.
+    scores: finds scores that cannot be right.
+    unscored_log: logs requests without a score.
     """
 
     def __init__(self, store: Store, route: RouteSettings, segment: str, alpha: float, snapshot_every: int) -> None:
@@ -46,6 +50,8 @@ class LiveGame:
         self.savings = self.journal.savings
         self.drafting = DraftsUnderWay(self.journal, route)
         self.outcomes = OpenOutcomes(self.journal, route)
+        self.scores = ScoreWatch(route.name)
+        self.unscored_log = UnscoredLog(route.name)
         self._tokens = tokens_of(self.savings)
         # The graders of open rounds ended with their process. Feedback from outside may still come.
         for decision in self.router.owed:
@@ -103,4 +109,5 @@ class LiveGame:
 
     def status(self) -> GameStatus:
         """Where the game stands."""
-        return game_status(self.journal.game, self.router, self.history, self.savings.report(Prices.of(self.route)))
+        savings = self.savings.report(Prices.of(self.route))
+        return game_status(self.journal.game, self.router, self.history, savings, self.scores.trouble)

@@ -1,7 +1,7 @@
 """Where games stand: the values behind ``/v1/status``, ``/metrics`` and ``bpac status``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from bpac.betting.bounds.certificate import Certificate
@@ -9,6 +9,7 @@ from bpac.dashboard.history.history import History
 from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
+from bpac.gateway.games.troubles import GameTrouble, troubles_of
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
 from bpac.stores.store import Game, LostEntries
@@ -26,6 +27,7 @@ class GameStatus:
     state: whether it routes, in one word.
     unscored: the requests without a score.
     savings: what was spent and saved.
+    troubles: what an operator should repair (default: nothing).
     """
 
     route: str
@@ -35,6 +37,7 @@ class GameStatus:
     state: State
     unscored: UnscoredReport
     savings: SavingsReport
+    troubles: Sequence[GameTrouble] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -44,6 +47,7 @@ class GameStatus:
             **self.summary.to_json(),
             "state": self.state,
             "unscored": self.unscored.to_json(),
+            "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
         }
 
@@ -65,10 +69,13 @@ class GameStatus:
             values["state"],
             UnscoredReport(**values["unscored"]),
             SavingsReport(**values["savings"]),
+            tuple(GameTrouble(**trouble) for trouble in values.get("troubles", ())),
         )
 
 
-def game_status(game: Game, router: Router, history: History, savings: SavingsReport) -> GameStatus:
+def game_status(
+    game: Game, router: Router, history: History, savings: SavingsReport, scores: GameTrouble | None = None
+) -> GameStatus:
     """Where a game stands.
 
     Parameters
@@ -76,11 +83,14 @@ def game_status(game: Game, router: Router, history: History, savings: SavingsRe
     game: the game in its store.
     router, history: its state.
     savings: what was spent and saved in it.
+    scores: what is wrong with its scores (default: nothing is known to be).
     """
     summary = router.summary()
     unscored = history.unscored.report(router.step)
     state = state_of(router, history, summary)
-    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings)
+    only_unscored = history.unscored.only(summary.steps)
+    troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores)
+    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings, troubles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +103,23 @@ class GatewayStatus:
     losses: journals that lost acknowledged entries.
     connections: open connections of callers.
     refused: requests that a limit or a check refused, by reason.
+    models: what is known about each model, as JSON values (default: nothing).
+    store: what is known about the store, as JSON values (default: nothing).
     """
 
     routes: Mapping[str, Sequence[GameStatus]]
     losses: Sequence[LostEntries]
     connections: int
     refused: Mapping[str, int]
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    store: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {
             "routes": {name: [game.to_json() for game in games] for name, games in self.routes.items()},
+            "models": {name: dict(model) for name, model in self.models.items()},
+            "store": dict(self.store),
             "losses": [loss._asdict() for loss in self.losses],
             "callers": {"connections": self.connections, "refused": dict(self.refused)},
         }

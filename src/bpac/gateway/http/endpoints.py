@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
+from bpac.errors import StoreError
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.chat.request import parse_object
@@ -77,7 +78,13 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json({"status": "ok"})
 
     async def ready(_: Request) -> Response:
-        return _json({"status": "ready" if service.ready else "not ready"}, 200 if service.ready else 503)
+        models = service.monitor.summary()
+        if service.ready:
+            return _json({"status": "ready", "models": models})
+        store = service.store_status()
+        # Without the name of the file: this endpoint needs no key.
+        reason = {} if store["ok"] else {"reason": f"the store failed: {store['cause']}", "remedy": store["remedy"]}
+        return _json({"status": "not ready", "models": models, **reason}, 503)
 
     async def failed(request: Request, error: Exception) -> Response:
         service.rejections.count_error(error, address_of(request.scope))
@@ -105,7 +112,12 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
             Route("/readyz", ready),
             *Dashboard(service, authentication).routes(),
         ],
-        exception_handlers={HTTPException: _no_such_endpoint, Exception: failed, BadRequest: failed},
+        exception_handlers={
+            HTTPException: _no_such_endpoint,
+            Exception: failed,
+            BadRequest: failed,
+            StoreError: failed,
+        },
         lifespan=lifespan,
     )
 

@@ -1,14 +1,14 @@
 """The table of errors: for each kind of error, the status and the OpenAI error body that a caller gets.
 
-=================== ================= ==================================== =====================================
+=================== ================= ==================================== ==========================================
 error               status            ``type`` and ``code`` of the body    cause
-=================== ================= ==================================== =====================================
+=================== ================= ==================================== ==========================================
 ``BadRequest``      its own           by status; its own code              the request, or a limit of the gateway
 ``UpstreamRefused`` the model's       the model server's own body          a model server refused the request
-``ModelError``      502               upstream_error, upstream_failed      a model server failed
+``ModelError``      502               upstream_error, upstream_failed      a model server failed, or refused our key
 ``StoreError``      503               server_error, store_failed           the journal cannot be written
 any other           500               server_error, internal_error         a mistake in the gateway
-=================== ================= ==================================== =====================================
+=================== ================= ==================================== ==========================================
 """
 
 import logging
@@ -17,10 +17,14 @@ from typing import Any, NamedTuple
 from bpac.errors import ModelError, StoreError
 from bpac.gateway.chat.upstream import UpstreamRefused
 from bpac.gateway.http.bad_request import BadRequest
+from bpac.gateway.telemetry.log_rate import LogRate
 from bpac.wire.json import to_json
 from bpac.wire.rendering import event
 
 log = logging.getLogger("bpac.gateway")
+
+# Callers repeat a request that failed, so its error is not logged each time.
+_rate = LogRate()
 
 # The ``type`` of a BadRequest, by its status (default: invalid_request_error).
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error"}
@@ -62,11 +66,13 @@ def status_and_body(error: Exception) -> tuple[int, dict[str, Any]]:
         kind = _TYPES.get(error.status, "invalid_request_error")
         return error.status, error_body(str(error), kind, error.param, error.code)
     if isinstance(error, ModelError):
-        # Callers need not know where the models are; operators read it in the log.
-        log.warning("model failed", extra={"error": str(error)})
+        # Callers need not know where the models are. Operators have read about the failed attempts in the log.
         status = f" (status {error.status})" if error.status else ""
         return 502, error_body(f"the model gave no usable answer{status}", "upstream_error", code="upstream_failed")
     if isinstance(error, StoreError):
+        if times := _rate.count(error.cause):
+            known = {"cause": error.cause, "remedy": error.remedy, "since_last_line": times}
+            log.error("request failed: the store cannot be used", extra=known | {"error": str(error)})
         return 503, error_body("the journal cannot be written", "server_error", code="store_failed")
     log.error("unexpected error", exc_info=error)
     return 500, error_body("internal error", "server_error", code="internal_error")

@@ -16,7 +16,10 @@ _HEADERS: dict[str, Schema] = {
 }
 # Headers of some responses.
 _SOMETIMES: dict[str, Schema] = {
-    "x-bpac-unscored": {"enum": ["n", "modalities", "no-score", "draft-failed", "draft-refused", "outage"]},
+    "x-bpac-unscored": {
+        "enum": ["n", "modalities", "no-score", "draft-failed", "draft-refused", "draft-down", "outage"]
+    },
+    "x-bpac-deployment": TEXT,
     "x-bpac-fallback": {"enum": ["expert-failed", "expert-refused"]},
 }
 
@@ -77,10 +80,10 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
         "/v1/status": {"get": _operation("The state of every game", ref("Status"), guarded)},
         "/metrics": {"get": _operation("Metrics in the text format of Prometheus", None, guarded)},
         "/healthz": {"get": {**_operation("Whether the process is running", ref("Health")), "security": []}},
-        "/readyz": {"get": {**_operation("Whether requests are answered", ref("Health")), "security": []}},
+        "/readyz": {"get": {**_operation("Whether requests are answered", ref("Readiness")), "security": []}},
     }
     paths["/readyz"]["get"]["responses"]["503"] = _response(
-        "not ready: starting, stopping, or the store has failed", ref("Health")
+        "not ready: starting, stopping, the store has failed, or all models are down", ref("Readiness")
     )
     return {
         "openapi": "3.1.0",

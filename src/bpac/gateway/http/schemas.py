@@ -95,6 +95,7 @@ _GAME = _object(
         "unscored": _object(
             {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}
         ),
+        "troubles": _list(_object({"what": TEXT, "cost": TEXT, "remedy": TEXT})),
         "certificate": _CERTIFICATE,
         "savings": _SAVINGS,
     }
@@ -127,10 +128,18 @@ SCHEMAS: dict[str, Any] = {
         {
             "routes": {"type": "object", "additionalProperties": _list(_GAME)},
             "losses": _list(_object({"game": _COUNT, "entries": _COUNT, "acknowledged": _COUNT, "head": TEXT})),
+            "models": {"type": "object", "additionalProperties": _object({"health": {"type": "object"}})},
+            "store": _object({"ok": {"type": "boolean"}, "failures": _COUNT}),
             "callers": _object(
                 {"connections": _COUNT, "refused": {"type": "object", "additionalProperties": _COUNT}},
             ),
         }
     ),
     "Health": _object({"status": TEXT}),
+    "Readiness": _object(
+        {
+            "status": TEXT,
+            "models": {"type": "object", "additionalProperties": _object({"up": {"type": "boolean"}, "probe": TEXT})},
+        }
+    ),
 }

@@ -13,10 +13,13 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 # Every counter, with its description for operators.
 COUNTERS: Mapping[str, str] = {
     "bpac_answers_total": "Answers served to callers, by the model that wrote them.",
+    "bpac_deployment_answers_total": "Answers of each deployment of a model that has several.",
     "bpac_http_refused_total": "Requests rejected by a limit or a check before they reached a model, by reason.",
     "bpac_journal_losses_total": "Journals that lacked acknowledged entries when the store was opened, by game.",
+    "bpac_store_failures_total": "How often the store failed, so that no request could be answered.",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
     "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",
+    "bpac_upstream_statuses_total": "Failed attempts that a model server answered with an error, by HTTP status.",
 }
 
 Labels = tuple[tuple[str, str], ...]
@@ -37,15 +40,15 @@ class Metrics:
         # By route and stage: the number of durations in each bucket, and last the sum of all of them.
         self.durations: dict[tuple[str, str], list[float]] = {}
 
-    def count(self, name: str, **labels: str) -> None:
-        """Add 1 to a counter."""
+    def count(self, name: str, *, by: int = 1, **labels: str) -> None:
+        """Add 1, or another number, to a counter; with 0 it is shown before anything is counted."""
         key = (name, tuple(labels.items()))
         try:
-            self.counts[key] += 1
+            self.counts[key] += by
         except KeyError:
             if name not in COUNTERS:
                 raise ValueError(f"{name} has no description: add it to COUNTERS") from None
-            self.counts[key] = 1
+            self.counts[key] = by
 
     def time(self, stage: str, route: str, seconds: float) -> None:
         """Record how long a stage of a request took."""

@@ -6,6 +6,7 @@ from itertools import accumulate, groupby
 
 from bpac.errors import MissingExtra
 from bpac.gateway.games.status import GameStatus
+from bpac.gateway.health.model_health import ModelHealth
 from bpac.gateway.telemetry.counters import BOUNDS, COUNTERS, Metrics
 
 try:
@@ -96,12 +97,18 @@ class _Page(Collector):
     """Everything that can be measured, at one moment."""
 
     def __init__(
-        self, metrics: Metrics, routes: Mapping[str, Iterable[GameStatus]], in_flight: int, connections: int
+        self,
+        metrics: Metrics,
+        routes: Mapping[str, Iterable[GameStatus]],
+        in_flight: int,
+        connections: int,
+        models: Mapping[str, ModelHealth],
     ) -> None:
         self._metrics = metrics
         self._games = {route: list(games) for route, games in routes.items()}
         self._in_flight = in_flight
         self._connections = connections
+        self._models = models
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
@@ -109,6 +116,13 @@ class _Page(Collector):
         yield from self._of_routes()
         yield from self._counters()
         yield self._durations()
+        if self._models:
+            up = GaugeMetricFamily(
+                "bpac_upstream_up", "Whether a model answers, as far as is known (1: yes, 0: no).", labels=["model"]
+            )
+            for name, health in sorted(self._models.items()):
+                up.add_metric([name], float(health.ok))
+            yield up
         yield GaugeMetricFamily("bpac_connections", "Open connections of callers.", self._connections)
         yield GaugeMetricFamily("bpac_in_flight", "Requests in progress, their audits included.", self._in_flight)
 
@@ -152,9 +166,8 @@ class _Page(Collector):
         for name, series in groupby(sorted(self._metrics.counts.items()), key=lambda item: item[0][0]):
             family = None
             for (_, labels), count in series:
-                names, values = zip(*labels, strict=True)
-                family = family or CounterMetricFamily(name, COUNTERS[name], labels=names)
-                family.add_metric(values, count)
+                family = family or CounterMetricFamily(name, COUNTERS[name], labels=[label for label, _ in labels])
+                family.add_metric([value for _, value in labels], count)
             if family is not None:
                 yield family
 
@@ -171,7 +184,11 @@ class _Page(Collector):
 
 
 def prometheus_text(
-    metrics: Metrics, routes: Mapping[str, Iterable[GameStatus]], in_flight: int, connections: int = 0
+    metrics: Metrics,
+    routes: Mapping[str, Iterable[GameStatus]],
+    in_flight: int,
+    connections: int = 0,
+    models: Mapping[str, ModelHealth] | None = None,
 ) -> str:
     """The page that Prometheus reads.
 
@@ -181,7 +198,8 @@ def prometheus_text(
     routes: the status of the games of each route.
     in_flight: requests in progress, their audits included.
     connections: open connections of callers.
+    models: the health of each model (default: none is reported).
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Page(metrics, routes, in_flight, connections))
+    registry.register(_Page(metrics, routes, in_flight, connections, models or {}))
     return generate_latest(registry).decode()

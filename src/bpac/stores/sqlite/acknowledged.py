@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from bpac.errors import StoreError
 from bpac.stores.private_files import open_private
+from bpac.stores.sqlite.causes import cause_of
 from bpac.stores.store import LostEntries
 
 log = logging.getLogger("bpac.stores")
@@ -107,11 +108,16 @@ class AcknowledgedFile:
     path: of the store.
     identity: of the store.
     ends: where its journals end now.
+
+    Attributes
+    ----------
+    ends: the last durable entry of each journal, also if the file cannot be written.
     """
 
     def __init__(self, path: str, identity: bytes, ends: Mapping[int, JournalEnd]) -> None:
         self._name = path + ENDING
         self._failed = False
+        self.ends = dict(ends)
         self._descriptor = open_private(self._name)
         try:
             lines = {0: JournalEnd(FORMAT, identity), **{game: end for game, end in ends.items() if end.number}}
@@ -127,6 +133,7 @@ class AcknowledgedFile:
 
     def update(self, game: int, end: JournalEnd) -> None:
         """Write the last entry of a game, which is durable."""
+        self.ends[game] = end
         if self._failed:
             return
         try:
@@ -134,7 +141,12 @@ class AcknowledgedFile:
         except OSError as error:
             # The journal itself is intact. The file is older than the journal then, which does not look like a loss.
             self._failed = True
-            log.error("%s cannot be written: a lost end of the journal would go unnoticed", self._name, exc_info=error)
+            cause = cause_of(error)
+            log.error(
+                "%s cannot be written: a lost end of the journal would go unnoticed",
+                self._name,
+                extra={"error": error.strerror, "cause": cause.what, "remedy": cause.remedy},
+            )
 
     def close(self) -> None:
         """Close the file."""

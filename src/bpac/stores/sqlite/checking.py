@@ -9,6 +9,7 @@ from typing import Any
 from bpac.errors import JournalError, StoreError
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry, entry_from_json
+from bpac.stores.sqlite.causes import DAMAGED
 from bpac.stores.sqlite.statements import step_of
 from bpac.stores.store import Game, Link, StoredEntry
 
@@ -84,7 +85,7 @@ def typed(values: Iterable[object], types: tuple[type, ...]) -> bool:
     return all(isinstance(value, kind) for value, kind in zip(values, types, strict=True))
 
 
-def quoted(error: Exception) -> str:
+def quoted(error: BaseException) -> str:
     """The message of SQLite in one line of printable characters: it may contain data that could not be read."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(error)[:200])
 
@@ -94,5 +95,7 @@ def damaged(path: str, game: Game, number: int | None = None) -> StoreError:
     where = "a row" if number is None else f"entry {number}"
     return StoreError(
         f"{path} is damaged: {where} of game {game.number} ({game.route!r}) is not as it was written. Restore the file "
-        "from a copy, or give the store another one, with which new games begin"
+        "from a copy, or give the store another one, with which new games begin",
+        cause=DAMAGED.what,
+        remedy=DAMAGED.remedy,
     )

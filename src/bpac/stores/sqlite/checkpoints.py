@@ -1,9 +1,13 @@
 """Checkpoints of a SQLite store: committed data is moved from the write-ahead log into the file."""
 
+import errno
+import os
 import sqlite3
 import threading
 
+from bpac.errors import StoreError
 from bpac.stores.sqlite.commits import Writer
+from bpac.stores.sqlite.read_back import ReadBack
 
 
 class Checkpoints:
@@ -28,6 +32,9 @@ class Checkpoints:
         self._writer = writer
         # While a checkpoint waits for a reader, commits wait for the checkpoint: so not for long.
         connection.execute("PRAGMA busy_timeout = 50")
+        self._place = str(connection.execute("PRAGMA database_list").fetchone()[2])
+        self._file = _identity(self._place)
+        self._read_back = ReadBack(self._place)
         self._every = every
         self._most_pages = most_pages
         self._ending = threading.Event()
@@ -50,10 +57,41 @@ class Checkpoints:
     def _checkpoint(self, how: str) -> int:
         """Move what can be moved now, and return the number of pages in the log."""
         try:
+            self._check_place()
+            self._check_contents()
             _, pages, _ = self._connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
             return int(pages)
+        except OSError as error:
+            self._writer.fail(error)
+            return 0
         except sqlite3.Error as error:
             # A log that is in use is moved later; its data is durable either way.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 self._writer.fail(error)
             return 0
+
+    def _check_contents(self) -> None:
+        """Raise an error of SQLite if the file is damaged where it was written last."""
+        try:
+            self._read_back.check(self._writer.durable_ends())
+        except StoreError:
+            pass  # no further connection at present, for example because too many files are open
+        except sqlite3.Error as error:
+            # Any other error says nothing about what is in the file; if it lasts, commits and checkpoints find it.
+            if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise
+
+    def _check_place(self) -> None:
+        """Raise ``OSError`` if the file is no longer where it was: what is written to it would be lost."""
+        if _identity(self._place) != self._file:
+            raise FileNotFoundError(errno.ENOENT, "the file was moved, deleted or replaced", self._place)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary error code of SQLite."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF

@@ -12,6 +12,8 @@ from queue import SimpleQueue
 
 from bpac.errors import StoreError
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
+from bpac.stores.sqlite.causes import cause_of
+from bpac.stores.sqlite.checking import quoted
 from bpac.stores.sqlite.statements import APPEND, Work, statements
 
 log = logging.getLogger("bpac.stores")
@@ -35,6 +37,10 @@ class Writer(ABC):
         self._path = path
         self._acknowledged = acknowledged
 
+    def durable_ends(self) -> dict[int, JournalEnd]:
+        """The last durable entry of each journal."""
+        return dict(self._acknowledged.ends)
+
     @abstractmethod
     def put(self, work: Work) -> None:
         """Accept a statement to be written, without waiting."""
@@ -51,13 +57,19 @@ class Writer(ABC):
         """Accept nothing more, and log why."""
         if self.failure is None:
             why = str(error) or type(error).__name__
+            cause = cause_of(error)
             failure = StoreError(
                 f"{self._path} failed ({why}): nothing is decided until the gateway is restarted or the file is opened "
-                "again"
+                "again",
+                cause=cause.what,
+                remedy=cause.remedy,
             )
             failure.__cause__ = error
-            log.error("the store failed: nothing is decided until the gateway is restarted", exc_info=failure)
             self.failure = failure
+            log.error(
+                "the store failed: nothing is decided until it can be written again",
+                extra={"file": self._path, "cause": cause.what, "remedy": cause.remedy, "error": quoted(error)},
+            )
 
     def _commit(self, work: list[Work]) -> None:
         if not work or self.failure is not None:

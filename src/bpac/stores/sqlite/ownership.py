@@ -1,6 +1,7 @@
 """A lock on the file of a store, so that a journal has one writer; it ends with the process, however that ends."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bpac.errors import MissingExtra, StoreInUse
@@ -37,9 +38,10 @@ class Ownership:
                 f"{self.path} is in use by process {owner}: a journal has one writer, or rounds "
                 "would be counted twice. Stop or close that one, or use another file"
             ) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._descriptor = descriptor
+        with suppress(OSError):  # the number of the process is only for messages; the disk may be full
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let others become the owner."""

@@ -8,6 +8,7 @@ from typing import Any
 from bpac.errors import StoreError
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import place_of, refuse_link
+from bpac.stores.sqlite.causes import MOVED, cause_of
 from bpac.stores.sqlite.checking import quoted
 from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.migrations import HASH_CHAINS, check
@@ -29,7 +30,9 @@ class ReadOnlySqliteStore(SqliteReader):
         if not os.path.exists(place):
             raise StoreError(
                 f"{place} does not exist: start the gateway first, or run this command in the directory where it was "
-                "started"
+                "started",
+                cause=MOVED.what,
+                remedy=MOVED.remedy,
             )
         with ExitStack() as opened:
             try:
@@ -41,13 +44,20 @@ class ReadOnlySqliteStore(SqliteReader):
                     raise StoreError(f"{place} is of an older version: start the gateway once, which upgrades it")
                 super().__init__(place, reading)
             except UNREADABLE as error:
-                raise StoreError(f"{place} cannot be read as a store ({quoted(error)})") from error
+                cause = cause_of(error)
+                raise StoreError(
+                    f"{place} cannot be read as a store ({quoted(error)})", cause=cause.what, remedy=cause.remedy
+                ) from error
             opened.pop_all()
 
     @property
     def failure(self) -> StoreError:
         """The reason why nothing can be written."""
         return StoreError(f"{self.path} is opened for reading only")
+
+    def reopened(self) -> "ReadOnlySqliteStore":
+        """Raise ``StoreError``."""
+        raise self.failure
 
     def open_game(self, route: str, segment: str, terms: str) -> Game:
         """Raise ``StoreError``."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from bpac.errors import SnapshotError, StoreError
 from bpac.routing.decision import Decision
+from bpac.stores.sqlite.causes import cause_of
 from bpac.stores.sqlite.checking import checked_entries, damaged, head_at, quoted, read_entry, read_json, seal, typed
 from bpac.stores.sqlite.contents import Contents, contents
 from bpac.stores.sqlite.rounds import latest_rounds
@@ -107,4 +108,9 @@ class SqliteReader:
             with self._one_reader:
                 return self._reading.execute(query, values).fetchall()
         except UNREADABLE as error:
-            raise StoreError(f"{self.path} cannot be read ({quoted(error)}): restore it from a copy") from error
+            cause = cause_of(error)
+            raise StoreError(
+                f"{self.path} cannot be read ({quoted(error)}): restore it from a copy",
+                cause=cause.what,
+                remedy=cause.remedy,
+            ) from error

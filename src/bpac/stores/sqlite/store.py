@@ -11,13 +11,16 @@ from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
+from bpac.stores.sqlite.causes import DAMAGED, cause_of
 from bpac.stores.sqlite.checking import quoted, seal
 from bpac.stores.sqlite.checkpoints import Checkpoints
 from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter
 from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
 from bpac.stores.sqlite.ownership import Ownership
+from bpac.stores.sqlite.read_only import ReadOnlySqliteStore
 from bpac.stores.sqlite.reading import UNREADABLE, SqliteReader
+from bpac.stores.sqlite.recovery import check_writable, prove_complete
 from bpac.stores.sqlite.statements import APPEND, CLAIM, KEY, LOSS, OPEN, SNAPSHOT, entry_text, note_and_check, step_of
 from bpac.stores.store import Claim, CoinKey, Game
 
@@ -44,6 +47,8 @@ class SqliteStore(SqliteReader):
 
     def __init__(self, path: str, *, wait_for_disk: bool = False, commit_each: bool = False) -> None:
         place = place_of(path)
+        check_writable(place)
+        self._options = {"wait_for_disk": wait_for_disk, "commit_each": commit_each}
         self._closed: StoreError | None = None
         self._owned = Ownership(place)
         # The latest key of each game's coins, which may not be durable yet.
@@ -58,7 +63,12 @@ class SqliteStore(SqliteReader):
             try:
                 self._open(place, opened, wait_for_disk=wait_for_disk, commit_each=commit_each)
             except UNREADABLE as error:
-                raise StoreError(f"{place} cannot be used as a store ({quoted(error)}): give another file") from error
+                cause = cause_of(error)
+                raise StoreError(
+                    f"{place} cannot be used as a store ({quoted(error)}): give another file",
+                    cause=cause.what,
+                    remedy=cause.remedy,
+                ) from error
             opened.pop_all()  # it stays open
 
     def _open(self, place: str, opened: ExitStack, *, wait_for_disk: bool, commit_each: bool) -> None:
@@ -153,11 +163,23 @@ class SqliteStore(SqliteReader):
         latest = self._keys.get(game.number)
         return latest if latest is not None and latest.first_step <= step else super().key(game, step)
 
+    def reopened(self) -> "SqliteStore":
+        """The same store, opened again after it failed; ``StoreError`` if it cannot prove that nothing was lost."""
+        check_writable(self.path)
+        ends = self._acknowledged.ends
+        with closing(ReadOnlySqliteStore(self.path)) as found:
+            count = prove_complete(found, self.secret, ends)
+        self.close()
+        again = SqliteStore(self.path, **self._options)
+        log.info("the store was opened again, and nothing is missing", extra={"file": self.path, "entries": count})
+        return again
+
     def close(self) -> None:
         """Make everything durable and close all files."""
         # Readers first: the last connection that is closed moves the rest of the log into the file, so it must be able
         # to write.
-        self._reading.close()
+        with self._one_reader:
+            self._reading.close()
         if self._closed is None:
             self._writer.close()
             self._checkpoints.close()
@@ -165,6 +187,15 @@ class SqliteStore(SqliteReader):
             self._writing.close()
             self._acknowledged.close()
         self._owned.release()
+
+    def _all(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        try:
+            return super()._all(query, values)
+        except StoreError as error:
+            # What cannot be read must not be written to any more.
+            if error.cause == DAMAGED.what and error.__cause__ is not None and hasattr(self, "_writer"):
+                self._writer.fail(error.__cause__)
+            raise
 
     def _put(self, statement: str, values: tuple[Any, ...]) -> None:
         if self.failure is not None:

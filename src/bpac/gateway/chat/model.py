@@ -1,0 +1,36 @@
+"""A model behind the gateway: on one server (``Upstream``), or with several deployments (``Deployments``)."""
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Protocol
+
+from bpac.errors import Unavailable
+from bpac.wire.completions import Completion
+from bpac.wire.stream import StreamEvent
+
+
+class ModelCall(Protocol):
+    """A model for one request."""
+
+    @property
+    def deployment(self) -> str:
+        """The name of the deployment that answered; empty before, and if the model has only one."""
+
+    async def whole(self, body: Mapping[str, Any], *, logprobs_only: bool = False) -> Completion:
+        """A whole answer, as ``Upstream.whole``."""
+
+    def stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[list[StreamEvent], None]:
+        """The events of an answer, as ``Upstream.stream``."""
+
+    def unusable_stream(self) -> Unavailable:
+        """Record that a stream ended without being an answer, and return the error of it."""
+
+
+class Model(Protocol):
+    """A model."""
+
+    @property
+    def down(self) -> Unavailable | None:
+        """The error of a request, if the model is known to be down; none if requests are sent to it."""
+
+    def for_request(self) -> ModelCall:
+        """The model for one request."""
