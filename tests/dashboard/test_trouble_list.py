@@ -6,23 +6,23 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.dashboard.history.history import History
-from bpac.dashboard.history.same_scores import MANY_SAME
 from bpac.dashboard.remedies import UNSCORED, UPSTREAM
 from bpac.dashboard.troubles import (
     ScoredGame,
-    constant_score_troubles,
     missed_tokens,
     model_troubles,
+    score_troubles,
     store_trouble,
     unscored_troubles,
 )
 from bpac.errors import StoreError
+from bpac.gateway.telemetry.score_watch import MANY as MANY_DRAFTS
 from bpac.routing.router import Router
 from bpac.testing import Reply
 from tests.dashboard.browser import DESKTOP, PHONE, Visit
 from tests.dashboard.played import feed
 from tests.dashboard.traffic import get
-from tests.gateway.configured import wait_for
+from tests.gateway.configured import get_json
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 
@@ -72,6 +72,8 @@ def test_a_draft_that_fails_is_never_called_safe(fault: str) -> None:
         assert f"× {kind}" in about_model["what"]
         assert UPSTREAM[kind] in about_model["remedy"]
         assert about_model["cost"] == "used by: homework"
+        if draft.status >= 400:
+            assert f"(status {draft.status})" in about_model["what"]
     assert document["models"]["large"]["health"]["failures"] == 0
 
 
@@ -93,9 +95,10 @@ def test_troubles_stand_above_everything(browser: Browser, size: str) -> None:
         expect(visit.page.get_by_text("Drafts are kept once enough of them")).to_be_hidden()
         assert visit.page.title() == "Not routing: homework – bpac"
         models = visit.page.get_by_role("region", name="Models")
-        models.locator("summary").click()
-        expect(models.locator('tr[data-model="small"]')).to_contain_text("credentials")
-        expect(models.locator('tr[data-model="large"]')).to_contain_text("no failure so far")
+        expect(models.locator("summary")).to_have_text("2 models: small fails")
+        expect(models.locator('tr[data-model="small"]')).to_be_visible()
+        expect(models.locator('tr[data-model="small"]')).to_contain_text("2 × credentials (status 401)")
+        expect(models.locator('tr[data-model="large"]')).to_contain_text("answers")
         assert visit.value("unscored.share") == 1
         visit.check_accessibility()
 
@@ -164,30 +167,34 @@ def test_troubles_of_models() -> None:
 
 
 def test_a_store_that_fails() -> None:
-    """It is the first trouble, with its cause and what it costs."""
+    """It is the first trouble, with its cause, since when, what it costs and what to do."""
     with Running(pair(Reply("41"), Reply("42"))) as (gateway, _):
         assert get(gateway, "/data").json["troubles"] == []
-        gateway.service.store.failure = StoreError("disk full")  # type: ignore[misc]
-        (trouble,) = get(gateway, "/data").json["troubles"]
-        gateway.service.store.failure = None  # type: ignore[misc]
-    assert trouble == store_trouble(StoreError("disk full")).to_json()
-    assert trouble["what"] == "the store cannot be written: disk full"
+        gateway.service.store_record.failed(StoreError("disk full"))
+        trouble = get(gateway, "/data").json["troubles"][0]
+        status = get_json(f"{gateway.url}/v1/status")["store"]
+        gateway.service.store_record.works_again()
+        assert get(gateway, "/data").json["troubles"] == []
+    assert trouble == store_trouble(status).to_json()
+    assert trouble["what"] == "the store has failed: disk full"
     assert "no request is answered" in trouble["cost"]
+    assert trouble["since"] > 0
 
 
 def test_constant_scores() -> None:
-    """Many drafts in a row with exactly one score are a trouble, until another score comes."""
-    probabilities = iter([0.6] * MANY_SAME + [0.5])
-    with Running(pair(lambda _: Reply("41", probability=next(probabilities)), Reply("42"))) as (gateway, _):
-        ask(gateway, MANY_SAME - 1)
+    """Many different drafts with exactly one score are a trouble, until another score comes."""
+    drafts = iter([Reply(f"answer {number}", probability=0.6) for number in range(MANY_DRAFTS)] + [Reply("41")])
+    with Running(pair(lambda _: next(drafts), Reply("42"))) as (gateway, _):
+        ask(gateway, MANY_DRAFTS - 1)
         assert get(gateway, "/data").json["troubles"] == []
         ask(gateway, 1)
         (trouble,) = get(gateway, "/data").json["troubles"]
-        assert f"the latest {MANY_SAME} drafts all have the uncertainty 0.4" in trouble["what"]
-        assert trouble["count"] == MANY_SAME
-        assert "log-probabilities" in trouble["remedy"]
+        assert "route homework: the latest 20 drafts" in trouble["what"]
+        assert "all have the uncertainty 0.4" in trouble["what"]
+        assert trouble["cost"]
+        assert "configure another score" in trouble["remedy"]
         ask(gateway, 1)
-        wait_for(lambda: get(gateway, "/data").json["troubles"] == [])
+        assert get(gateway, "/data").json["troubles"] == []
 
 
 def test_requests_without_a_score_now_and_then() -> None:
@@ -217,10 +224,9 @@ def test_segments_are_counted_together() -> None:
         router, history = Router(0.1, seed=1), History()
         if number % 2:
             history.unscored.withdrawn("no-score", at=float(number))
-        else:
-            feed(router, history, [(0.5, 0.0)] * (MANY_SAME if number == 0 else 1))
-        games.append(ScoredGame("homework", router.step, history, lambda: 0.0))
-    (unscored,), (constant,) = unscored_troubles(games), constant_score_troubles(games)
+        wrong = ("the same", "cost", "remedy") if number < 3 else None
+        games.append(ScoredGame("homework", router.step, history, lambda: 0.0, wrong))
+    (unscored,), (scores,) = unscored_troubles(games), score_troubles(games)
     assert unscored.what.startswith("route homework is not routing in 500 of 1,000 segments: no draft could be scored")
     assert (unscored.since, unscored.count) == (1.0, 500)
-    assert f"the latest {MANY_SAME} drafts in 1 of 1,000 segments all have the uncertainty 0.5" in constant.what
+    assert (scores.what, scores.count) == ("route homework in 3 of 1,000 segments: the same", 3)

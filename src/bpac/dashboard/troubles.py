@@ -11,14 +11,6 @@ from bpac.dashboard.words import percent
 
 # From this share of the latest requests on, requests without a score are a trouble of their route.
 MUCH_UNSCORED = 0.1
-STORE_REMEDY = (
-    "make room on its disk, and check that its files can be written; see the gateway's log for the cause. If the "
-    "gateway does not continue by itself, restart it"
-)
-CONSTANT_REMEDY = (
-    "check what the draft's server returns: log-probabilities that are all 0 or all very low come from a server that "
-    "does not compute them. Enable them there, or configure another score"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +47,14 @@ class ScoredGame:
     rounds: the number of requests that were decided.
     history: its history.
     tokens_saved: computes the tokens saved so far.
+    wrong_scores: what is wrong with its scores, what that costs and what to do (default: None, nothing).
     """
 
     route: str
     rounds: int
     history: History
     tokens_saved: Callable[[], float]
+    wrong_scores: tuple[str, str, str] | None = None
 
 
 def unscored_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
@@ -92,19 +86,14 @@ def unscored_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
     return found
 
 
-def constant_score_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
-    """Routes whose drafts all have the same score; the games of a route are counted together."""
+def score_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
+    """Routes whose scores cannot be right; the games of a route are counted together, by what is wrong."""
     found = []
     for route, members in _by_route(games):
-        same = [game.history.same_scores for game in members if game.history.same_scores.constant]
-        if not same:
-            continue
-        longest = max(same, key=lambda scores: scores.count)
-        where = "" if len(members) == 1 else f" in {len(same):,} of {len(members):,} segments"
-        what = f"route {route}: the latest {longest.count:,} drafts{where} all have the uncertainty {longest.value:.6g}"
-        began = [scores.since for scores in same if scores.since]
-        cost = "a score that never changes cannot tell good drafts from bad ones: all drafts are kept, or none"
-        found.append(Trouble(what, min(began, default=None), sum(one.count for one in same), CONSTANT_REMEDY, cost))
+        wrong: dict[tuple[str, str, str], int] = Counter(game.wrong_scores for game in members if game.wrong_scores)
+        for (what, cost, remedy), count in wrong.items():
+            where = "" if len(members) == 1 else f" in {count:,} of {len(members):,} segments"
+            found.append(Trouble(f"route {route}{where}: {what}", None, count, remedy, cost))
     return found
 
 
@@ -146,17 +135,15 @@ def _status(status: int | None) -> str:
     return "" if status is None else f" (status {status})"
 
 
-def store_trouble(failure: Exception, failures: int = 1, since: float | None = None) -> Trouble:
+def store_trouble(store: Mapping[str, Any]) -> Trouble:
     """The store cannot be written.
 
     Parameters
     ----------
-    failure: why.
-    failures: how often writing has failed (default: 1).
-    since: when it began (default: None, unknown).
+    store: what is known about it, as in ``/v1/status``: ``error``, ``remedy``, ``since``, ``failures``.
     """
     cost = "no request is answered, because nothing can be decided without the journal"
-    return Trouble(f"the store cannot be written: {failure}", since, failures, STORE_REMEDY, cost)
+    return Trouble(f"the store has failed: {store['error']}", store["since"], store["failures"], store["remedy"], cost)
 
 
 def _lacks_scores(game: ScoredGame) -> bool:

@@ -201,6 +201,8 @@
  * @property {number} [failures]
  * @property {FailureKind[]} [kinds]
  * @property {{ kind: string, status: number | null, error: string, at: number } | null} [last] the latest failure
+ * @property {string} [breaker] whether requests wait for it
+ * @property {unknown} [probe] what the latest probe found
  */
 
 /** @typedef {{ health?: Health }} Model */

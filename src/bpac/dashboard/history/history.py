@@ -2,12 +2,10 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any, Protocol
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.history.bins import Bins
-from bpac.dashboard.history.same_scores import SameScores
 from bpac.dashboard.history.unscored import Unscored
 from bpac.dashboard.savings import TokenSavings
 from bpac.routing.decision import Decision
@@ -69,7 +67,6 @@ class History:
         "_threshold",
         "at",
         "expert_calls",
-        "same_scores",
         "step",
         "unscored",
     )
@@ -79,7 +76,6 @@ class History:
         self.at = 0.0
         self.expert_calls = 0
         self.unscored = Unscored()
-        self.same_scores = SameScores()
         self._bins = Bins()
         # Decisions and outcomes that are not in the bins yet.
         self._recent: list[Decision] = []
@@ -108,7 +104,6 @@ class History:
         step, threshold, call_expert, seen = decision[0], decision[2], decision[5], decision[10]
         self.step, self.at = step, at
         self.unscored.scored()
-        self.same_scores.follow(decision[1], at)
         if seen >= self._seen or not decision[9]:
             self._seen = seen
             if threshold != self._threshold or decision[7] != self._epoch:
@@ -188,7 +183,6 @@ class History:
             "expert_calls": self.expert_calls,
             "unscored": [dict(self.unscored.reasons), self.unscored.in_a_row],
             "unscored_lately": [self.unscored.since, self.unscored.recent],
-            "same_scores": asdict(self.same_scores),
             "seen": self._seen,
             "threshold": self._threshold,
             "epoch": self._epoch,
@@ -204,9 +198,8 @@ class History:
         history = cls()
         history.step, history.at, history.expert_calls = state["step"], state["at"], state["expert_calls"]
         reasons, in_a_row = state["unscored"]
-        # Snapshots of earlier versions lack these two.
+        # Snapshots of earlier versions lack the last two.
         history.unscored = Unscored(Counter(reasons), in_a_row, *state.get("unscored_lately", ()))
-        history.same_scores = SameScores(**state.get("same_scores", {}))
         history._seen, history._threshold, history._epoch = state["seen"], state["threshold"], state["epoch"]
         history._stride, history._points = state["stride"], [list(point) for point in state["points"]]
         history._due = int(history._points[-1][0]) + history._stride if history._points else 1

@@ -1,15 +1,13 @@
 """What ``/dashboard/data`` says about the whole gateway: its models, and the troubles that an operator should see."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from bpac.dashboard.troubles import (
     ScoredGame,
-    Trouble,
-    constant_score_troubles,
     missed_tokens,
     model_troubles,
+    score_troubles,
     store_trouble,
     unscored_troubles,
 )
@@ -17,14 +15,14 @@ from bpac.gateway.config.file import Config
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.service import Service
-from bpac.gateway.telemetry.counters import Metrics
-
-UPSTREAM_FAILURES = "bpac_upstream_failures_total"
 
 
 def models_document(service: Service) -> dict[str, Any]:
     """The models of a gateway with their health, by name, as JSON values."""
-    return {name: {"health": _counted_health(service.metrics, name)} for name in service.config.models}
+    return {
+        name: {"health": record.health.to_json() | service.monitor.report(name)}
+        for name, record in service.records.items()
+    }
 
 
 def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -36,13 +34,12 @@ def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]])
     models: what ``models_document`` returned.
     """
     games = [_scored_game(game) for game in service.live_games()]
-    troubles: list[Trouble] = []
-    if service.store.failure is not None:
-        troubles.append(store_trouble(service.store.failure))
+    store = service.store_status()
+    troubles = [] if store["ok"] else [store_trouble(store)]
     troubles += model_troubles(models, _routes_by_model(service.config))
     troubles += unscored_troubles(games)
-    troubles += constant_score_troubles(games)
-    return [trouble.to_json() for trouble in troubles]
+    troubles += score_troubles(games)
+    return [trouble.to_json() for trouble in troubles] + service.monitor.troubles()
 
 
 def unscored_cost(game: LiveGame) -> float:
@@ -52,7 +49,9 @@ def unscored_cost(game: LiveGame) -> float:
 
 
 def _scored_game(game: LiveGame) -> ScoredGame:
-    return ScoredGame(game.route.name, game.router.step, game.history, lambda: _tokens_saved(game))
+    wrong = game.scores.trouble
+    shown = None if wrong is None else (wrong.what, wrong.cost, wrong.remedy)
+    return ScoredGame(game.route.name, game.router.step, game.history, lambda: _tokens_saved(game), shown)
 
 
 def _tokens_saved(game: LiveGame) -> float:
@@ -66,14 +65,3 @@ def _routes_by_model(config: Config) -> dict[str, list[str]]:
         for model in sorted(models):
             routes.setdefault(model, []).append(name)
     return routes
-
-
-def _counted_health(metrics: Metrics, model: str) -> dict[str, Any]:
-    """Health as far as it follows from the counters: whether a model works now is not known from them."""
-    counted: Counter[str] = Counter()
-    for (name, labels), count in metrics.counts.items():
-        values = dict(labels)
-        if name == UPSTREAM_FAILURES and values.get("model") == model:
-            counted[values.get("kind", "")] += count
-    kinds = [{"kind": kind, "status": None, "count": count} for kind, count in counted.most_common()]
-    return {"ok": None, "error": None, "since": None, "failures": counted.total(), "kinds": kinds, "last": None}
