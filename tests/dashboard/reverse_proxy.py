@@ -49,6 +49,7 @@ class ReverseProxy:
             self._context.load_cert_chain(pem)
         self.port = 0
         self._loop = asyncio.new_event_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="proxy")
 
     def __enter__(self) -> Self:
@@ -75,11 +76,21 @@ class ReverseProxy:
         self.port = server.sockets[0].getsockname()[1]
         await self._stop.wait()
         server.close()
+        left = list(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            await self._exchange(reader, writer)
-        writer.close()
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await self._exchange(reader, writer)
+        finally:
+            await _close(writer)
+            self._tasks.discard(task)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -96,8 +107,16 @@ class ReverseProxy:
         length = next((int(line.split(b":")[1]) for line in kept if line.lower().startswith(b"content-length:")), 0)
         body = await reader.readexactly(length)
         upstream, sending = await asyncio.open_connection("127.0.0.1", self._gateway)
-        sending.write(b"\r\n".join([b" ".join((method, path, version)), *kept, *added, b"", b""]) + body)
-        while data := await upstream.read(65536):
-            writer.write(data)
-            await writer.drain()
-        sending.close()
+        try:
+            sending.write(b"\r\n".join([b" ".join((method, path, version)), *kept, *added, b"", b""]) + body)
+            while data := await upstream.read(65536):
+                writer.write(data)
+                await writer.drain()
+        finally:
+            await _close(sending)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await asyncio.wait_for(writer.wait_closed(), 5.0)
