@@ -44,12 +44,20 @@ class Visit:
     browser: the browser.
     size: width and height of the window (default: desktop).
     scheme: the colour scheme that the system prefers (default: light).
+    any_certificate: whether certificates that nobody has signed are accepted (default: false).
     """
 
-    def __init__(self, browser: Browser, size: tuple[int, int] = DESKTOP, scheme: Scheme = "light") -> None:
+    def __init__(
+        self,
+        browser: Browser,
+        size: tuple[int, int] = DESKTOP,
+        scheme: Scheme = "light",
+        *,
+        any_certificate: bool = False,
+    ) -> None:
         viewport: Any = {"width": size[0], "height": size[1]}
         self.context: BrowserContext = browser.new_context(
-            viewport=viewport, color_scheme=scheme, reduced_motion="reduce"
+            viewport=viewport, color_scheme=scheme, reduced_motion="reduce", ignore_https_errors=any_certificate
         )
         self.context.set_default_timeout(20_000)
         self.page: Page = self.context.new_page()

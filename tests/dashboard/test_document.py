@@ -10,7 +10,8 @@ from bpac.dashboard.document import Subject, game_document, policy_name, whole_d
 from bpac.dashboard.estimates.wealth import wealth_curve
 from bpac.dashboard.history.history import MOST_EVENTS, MOST_POINTS, History
 from bpac.gateway.games.savings import SavingsReport
-from bpac.gateway.http.dashboard import MOST_FULL, MOST_GAMES
+from bpac.gateway.http.dashboard import MOST_FULL
+from bpac.gateway.http.game_list import MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
 from bpac.routing.router import Router
@@ -48,7 +49,7 @@ def test_every_policy_has_a_document(name: str) -> None:
     assert document["series"]["expert_calls"][-1] == summary["expert_calls"]
     assert sum(document["uncertainty"]["called"]) == summary["expert_calls"]
     assert (document["wealth"] is None) == (name not in ("portfolio", "revocable", "any", "paper", "paper-prior"))
-    assert document["verdict"]["level"] in ("safe", "warming", "watch", "broken")
+    assert document["verdict"]["level"] in ("safe", "warming", "watch", "stopped", "broken")
 
 
 @pytest.mark.parametrize("name", ["portfolio", "revocable", "any", "paper"])

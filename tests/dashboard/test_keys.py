@@ -39,7 +39,7 @@ def test_nothing_is_shown_without_a_key() -> None:
                     assert got.json["error"]["code"] == "invalid_api_key"
                 else:
                     assert got.headers["content-type"] == "text/html; charset=utf-8"
-                    assert b"/dashboard/login" in got.body
+                    assert b'action="dashboard/login"' in got.body
             assert get(gateway, path, Authorization="Bearer first").status == status
 
 
@@ -48,9 +48,10 @@ def test_signing_in_sets_a_cookie_for_the_dashboard_only(key: str) -> None:
     """The cookie is not the key, scripts and other sites cannot use it, and signing out deletes it."""
     with Running(MODELS, **KEYS) as (gateway, _):
         got = sign_in(gateway, key)
-        assert (got.status, got.headers["location"]) == (303, "/dashboard")
+        assert (got.status, got.headers["location"]) == (303, "../dashboard")
         cookie = SimpleCookie(got.headers["set-cookie"])[COOKIE]
-        assert (cookie["path"], cookie["max-age"]) == ("/dashboard", str(LIFETIME))
+        # Without a path it is valid for the directory of the login form, /dashboard, whatever is before that.
+        assert (cookie["path"], cookie["domain"], cookie["max-age"]) == ("", "", str(LIFETIME))
         assert cookie["httponly"]
         assert cookie["samesite"] == "strict"
         assert key not in got.headers["set-cookie"]
@@ -66,9 +67,9 @@ def test_signing_in_sets_a_cookie_for_the_dashboard_only(key: str) -> None:
         assert post(gateway.url, ASK, headers=signed_in).status == 401
         assert post(gateway.url, {"decision": "x", "loss": 0.5}, "/v1/feedback", signed_in).status == 401
         out = post(gateway.url, b"", "/dashboard/logout", signed_in)
-        assert (out.status, out.headers["location"]) == (303, "/dashboard")
+        assert (out.status, out.headers["location"]) == (303, "../dashboard")
         gone = SimpleCookie(out.headers["set-cookie"])[COOKIE]
-        assert (gone.value, gone["max-age"], gone["path"]) == ("", "0", "/dashboard")
+        assert (gone.value, gone["max-age"], gone["path"]) == ("", "0", "")
 
 
 def test_a_key_without_the_role_operator_cannot_sign_in() -> None:
@@ -108,7 +109,7 @@ def test_an_open_gateway_needs_no_login() -> None:
         for path, status in PAGES.items():
             assert get(gateway, path).status == status
         got = sign_in(gateway, "any")
-        assert (got.status, got.headers["location"]) == (303, "/dashboard")
+        assert (got.status, got.headers["location"]) == (303, "../dashboard")
         assert "set-cookie" not in got.headers
 
 

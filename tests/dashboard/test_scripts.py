@@ -13,6 +13,7 @@ from bpac.dashboard import page
 from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.lost_journals import lost_journals
+from bpac.dashboard.troubles import Trouble
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.stores.store import Game, LostEntries
 from bpac.testing import Reply
@@ -73,6 +74,8 @@ def test_the_types_have_the_fields_of_a_gateways_document() -> None:
     assert declared("Callers") == document["callers"].keys()
     assert declared("RefusedReason") == document["callers"]["refused"][0].keys()
     assert declared("DecisionPage") == decisions.keys()
+    assert declared("Trouble") == Trouble("", None, 1, "").to_json().keys()
+    assert declared("Health") == document["models"]["small"]["health"].keys()
 
 
 def node() -> str | None:

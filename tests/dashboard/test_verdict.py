@@ -165,14 +165,14 @@ def test_requests_without_a_score() -> None:
     for _ in range(3):
         history.unscored.withdrawn("no-score")
     found = verdict_on(router, history)
-    assert found.level == "watch"
-    assert found.text == "Not routing: none of the latest 3 requests had an uncertainty score"
+    assert found.level == "stopped"
+    assert found.text == "Not routing: no draft could be scored in the latest 3 requests"
     assert "3 × no-score: the draft model's server does not return what the score needs" in found.detail
     feed(router, history, [(0.5, 0.0)])
     assert verdict_on(router, history).level == "warming"
     for _ in range(MANY):
         history.unscored.withdrawn("draft-failed")
-    assert verdict_on(router, history).text.startswith(f"Not routing: none of the latest {MANY} requests")
+    assert verdict_on(router, history).text.endswith(f"no draft could be scored in the latest {MANY} requests")
 
 
 def test_audits_that_cannot_be_graded() -> None:

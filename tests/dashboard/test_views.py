@@ -111,7 +111,7 @@ def test_by_keyboard_alone(browser: Browser, gateway: RunningGateway) -> None:
         expect(visit.page.get_by_role("link", name="Skip to main content")).to_be_focused()
         press("Enter")
         expect(visit.page.locator("main")).to_be_focused()
-        for _ in range(3):  # search, verdict, first game
+        for _ in range(8):  # models, route, search, route, verdict, order, reversed, first game
             press("Tab")
         expect(visit.page.locator("tr[data-game] a").first).to_be_focused()
         press("Enter")

@@ -32,6 +32,7 @@ class Subject:
     savings: tokens and money used and saved: ``draft_tokens``, ``expert_tokens``, ``judge_tokens``, ``always_tokens``,
         ``tokens_saved`` and, where known, bounds and money (default: None, not counted).
     latency: the latency of each stage of a request (default: empty, not measured).
+    unscored_cost: estimated tokens that requests without a score would have saved (default: 0).
     """
 
     route: str
@@ -41,6 +42,7 @@ class Subject:
     loss: str | None = None
     savings: TokenSavings | None = None
     latency: Sequence[Mapping[str, Any]] = ()
+    unscored_cost: float = 0.0
 
 
 def game_document(subject: Subject, router: Router, history: History, *, short: bool = False) -> dict[str, Any]:
@@ -75,6 +77,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         } if alarm else None,
         "state": state_of(router, history, summary),
         "unscored": history.unscored.report(router.step).to_json(),
+        "unscored_cost": subject.unscored_cost,
         "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary.forfeits, FORFEITED),
         "savings": None if subject.savings is None else subject.savings.to_json(),
         "verdict": verdict(router, history, needed)._asdict(),

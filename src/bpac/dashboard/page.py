@@ -23,6 +23,7 @@ MODULES = (
     "charts/scales.js",
     "charts/drawing.js",
     "charts/chart.js",
+    "charts/series_axis.js",
     "charts/time_charts.js",
     "charts/score_charts.js",
     "charts/what_if.js",
@@ -31,10 +32,14 @@ MODULES = (
     "panels/savings.js",
     "panels/figures.js",
     "panels/verdict.js",
+    "panels/routes.js",
     "panels/latency.js",
     "panels/events.js",
+    "panels/axis_choice.js",
     "panels/decision_list.js",
     "panels/lost_journals.js",
+    "panels/troubles.js",
+    "panels/models.js",
     "panels/refused_callers.js",
     "views/overview.js",
     "views/game.js",
@@ -72,15 +77,16 @@ def shell(*, sign_out: bool = False) -> str:
     return _page("shell.html", title="bpac", policy="", document="null", sign_out="" if sign_out else "hidden")
 
 
-def login(failure: str = "") -> str:
-    """The sign-in page, whose form posts ``key`` to ``/dashboard/login``.
+def login(failure: str = "", *, action: str = "dashboard/login") -> str:
+    """The sign-in page, whose form posts ``key``.
 
     Parameters
     ----------
     failure: why the last attempt failed (default: empty, no attempt yet).
+    action: where the form is sent, relative to the address of the page (default: from ``/dashboard``).
     """
     hidden, invalid = ("", "true") if failure else ("hidden", "false")
-    return _page("login.html", failure=_escaped(failure), failed=hidden, invalid=invalid)
+    return _page("login.html", action=action, failure=_escaped(failure), failed=hidden, invalid=invalid)
 
 
 def replay_page(document: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What an operator can do about requests without a score and audits that could not be graded, by their cause."""
+"""What an operator can do about requests without a score, audits that could not be graded, and failing models."""
 
 from collections.abc import Iterable
 
@@ -31,6 +31,21 @@ FORFEITED = {
     "deadline": "no loss was reported in time: report losses sooner, or raise deadline",
     "crowded out": "too many audits were waiting for a grade: report losses sooner, or raise max_owed",
     "restart": "the gateway stopped during grading: stop it with SIGTERM, or raise drain",
+}
+
+# By the kind of failure of a model's server.
+UPSTREAM = {
+    "busy": "its server is overloaded or failing (status 429 or 5xx): raise the vendor's rate limit, or check the "
+    "server's health",
+    "connection": "its server cannot be reached: check base_url, the network, and whether the server runs",
+    "credentials": "its server does not accept the gateway's key: correct api_key or headers of this model",
+    "cut_off": "its server ends streams early: check its health and the proxies before it",
+    "elsewhere": "its server redirects to another address: correct base_url",
+    "refused": "its server refuses requests: check model and base_url, and whether it supports what callers ask for, "
+    "such as log-probabilities",
+    "timeout": "its server does not answer in time: check its health, or raise timeout",
+    "too_long": "its answers are longer than allowed: raise max_answer, or limit the tokens",
+    "unusable": "its responses are not chat completions: check that base_url leads to an OpenAI-compatible API",
 }
 
 

@@ -14,6 +14,9 @@ from bpac.routing.router import Router
 from bpac.routing.settings import Settings
 from bpac.routing.summary import Summary
 
+# The levels of a verdict, the most urgent first.
+URGENCY = ("broken", "stopped", "watch", "warming", "safe")
+
 
 class GameVerdict(NamedTuple):
     """Whether a game keeps its promise, in words.
@@ -21,8 +24,9 @@ class GameVerdict(NamedTuple):
     Parameters
     ----------
     level: ``warming``: no draft has been kept yet; ``safe``: the certificate is within the limit, or the bets have
-        certified every threshold in use; ``watch``: neither is known, the drift alarm is raised, many audits cannot
-        be graded, or requests have no score; ``broken``: the certificate shows that the average loss exceeds the limit.
+        certified every threshold in use; ``watch``: neither is known, the drift alarm is raised, or many audits cannot
+        be graded; ``stopped``: no draft can be scored; ``broken``: the certificate shows that the average loss exceeds
+        the limit.
     text: the verdict in one line.
     detail: the reasons for it, and what to do.
     """
@@ -75,8 +79,10 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> GameV
 def _trouble(router: Router, history: History, average: str) -> GameVerdict | None:
     """A condition that needs an operator even if the certificate is within the limit; None if there is none."""
     if history.unscored.only(router.step):
-        text = f"Not routing: none of the latest {history.unscored.in_a_row:,} requests had an uncertainty score"
-        return GameVerdict("watch", text, _unscored(history))
+        latest = history.unscored.in_a_row
+        requests = "the latest request" if latest == 1 else f"the latest {latest:,} requests"
+        text = f"Not routing: no draft could be scored in {requests}"
+        return GameVerdict("stopped", text, _unscored(history))
     settings, summary = router.settings, router.summary()
     alarm = settings.policy.alarm
     level = summary.alarm or 0.0

@@ -36,6 +36,7 @@ class Gateway:
         authentication = Authentication(keys, self._logins)
         self._cors = Cors(config.cors_origins)
         self._origins = Origins(config.host, self._cors.allows) if config.open else None
+        self._root_path = config.root_path
         self._answering: dict[str, AnsweringEndpoint] = {
             chat.PATH: chat.ChatEndpoint(service, authentication),
             **pass_through_endpoints(service, authentication),
@@ -57,6 +58,8 @@ class Gateway:
         if scope["type"] == "lifespan":
             send = _in_one_line(send)
         elif scope["type"] == "http":
+            if self._root_path and scope["path"].startswith(f"{self._root_path}/"):
+                scope = {**scope, "path": scope["path"][len(self._root_path) :]}
             send = self._cors.answering(scope, Exchange(scope).answering(send))
             if self._origins is not None:
                 try:

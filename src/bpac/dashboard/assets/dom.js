@@ -77,13 +77,27 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+// Characters that cannot be seen, that change the direction of the text around them, that look like a space, or that
+// have no meaning; spaces that HTML does not show; and accents piled up until they cover other lines.
+const UNSEEN =
+  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|^ +| +$| (?= )|(?<=\p{M}{3})\p{M}/gu;
+
 /**
- * A name in which invisible characters, and those that reverse the text around them, are written as escapes.
+ * A name in which such characters are written as escapes, so that two different names never look the same because of them.
  * @param {string} name
  */
 export function escapeInvisible(name) {
-  const invisible = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
-  return name.replace(invisible, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
+  const escaped = (/** @type {string} */ sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`;
+  return name.replace(UNSEEN, (signs) => [...signs].map(escaped).join(""));
+}
+
+/**
+ * The name that was written with escapes.
+ * @param {string} text
+ */
+export function unescapeInvisible(text) {
+  const code = (/** @type {string} */ hex) => Math.min(0x10ffff, Number.parseInt(hex, 16));
+  return text.replace(/\\u\{([0-9a-f]{1,6})\}/gi, (_, hex) => String.fromCodePoint(code(hex)));
 }
 
 /**
@@ -140,6 +154,7 @@ const ICON_PATHS = {
   safe: ["M12 2.5 4 5.6v5.9c0 4.9 3.3 8.6 8 10 4.7-1.4 8-5.1 8-10V5.6z", "m8.4 12 2.6 2.6 4.8-5"],
   warming: ["M12 3a9 9 0 1 0 9 9", "M12 7.5V12l3 2"],
   watch: ["M12 3.5 2.5 20.5h19z", "M12 10v4.6M12 17.4v.3"],
+  stopped: ["M12 3a9 9 0 1 0 0 18a9 9 0 0 0 0-18z", "M9.5 8.5v7M14.5 8.5v7"],
   broken: ["M8.3 2.5h7.4l5.8 5.8v7.4l-5.8 5.8H8.3l-5.8-5.8V8.3z", "m9 9 6 6m0-6-6 6"],
 };
 

@@ -4,7 +4,9 @@ import { element, find, setAttribute, setText } from "./dom.js";
 import { ago, time } from "./numbers.js";
 import { gameName } from "./panels/game_name.js";
 import { LostJournalsNotice } from "./panels/lost_journals.js";
+import { ModelsNotice } from "./panels/models.js";
 import { RefusedCallersNotice } from "./panels/refused_callers.js";
+import { TroublesNotice } from "./panels/troubles.js";
 import { LEVEL_NAMES } from "./panels/verdict.js";
 import { Poller } from "./polling.js";
 import { GatewaySource, ReplaySource, SourceError } from "./sources.js";
@@ -25,9 +27,12 @@ class DashboardPage {
     this.view = null;
     this.level = "";
     // What concerns the whole gateway stands above every view.
-    this.notices = [new LostJournalsNotice(), new RefusedCallersNotice()];
+    this.notices = [new LostJournalsNotice(), new TroublesNotice(), new ModelsNotice(), new RefusedCallersNotice()];
     this.views = {
-      overview: new OverviewView(),
+      overview: new OverviewView((query) => {
+        this.setAddress({ ...query });
+        this.poller.refresh();
+      }),
       game: new GameView(source, (filters) => this.setAddress({ game: this.address().get("game") ?? "", ...filters })),
       decision: new SingleDecisionView(source),
     };
@@ -62,7 +67,8 @@ class DashboardPage {
   wantedGame() {
     const number = this.address().get("game");
     if (number !== null) return Number(number);
-    return this.data?.games.length === 1 ? this.data.games[0].game : null;
+    const [first] = this.data?.games ?? [];
+    return first && (this.data?.games_in_all ?? this.data?.games.length) === 1 ? first.game : null;
   }
 
   /** @param {number | null} number */
@@ -76,7 +82,8 @@ class DashboardPage {
     const number = this.address().has("decision") ? null : this.wantedGame();
     const first = this.data === null;
     let data = this.data;
-    if (data === null || number === null) data = await this.source.data(null);
+    if (data === null || number === null)
+      data = await this.source.data(null, this.views.overview.follow(this.address()));
     this.data = data;
     // Of many games, only the busiest come with their charts.
     const complete = first && Boolean(this.gameOf(number)?.series);
@@ -100,9 +107,9 @@ class DashboardPage {
    */
   async withGame(data, number) {
     try {
-      const { games, lost_journals, callers } = await this.source.data(number);
+      const newest = await this.source.data(number);
       const others = data.games.filter((one) => one.game !== number);
-      return { ...data, lost_journals, callers, games: [...others, ...games] };
+      return { ...data, ...newest, games_left_out: data.games_left_out, games: [...others, ...newest.games] };
     } catch (error) {
       if (!(error instanceof SourceError && error.missing)) throw error;
       return this.source.data(null); // there is no such game
@@ -127,6 +134,7 @@ class DashboardPage {
       document.title = `${LEVEL_NAMES[game.verdict.level] ?? ""}: ${gameName(game)} – bpac`;
     } else {
       this.openView("overview");
+      this.views.overview.follow(this.address());
       this.views.overview.update(data);
       document.title = data.title;
     }

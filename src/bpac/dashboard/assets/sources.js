@@ -1,8 +1,9 @@
 // Where the document comes from: a gateway, or the page itself.
 
-/** @import { DashboardDocument, DataSource, Decision, DecisionPage, DecisionQuery } from "./types.js" */
+/** @import { DashboardDocument, DataSource, Decision, DecisionPage, DecisionQuery, GameListQuery } from "./types.js" */
 
 const TIMEOUT_MS = 15000;
+export const GAMES_PER_PAGE = 100;
 
 // A document or a decision that could not be had, and why.
 export class SourceError extends Error {
@@ -28,10 +29,15 @@ export class GatewaySource {
 
   /**
    * @param {number | null} game null for all
+   * @param {GameListQuery} list which games are listed, if all are wanted
    * @returns {Promise<DashboardDocument>}
    */
-  async data(game) {
-    return this.get(game === null ? "/data" : `/data?game=${game}`);
+  async data(game, list = {}) {
+    if (game !== null) return this.get(`/data?game=${game}`);
+    const wanted = Object.entries({ sort: "urgency", limit: String(GAMES_PER_PAGE), ...list }).filter(
+      ([, value]) => value,
+    );
+    return this.get(`/data?${new URLSearchParams(wanted)}`);
   }
 
   /**

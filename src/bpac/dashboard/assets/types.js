@@ -1,7 +1,7 @@
 // The JSON document that the page reads, as types for all other modules. document.py in this package writes a game, the
 // gateway and `bpac replay --html` the rest; a test compares the names here with those of real documents.
 
-/** @typedef {"safe" | "warming" | "watch" | "broken"} Level */
+/** @typedef {"safe" | "warming" | "watch" | "stopped" | "broken"} Level */
 /** @typedef {"kept" | "open" | "resolved" | "refused" | "forfeited"} DecisionState */
 
 /**
@@ -156,6 +156,7 @@
  * @property {Certificate} certificate
  * @property {"warming_up" | "routing" | "not_routing" | "alarmed"} state
  * @property {Unscored} unscored
+ * @property {number} unscored_cost estimated tokens that these requests would have saved
  * @property {Record<string, string>} remedies by cause or reason
  * @property {Savings | null} savings
  * @property {VerdictText} verdict
@@ -203,6 +204,55 @@
  */
 
 /**
+ * Something that an operator should repair.
+ * @typedef {object} Trouble
+ * @property {string} what
+ * @property {number | null} since unix seconds; null if unknown
+ * @property {number} count
+ * @property {string} remedy
+ * @property {string} [cost]
+ */
+
+/** @typedef {{ kind: string, status: number | null, count: number }} FailureKind */
+
+/**
+ * @typedef {object} Health
+ * @property {boolean | null} ok null if unknown
+ * @property {string | null} [error] the latest
+ * @property {number | null} [since] when ok last changed, unix seconds
+ * @property {number} [failures]
+ * @property {FailureKind[]} [kinds]
+ * @property {{ kind: string, status: number | null, error: string, at: number } | null} [last] the latest failure
+ * @property {string} [breaker] whether requests wait for it
+ * @property {unknown} [probe] what the latest probe found
+ */
+
+/** @typedef {{ health?: Health }} Model */
+
+/**
+ * All games of a route together.
+ * @typedef {object} RouteTotals
+ * @property {string} route
+ * @property {number} games
+ * @property {number} steps
+ * @property {number} expert_calls
+ * @property {number} tokens_saved
+ * @property {number} unscored
+ * @property {Partial<Record<Level, number>>} levels number of games by level
+ */
+
+/**
+ * Which games are listed, as texts; empty for the default.
+ * @typedef {object} GameListQuery
+ * @property {string} [search]
+ * @property {string} [route]
+ * @property {string} [level]
+ * @property {string} [sort]
+ * @property {string} [reverse]
+ * @property {string} [offset]
+ */
+
+/**
  * @typedef {object} Decision
  * @property {string} id
  * @property {number} game
@@ -233,9 +283,14 @@
  * @property {number} generated unix seconds
  * @property {string} title
  * @property {Game[]} games
- * @property {number} [games_left_out]
+ * @property {number} [games_left_out] found, and not in this document
+ * @property {number} [games_found]
+ * @property {number} [games_in_all]
+ * @property {RouteTotals[]} [routes]
  * @property {LostJournals | null} [lost_journals]
  * @property {Callers} [callers]
+ * @property {Trouble[]} [troubles] the most serious first
+ * @property {Record<string, Model>} [models] by name
  * @property {Decision[]} [decisions] only in a replay's page: the last ones
  */
 
@@ -262,7 +317,7 @@
  * Where a page gets its document from.
  * @typedef {object} DataSource
  * @property {boolean} live
- * @property {(game: number | null) => Promise<DashboardDocument>} data
+ * @property {(game: number | null, list?: GameListQuery) => Promise<DashboardDocument>} data
  * @property {(query: DecisionQuery) => Promise<DecisionPage>} decisions
  * @property {(id: string) => Promise<Decision>} decision
  */

@@ -103,7 +103,7 @@ class History:
         # This runs for every request, so it does as little as possible; the rest is done in batches.
         step, threshold, call_expert, seen = decision[0], decision[2], decision[5], decision[10]
         self.step, self.at = step, at
-        self.unscored.in_a_row = 0
+        self.unscored.scored()
         if seen >= self._seen or not decision[9]:
             self._seen = seen
             if threshold != self._threshold or decision[7] != self._epoch:
@@ -182,6 +182,7 @@ class History:
             "at": self.at,
             "expert_calls": self.expert_calls,
             "unscored": [dict(self.unscored.reasons), self.unscored.in_a_row],
+            "unscored_lately": [self.unscored.since, self.unscored.recent],
             "seen": self._seen,
             "threshold": self._threshold,
             "epoch": self._epoch,
@@ -197,7 +198,8 @@ class History:
         history = cls()
         history.step, history.at, history.expert_calls = state["step"], state["at"], state["expert_calls"]
         reasons, in_a_row = state["unscored"]
-        history.unscored = Unscored(Counter(reasons), in_a_row)
+        # Snapshots of earlier versions lack the last two.
+        history.unscored = Unscored(Counter(reasons), in_a_row, *state.get("unscored_lately", ()))
         history._seen, history._threshold, history._epoch = state["seen"], state["threshold"], state["epoch"]
         history._stride, history._points = state["stride"], [list(point) for point in state["points"]]
         history._due = int(history._points[-1][0]) + history._stride if history._points else 1

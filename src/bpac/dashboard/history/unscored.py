@@ -13,6 +13,8 @@ CALLER_LEFT = "caller-left"
 OUTAGE = "outage"
 # After this many requests in a row without a score, a route counts as not routing.
 MANY = 20
+# The recent share is that of about this many of the latest requests.
+RECENT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Unscored:
     ----------
     reasons: number of requests without a score, by reason.
     in_a_row: their number since the last decision.
+    since: when the first of these was counted, in seconds since 1970; 0 if unknown.
+    recent: the share of requests without a score among about the latest 100 (0 to 1).
 
     >>> unscored = Unscored()
     >>> unscored.withdrawn("no-score")
@@ -52,6 +56,8 @@ class Unscored:
 
     reasons: Counter[str] = field(default_factory=Counter)
     in_a_row: int = 0
+    since: float = 0.0
+    recent: float = 0.0
 
     def follow(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Count the requests without a score that an entry records.
@@ -62,15 +68,24 @@ class Unscored:
         note: the note of the gateway with it: ``cut_off`` is the number of requests that an outage cut off.
         """
         if isinstance(entry, Withdrawn):
-            self.withdrawn(entry.reason)
+            self.withdrawn(entry.reason, at=note.get("at", 0.0))
         elif isinstance(entry, Started) and note.get("cut_off"):
-            self.withdrawn(OUTAGE, note["cut_off"])
+            self.withdrawn(OUTAGE, note["cut_off"], note.get("at", 0.0))
 
-    def withdrawn(self, reason: str, requests: int = 1) -> None:
+    def withdrawn(self, reason: str, requests: int = 1, at: float = 0.0) -> None:
         """Count tickets that were withdrawn or cut off, unless the caller disconnected."""
-        if reason != CALLER_LEFT:
-            self.reasons[reason] += requests
-            self.in_a_row += requests
+        if reason == CALLER_LEFT:
+            return
+        if not self.in_a_row:
+            self.since = at
+        self.reasons[reason] += requests
+        self.in_a_row += requests
+        self.recent = 1.0 - (1.0 - self.recent) * (1.0 - 1.0 / RECENT) ** requests
+
+    def scored(self) -> None:
+        """Note a request whose draft had a score."""
+        self.in_a_row = 0
+        self.recent *= 1.0 - 1.0 / RECENT
 
     def report(self, rounds: int) -> UnscoredReport:
         """The number of requests without a score, their share of all, and the reasons.

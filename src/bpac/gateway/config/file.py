@@ -1,6 +1,7 @@
 """The configuration file: from one TOML file to one frozen value; a key that is not known is an error."""
 
 import ipaddress
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from msgspec import Meta, field
 from bpac.errors import SettingsError
 from bpac.gateway.auth.cors import ANY, Origin
 from bpac.gateway.auth.keys import KeySettings, Role
+from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.config.adapting import with_roles
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
@@ -18,6 +20,9 @@ from bpac.gateway.config.routes import RouteSettings, read_routes
 from bpac.gateway.config.secrets import ApiKey, Url
 from bpac.gateway.config.single_routes import SingleRouteSettings, read_single_routes, separated
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, check_keys, read_table
+
+# A path without characters that would have to be escaped.
+_ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 
 
 class Config(ConfigTable, frozen=True):
@@ -31,6 +36,8 @@ class Config(ConfigTable, frozen=True):
     store: address of the store that keeps the journals.
     api_keys: keys without a name, with which completions can be requested and nothing else.
     keys: keys with a name and roles. A gateway without keys of either kind is open: every caller has every role.
+    root_path: prefix of the paths of requests, for a proxy that serves the gateway under a sub-path and keeps it.
+    trusted_proxies: addresses and networks of reverse proxies, which say whether callers used HTTPS.
     limits: limits on what callers and models may send.
     max_in_flight: largest number of requests in progress, their audits included; more get status 429.
     drain: seconds for which the gateway waits for requests in progress when it is stopped.
@@ -50,6 +57,8 @@ class Config(ConfigTable, frozen=True):
     store: Url = Url("sqlite:///bpac.db")
     api_keys: tuple[ApiKey, ...] = ()
     keys: tuple[KeySettings, ...] = ()
+    root_path: str = ""
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     limits: Limits = Limits()
     max_in_flight: Count = 1024
     drain: Seconds = 30.0
@@ -75,6 +84,11 @@ class Config(ConfigTable, frozen=True):
                 'cors_origins: with "*", every web page in a browser on this machine could use a gateway without keys: '
                 "add keys, or list the origins"
             )
+        if self.root_path and not _ROOT_PATH.fullmatch(self.root_path):
+            raise SettingsError(
+                f"root_path must begin with / and not end with it, such as /bpac, got {self.root_path!r}"
+            )
+        TrustedProxies(self.trusted_proxies)
         names: dict[str, str] = {}
         for number, key in enumerate(self.keys):
             if key.key in names:

@@ -35,12 +35,14 @@ class GameJournal:
     ----------
     game: the game in the store.
     router, savings, history: the state after the last entry.
+    written: the number of entries that this process wrote.
     """
 
     def __init__(self, store: Store, route: RouteSettings, segment: str, alpha: float, snapshot_every: int) -> None:
         self.store = store
         self._snapshot_every = snapshot_every
         self._since_snapshot = 0
+        self.written = 0
         self.savings = Savings()
         self.history = History()
         found = current_game(store, route.name, segment, terms_of(route, route.new_router(alpha)))
@@ -70,6 +72,7 @@ class GameJournal:
         self.savings.add(entry, note)
         self.history.unscored.follow(entry, note)
         self._since_snapshot += 1
+        self.written += 1
 
     def _write_for_router(self, entry: Entry) -> None:
         """Append an entry that the router writes by itself: about tickets, or a commitment to coins."""

@@ -36,7 +36,8 @@ class ModelRole:
 def roles_of(config: Config) -> dict[str, ModelRole]:
     """What every model of a configuration is used for, by name."""
     routes = config.routes
-    experts = {name: one.expert.name for name, one in (*routes.items(), *config.single_routes.items())}
+    experts = {name: one.expert.name for name, one in routes.items()}
+    experts |= {name: one.expert.name for name, one in config.single_routes.items()}
     return {
         name: ModelRole(
             {route: one.score for route, one in routes.items() if one.draft.name == name},

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -11,19 +12,25 @@ from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
+from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision
 from bpac.gateway.http.body import SHORT_BODY, read_body
+from bpac.gateway.http.dashboard_data import models_document, troubles_document, unscored_cost
+from bpac.gateway.http.game_list import MOST_GAMES, GameList, GameListQuery, routes_document
 from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
 from bpac.gateway.telemetry.latency import latency
 from bpac.wire.json import to_json
 
-# Games shown in full, and in all: further games are counted, and can be requested by their number.
-MOST_FULL, MOST_GAMES = 24, 200
+# Games in full in a response; of the others, the charts can be requested by their number.
+MOST_FULL = 24
 HOME = "/dashboard"
+# A proxy may serve the gateway under any prefix, which the gateway need not know: all addresses are relative, and a
+# cookie without a path is valid for the directory of the address that set it, which is the dashboard's.
+UP_TO_HOME, FORM_ON_HOME, FORM_ON_LOGIN = "../dashboard", "dashboard/login", "login"
 # The identity of a browser that is signed in.
 SIGNED_IN = Identity("", "", frozenset({Role.OPERATOR}))
 # What is said to those who try to sign in.
@@ -46,12 +53,15 @@ class Dashboard:
         self._service = service
         self._authentication = authentication
         operators = [key.key for key in service.config.keys if Role.OPERATOR in key.roles]
+        self._proxies = TrustedProxies(service.config.trusted_proxies)
+        self._games = GameList(lambda game: _game_document(service, game, short=True))
         self._cookies = DashboardCookies(operators, service.store.secret)
 
     def routes(self) -> list[Route]:
         """The routes of the endpoints."""
         return [
             Route(HOME, self._home),
+            Route(f"{HOME}/", self._home_with_slash),
             Route(f"{HOME}/login", self._login, methods=["POST"]),
             Route(f"{HOME}/logout", self._logout, methods=["POST"]),
             Route(f"{HOME}/data", self._data),
@@ -72,7 +82,7 @@ class Dashboard:
         try:
             await self._require_operator(request)
         except BadRequest as error:
-            return _page(login(), error.status)
+            return _page(login(action=FORM_ON_HOME), error.status)
         return _page(shell(sign_out=self._authentication.keys.needed))
 
     async def _login(self, request: Request) -> Response:
@@ -86,44 +96,70 @@ class Dashboard:
                 found.require(Role.OPERATOR)
             except BadRequest as error:
                 self._service.rejections.count_error(error, address_of(request.scope))
-                return _page(login(WRONG_KEY if error.status == 401 else NO_OPERATOR), error.status)
+                failure = WRONG_KEY if error.status == 401 else NO_OPERATOR
+                return _page(login(failure, action=FORM_ON_LOGIN), error.status)
             cookie = self._cookies.issue(key) or ""
-        response = RedirectResponse(HOME, 303, HEADERS)
+        response = RedirectResponse(UP_TO_HOME, 303, HEADERS)
         if cookie:
-            # Behind a proxy that terminates TLS only the proxy knows about it.
-            secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
-            response.set_cookie(COOKIE, cookie, LIFETIME, path=HOME, secure=secure, httponly=True, samesite="strict")
+            secure = self._proxies.used_https(request.scope)
+            response.set_cookie(COOKIE, cookie, LIFETIME, path=None, secure=secure, httponly=True, samesite="strict")
         return response
 
     async def _logout(self, _: Request) -> Response:
-        response = RedirectResponse(HOME, 303, HEADERS)
-        response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
+        response = RedirectResponse(UP_TO_HOME, 303, HEADERS)
+        response.set_cookie(COOKIE, "", max_age=0, expires=0, path=None, httponly=True, samesite="strict")
         return response
+
+    async def _home_with_slash(self, _: Request) -> Response:
+        return RedirectResponse(UP_TO_HOME, 307, HEADERS)
 
     async def _data(self, request: Request) -> Response:
         await self._require_operator(request)
-        games = self._service.live_games()
-        chosen = games if request.query_params.get("game") is None else [self._game(request)]
-        busiest = [game.number for game in sorted(chosen, key=lambda game: -game.router.step)]
-        full, listed = set(busiest[:MOST_FULL]), set(busiest[:MOST_GAMES])
-        documents = []
-        for game in chosen:
-            if game.number in listed:
-                documents.append(_game_document(self._service, game, short=game.number not in full))
+        games, parameters = self._service.live_games(), request.query_params
+        if parameters.get("game") is None:
+            query = GameListQuery.read(parameters, MOST_GAMES)
+            # The page loads the charts of a game when it is opened, unless there is only one.
+            full = MOST_FULL if len(games) == 1 or not parameters else 0
+            bodies, listed = await self._listed(games, query, full)
+        else:
+            bodies, listed = [to_json(_game_document(self._service, self._game(request)))], {"games_left_out": 0}
+        store, models = self._service.store, models_document(self._service)
+        losses = store.losses()
+        document = {
+            **whole_document([], title="bpac gateway", live=True, generated=round(time.time(), 3)),
+            **listed,
+            "models": models,
+            "troubles": troubles_document(self._service, models),
+            "lost_journals": lost_journals(losses, store.games(), (game.journal.game for game in games))
+            if losses
+            else None,
+            "callers": {
+                "connections": len(self._service.connections),
+                "refused": self._service.rejections.with_remedies(),
+            },
+        }
+        del document["games"]
+        # The games are JSON already.
+        return _json_response(to_json(document)[:-1] + b',"games":[' + b",".join(bodies) + b"]}")
+
+    async def _listed(
+        self, games: Sequence[LiveGame], query: GameListQuery, full: int
+    ) -> tuple[list[bytes], dict[str, Any]]:
+        """The documents of the games that a query finds, the busiest of them in full, and how many there are."""
+        rows = await self._games.rows(games)
+        found = query.find(rows)
+        shown = found[query.offset :][: query.limit]
+        busiest = {row.game for row in sorted(shown, key=lambda row: -row.steps)[:full]}
+        by_number = {game.number: game for game in games}
+        bodies = []
+        for row in shown:
+            if row.game in busiest:
+                bodies.append(to_json(_game_document(self._service, by_number[row.game])))
                 await asyncio.sleep(0)  # requests under way come first
-        document = whole_document(documents, title="bpac gateway", live=True, generated=round(time.time(), 3))
-        store = self._service.store
-        return _json(
-            document
-            | {
-                "games_left_out": len(chosen) - len(documents),
-                "lost_journals": lost_journals(store.losses(), store.games(), [game.journal.game for game in games]),
-                "callers": {
-                    "connections": len(self._service.connections),
-                    "refused": self._service.rejections.with_remedies(),
-                },
-            }
-        )
+            else:
+                bodies.append(row.body)
+        counts = {"games_left_out": len(found) - len(shown), "games_found": len(found), "games_in_all": len(rows)}
+        return bodies, {**counts, "routes": routes_document(rows)}
 
     async def _decisions(self, request: Request) -> Response:
         identity = await self._identity(request)
@@ -152,8 +188,8 @@ class Dashboard:
         return game
 
 
-def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str, Any]:
-    """The document of a game, from the same values as ``/metrics``."""
+def _game_document(service: Service, game: LiveGame, *, short: bool = False) -> dict[str, Any]:
+    """The document of a game, from the same values as ``/metrics``; a short one lacks charts and latency."""
     route = game.route
     subject = Subject(
         route=route.name,
@@ -162,7 +198,8 @@ def _game_document(service: Service, game: LiveGame, *, short: bool) -> dict[str
         score=route.score_name,
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
-        latency=latency(service.metrics, route.name),
+        latency=() if short else latency(service.metrics, route.name),
+        unscored_cost=unscored_cost(game),
     )
     return game_document(subject, game.router, game.history, short=short)
 
@@ -182,4 +219,8 @@ def _page(text: str, status: int = 200) -> Response:
 
 
 def _json(value: object) -> Response:
-    return Response(to_json(value), 200, HEADERS, media_type="application/json")
+    return _json_response(to_json(value))
+
+
+def _json_response(body: bytes) -> Response:
+    return Response(body, 200, HEADERS, media_type="application/json")

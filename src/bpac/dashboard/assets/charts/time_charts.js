@@ -1,69 +1,54 @@
 // Charts over the requests of a game: threshold, expert calls and tokens, average loss.
 
 import { integer, percent, percentRoundedUp, score, time, tokens } from "../numbers.js";
+import { seriesAxis } from "./series_axis.js";
 
 /** @import { Game, Series } from "../types.js" */
-/** @import { ChartSpec, Column, HorizontalAxis, Line, Mark, Value } from "./specs.js" */
+/** @import { AxisName } from "./series_axis.js" */
+/** @import { ChartSpec, Column, Line, Mark, Value } from "./specs.js" */
 
 export const LOADING = "Loading…";
 const NO_REQUESTS = "No requests yet. The chart starts with the first one.";
+const NO_TIMES = "The times of these requests are not known. Choose charts by requests instead.";
 
 /** @type {Record<string, Mark["form"]>} the shape of an event's mark; all others are bells */
 const MARK_FORMS = { opened: "up", closed: "down" };
 
-/** @type {Column} */
-const REQUEST_COLUMN = { name: "request", text: integer };
-
-/**
- * @param {Series} series
- * @returns {HorizontalAxis}
- */
-function requestAxis(series) {
-  const last = series.step.length - 1;
-  return {
-    values: series.step,
-    low: Math.min(1, series.step[0] ?? 0),
-    high: Math.max(2, series.step[last] ?? 1),
-    name: "requests",
-    tick: integer,
-    text: (index) => {
-      const when = time(series.at[index]);
-      return `request ${integer(series.step[index])}${when ? `, ${when}` : ""}`;
-    },
-    resting: `latest: request ${integer(series.step[last])}`,
-  };
-}
-
 /**
  * @param {Game} game
+ * @param {AxisName} axisName
  * @returns {ChartSpec}
  */
-export function thresholdSpec(game) {
-  const { series, threshold } = game;
+export function thresholdSpec(game, axisName) {
+  const { threshold } = game;
   const sentence =
     threshold > 0
       ? `Drafts with an uncertainty below ${score(threshold)} are kept.`
       : "The threshold is 0: the expert answers every request.";
-  if (!series) return { empty: LOADING, sentence };
-  if (!series.step.length) return { empty: NO_REQUESTS, sentence };
-  const starts = series.step.filter((_, index) => index > 0 && series.epoch[index] !== series.epoch[index - 1]);
-  const ends = [...starts, series.step[series.step.length - 1]];
+  if (!game.series) return { empty: LOADING, sentence };
+  if (!game.series.step.length) return { empty: NO_REQUESTS, sentence };
+  const axis = seriesAxis(game.series, axisName);
+  if (axis === null) return { empty: NO_TIMES, sentence };
+  const { series, x } = axis;
+  const starts = x.values.filter((_, index) => index > 0 && series.epoch[index] !== series.epoch[index - 1]);
+  const ends = [...starts, x.values[x.values.length - 1]];
   const highest = Math.max(...series.threshold);
   const times = starts.length === 1 ? "once" : `${starts.length} times`;
   return {
-    sentence: starts.length ? `${sentence} The drift alarm has reset it ${times} (shaded: later epochs).` : sentence,
-    x: requestAxis(series),
+    sentence: `${sentence}${starts.length ? ` The drift alarm has reset it ${times} (shaded: later epochs).` : ""}${axis.left}`,
+    x,
     y: { low: 0, high: highest > 0 ? Math.min(1, 1.15 * highest) : 1, tick: (value) => String(value), text: score },
     lines: [{ name: "threshold", values: series.threshold, style: "first", stepped: true }],
     zones: ends
       .slice(1)
       .map((end, index) => ({ x: [ends[index], end], style: index % 2 ? "epoch-even" : "epoch-odd" })),
-    marks: game.events
-      .filter((event) => event.step >= series.step[0])
-      .map((event) => ({ x: event.step, form: MARK_FORMS[event.kind] ?? "bell", label: event.text })),
+    marks: game.events.flatMap((event) => {
+      const place = axis.placeOf(event);
+      return place === null ? [] : [{ x: place, form: MARK_FORMS[event.kind] ?? "bell", label: event.text }];
+    }),
     table: {
       columns: [
-        REQUEST_COLUMN,
+        { name: "request", text: integer },
         { name: "time", text: time },
         { name: "threshold", text: score },
         { name: "epoch", text: integer },
@@ -111,12 +96,15 @@ function tokenRatios({ spent_tokens: spent, always_tokens: always }) {
 
 /**
  * @param {Game} game
+ * @param {AxisName} axisName
  * @returns {ChartSpec}
  */
-export function ratesSpec(game) {
-  const { series } = game;
-  if (!series) return { empty: LOADING };
-  if (!series.step.length) return { empty: NO_REQUESTS };
+export function ratesSpec(game, axisName) {
+  if (!game.series) return { empty: LOADING };
+  if (!game.series.step.length) return { empty: NO_REQUESTS };
+  const axis = seriesAxis(game.series, axisName);
+  if (axis === null) return { empty: NO_TIMES };
+  const { series } = axis;
   const rates = series.step.map((step, at) => (step ? series.expert_calls[at] / step : null));
   const recent = recentRates(series);
   const ratios = tokenRatios(series);
@@ -126,9 +114,9 @@ export function ratesSpec(game) {
     { name: "recent calls", values: recent, style: "third" },
   ];
   /** @type {Column[]} */
-  const columns = [REQUEST_COLUMN, { name: "expert calls", text: integer }, { name: "rate", text: percent }];
+  const columns = [...axis.columns, { name: "expert calls", text: integer }, { name: "rate", text: percent }];
   /** @type {Value[][]} */
-  const rows = series.step.map((step, at) => [step, series.expert_calls[at], rates[at]]);
+  const rows = series.step.map((_, at) => [...axis.cells(at), series.expert_calls[at], rates[at]]);
   const requests = recentRequests(series);
   const lately = requests ? `, and for ${percent(recent.at(-1))} of the last ${integer(requests)}` : "";
   let sentence = `The expert was called for ${percent(rates.at(-1))} of all requests${lately}.`;
@@ -146,8 +134,8 @@ export function ratesSpec(game) {
     for (const [at, row] of rows.entries()) row.push(series.spent_tokens[at], series.always_tokens[at], ratios[at]);
   }
   return {
-    sentence,
-    x: requestAxis(series),
+    sentence: sentence + axis.left,
+    x: axis.x,
     y: { low: 0, high: Math.max(1, Math.min(1.5, 1.05 * highest)), tick: percent, text: percent },
     lines,
     rules: highest > 1 ? [{ y: 1, label: "always the expert", style: "quiet" }] : [],
@@ -157,20 +145,24 @@ export function ratesSpec(game) {
 
 /**
  * @param {Game} game
+ * @param {AxisName} axisName
  * @returns {ChartSpec}
  */
-export function certificateSpec(game) {
-  const { series, epsilon, certificate } = game;
-  if (!series) return { empty: LOADING };
-  if (!series.step.length) return { empty: NO_REQUESTS };
+export function certificateSpec(game, axisName) {
+  const { epsilon, certificate } = game;
+  if (!game.series) return { empty: LOADING };
+  if (!game.series.step.length) return { empty: NO_REQUESTS };
+  const axis = seriesAxis(game.series, axisName);
+  if (axis === null) return { empty: NO_TIMES };
+  const { series } = axis;
   const highest = Math.max(0, ...series.average_upper.slice(Math.floor(series.step.length / 20)));
   const high = Math.max(1.3 * epsilon, Math.min(3 * epsilon, 1.1 * highest));
   /** @type {Line[]} */
   const lines = [{ name: "at most", values: series.average_upper, style: "first" }];
   /** @type {Column[]} */
-  const columns = [REQUEST_COLUMN, { name: "average loss at most", text: percentRoundedUp }];
+  const columns = [...axis.columns, { name: "average loss at most", text: percentRoundedUp }];
   /** @type {Value[][]} */
-  const rows = series.step.map((step, at) => [step, series.average_upper[at]]);
+  const rows = series.step.map((_, at) => [...axis.cells(at), series.average_upper[at]]);
   const actual = series.served_loss;
   if (actual) {
     lines.push({ name: "actual loss", values: actual, style: "second" });
@@ -181,8 +173,8 @@ export function certificateSpec(game) {
     sentence:
       `The average loss per request so far, compared with always asking the expert, is at most ` +
       `${percentRoundedUp(certificate.average_upper)} with ${percent(certificate.confidence)} confidence at any time. ` +
-      `The limit is ${percent(epsilon)}.`,
-    x: requestAxis(series),
+      `The limit is ${percent(epsilon)}.${axis.left}`,
+    x: axis.x,
     y: {
       low: 0,
       high,

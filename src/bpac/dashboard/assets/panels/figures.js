@@ -2,7 +2,7 @@
 
 import { recentRates, recentRequests } from "../charts/time_charts.js";
 import { element, field, setAttribute, setField, setText } from "../dom.js";
-import { integer, percent, plural, score } from "../numbers.js";
+import { integer, percent, plural, score, tokens } from "../numbers.js";
 import { MoneyTile, TokensTile } from "./savings.js";
 import { Tile, updateCounts } from "./tile.js";
 
@@ -138,19 +138,24 @@ class UnscoredTile extends Tile {
   constructor() {
     super("Requests without a score", "unscored.requests");
     this.share = field("unscored.share");
+    this.cost = field("unscored_cost");
+    this.missed = element("div", {}, "about ", this.cost, " tokens not saved because of them");
     this.reasons = element("dl", { class: "facts" });
     this.note.append(
       this.share,
       " of all requests; the expert answers them, so they save nothing; the other figures do not include them",
+      this.missed,
     );
     this.node.append(this.reasons);
   }
 
   /** @param {Game} game */
-  update({ unscored: { requests, share, reasons }, remedies }) {
+  update({ unscored: { requests, share, reasons }, unscored_cost: cost, remedies }) {
     setAttribute(this.node, "hidden", !requests);
     setField(this.value, requests, integer(requests));
     setField(this.share, share, percent(share));
+    setField(this.cost, cost, tokens(cost));
+    setAttribute(this.missed, "hidden", !(cost >= 1));
     updateCounts(this.reasons, reasons, "unscored.reasons", remedies);
   }
 }

@@ -1,12 +1,32 @@
 // The verdict of a game in words, and its average loss beside the limit.
 
 import { element, field, icon, setAttribute, setField, setText } from "../dom.js";
-import { keepUnits, percent, percentRoundedUp, plural } from "../numbers.js";
+import { integer, keepUnits, percent, percentRoundedUp, plural } from "../numbers.js";
 
 /** @import { Game, Level, VerdictText } from "../types.js" */
 
 /** @type {Record<Level, string>} */
-export const LEVEL_NAMES = { safe: "Safe", warming: "Warming up", watch: "Watch", broken: "Limit exceeded" };
+export const LEVEL_NAMES = {
+  safe: "Safe",
+  warming: "Warming up",
+  watch: "Watch",
+  stopped: "Not routing",
+  broken: "Limit exceeded",
+};
+
+/** @type {Level[]} the most urgent first */
+export const URGENCY = ["broken", "stopped", "watch", "warming", "safe"];
+
+/**
+ * How many games have each level, in words.
+ * @param {Partial<Record<Level, number>>[]} counts
+ */
+export function levelsText(counts) {
+  return URGENCY.map((level) => ({ level, count: counts.reduce((sum, one) => sum + (one[level] ?? 0), 0) }))
+    .filter(({ count }) => count > 0)
+    .map(({ level, count }) => `${integer(count)} ${LEVEL_NAMES[level].toLowerCase()}`)
+    .join(", ");
+}
 
 /**
  * The name of a level with its icon.
@@ -91,7 +111,8 @@ export class VerdictPanel {
     setText(this.text, keepUnits(text));
     setText(this.detail, keepUnits(detail));
     const needed = game.clean_rounds_needed;
-    setAttribute(this.warming, "hidden", needed === null);
+    // Without scores no number of requests is enough.
+    setAttribute(this.warming, "hidden", needed === null || level === "stopped");
     setField(this.needed, needed, needed === null ? "" : plural(needed, "more request"));
     this.bar.update(game);
     setAttribute(this.actual, "hidden", game.served_loss === undefined);

@@ -5,12 +5,14 @@ import { uncertaintySpec, wealthSpec } from "../charts/score_charts.js";
 import { certificateSpec, ratesSpec, thresholdSpec } from "../charts/time_charts.js";
 import { whatIfSpec } from "../charts/what_if.js";
 import { element, escapeInvisible, setAttribute, setText } from "../dom.js";
+import { AxisChoice } from "../panels/axis_choice.js";
 import { DecisionList } from "../panels/decision_list.js";
 import { EventsPanel } from "../panels/events.js";
 import { FiguresPanel } from "../panels/figures.js";
 import { LatencyPanel } from "../panels/latency.js";
 import { VerdictPanel } from "../panels/verdict.js";
 
+/** @import { AxisName } from "../charts/series_axis.js" */
 /** @import { ChartSpec } from "../charts/specs.js" */
 /** @import { DashboardDocument, DataSource, Game } from "../types.js" */
 
@@ -28,7 +30,10 @@ export class GameView {
     this.settings = element("p", { class: "terms" });
     this.verdict = new VerdictPanel();
     this.figures = new FiguresPanel();
-    /** @type {[Chart, (game: Game) => ChartSpec][]} */
+    /** @type {Game | null} the game that is shown */
+    this.game = null;
+    this.axis = new AxisChoice(() => this.drawCharts());
+    /** @type {[Chart, (game: Game, axis: AxisName) => ChartSpec][]} */
     this.charts = [
       [new Chart("threshold", "Threshold over time"), thresholdSpec],
       [new Chart("wealth", "Why the threshold is there: betting wealth"), wealthSpec],
@@ -44,6 +49,7 @@ export class GameView {
       "section",
       { class: "charts", "aria-label": "Charts" },
       element("h2", { class: "hidden-text" }, "Charts"),
+      this.axis.node,
       ...this.charts.map(([chart]) => chart.node),
       this.latency.node,
       this.events.node,
@@ -67,13 +73,20 @@ export class GameView {
     setAttribute(this.node, "data-game", game.game);
     this.verdict.update(game);
     this.figures.update(game);
-    for (const [chart, specOf] of this.charts) chart.update(specOf(game));
+    this.game = game;
+    this.drawCharts();
     this.latency.update(game, data.live);
     this.events.update(game);
     this.decisions.follow(game.game, filters);
     const state = JSON.stringify([game.game, game.steps, game.owed, game.forfeits, game.certificate]);
     if (state !== this.state) this.decisions.gameChanged();
     this.state = state;
+  }
+
+  drawCharts() {
+    const { game } = this;
+    if (game === null) return;
+    for (const [chart, specOf] of this.charts) chart.update(specOf(game, this.axis.axis));
   }
 }
 

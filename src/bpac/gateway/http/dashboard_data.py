@@ -1,0 +1,67 @@
+"""What ``/dashboard/data`` says about the whole gateway: its models, and the troubles that an operator should see."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bpac.dashboard.troubles import (
+    ScoredGame,
+    missed_tokens,
+    model_troubles,
+    score_troubles,
+    store_trouble,
+    unscored_troubles,
+)
+from bpac.gateway.config.file import Config
+from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.savings import Prices
+from bpac.gateway.service import Service
+
+
+def models_document(service: Service) -> dict[str, Any]:
+    """The models of a gateway with their health, by name, as JSON values."""
+    return {
+        name: {"health": record.health.to_json() | service.monitor.report(name)}
+        for name, record in service.records.items()
+    }
+
+
+def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The troubles of a gateway, the most serious first, as JSON values.
+
+    Parameters
+    ----------
+    service: the gateway.
+    models: what ``models_document`` returned.
+    """
+    games = [_scored_game(game) for game in service.live_games()]
+    store = service.store_status()
+    troubles = [] if store["ok"] else [store_trouble(store)]
+    troubles += model_troubles(models, _routes_by_model(service.config))
+    troubles += unscored_troubles(games)
+    troubles += score_troubles(games)
+    return [trouble.to_json() for trouble in troubles] + service.monitor.troubles()
+
+
+def unscored_cost(game: LiveGame) -> float:
+    """Tokens that the requests of a game without a score would have saved, estimated from the others."""
+    unscored = game.history.unscored.reasons.total()
+    return missed_tokens(game.router.step, _tokens_saved(game), unscored) if unscored else 0.0
+
+
+def _scored_game(game: LiveGame) -> ScoredGame:
+    wrong = game.scores.trouble
+    shown = None if wrong is None else (wrong.what, wrong.cost, wrong.remedy)
+    return ScoredGame(game.route.name, game.router.step, game.history, lambda: _tokens_saved(game), shown)
+
+
+def _tokens_saved(game: LiveGame) -> float:
+    return game.savings.report(Prices.of(game.route)).tokens_saved
+
+
+def _routes_by_model(config: Config) -> dict[str, list[str]]:
+    routes: dict[str, list[str]] = {}
+    for name, route in config.routes.items():
+        models = {model.name for model in (route.draft, route.expert, route.judge) if model is not None}
+        for model in sorted(models):
+            routes.setdefault(model, []).append(name)
+    return routes
