@@ -186,7 +186,12 @@ def test_the_journal_does_not_depend_on_deployments() -> None:
         gateway.idle()
         assert isinstance(gateway.service.store, MemoryStore)
         (game,) = gateway.service.store.games()
-        assert not any("deployment" in str(kept) for kept in gateway.service.store.entries(game))
+        kept = list(gateway.service.store.entries(game))
+        assert not any("deployment" in str(one.entry) for one in kept)
+        notes: dict[str, Any] = {}
+        for one in kept:
+            notes |= one.note
+        assert (notes["draft_deployment"], notes["expert_deployment"]) == ("a", "a"), "the note of the round has it"
 
 
 def test_deployments_have_names_models_and_keys_of_their_own() -> None:

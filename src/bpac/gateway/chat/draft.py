@@ -20,7 +20,7 @@ from bpac.answer import Answer
 from bpac.arguments import fraction
 from bpac.errors import BpacError, NoScore
 from bpac.gateway.chat.impossible_drafts import impossible
-from bpac.gateway.chat.model import Model, ModelCall
+from bpac.gateway.chat.model import Model, ModelCall, deployment_note
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
@@ -140,7 +140,7 @@ class WholeDraft(Draft):
     @property
     def note(self) -> dict[str, Any]:
         """What the journal records of it with the decision."""
-        return self._meter.take().to_note("draft")
+        return {**self._meter.take().to_note("draft"), **deployment_note("draft", self._model.deployment)}
 
     async def whole(self) -> Answer:
         """The whole draft."""

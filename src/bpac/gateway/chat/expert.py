@@ -21,7 +21,7 @@ from bpac.answer import Answer
 from bpac.errors import AnswerError, ModelError, StoreError, Unavailable
 from bpac.gateway.chat.expert_result import ExpertResult
 from bpac.gateway.chat.grading import Grader, graded
-from bpac.gateway.chat.model import Model
+from bpac.gateway.chat.model import Model, deployment_note
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
@@ -102,7 +102,7 @@ class Expert:
         answer = await self._answered(call, meter)
         if answer is None:
             return
-        note = expert_note(answer, meter)
+        note = expert_note(answer, meter) | deployment_note("expert", call.result.deployment)
         game.savings.answered(meter.lost)
         try:
             await self._grade(call, answer, meter, note)

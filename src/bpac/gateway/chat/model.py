@@ -9,6 +9,17 @@ from bpac.wire.completions import Completion
 from bpac.wire.stream import StreamEvent
 
 
+def deployment_note(role: str, deployment: str) -> dict[str, str]:
+    """What the note of a round says about the deployment that answered; nothing if the model has only one.
+
+    Parameters
+    ----------
+    role: ``draft`` or ``expert``.
+    deployment: its name; empty if there is only one.
+    """
+    return {f"{role}_deployment": deployment} if deployment else {}
+
+
 class ModelCall(Protocol):
     """A model for one request."""
 

@@ -11,7 +11,7 @@ from bpac.errors import AnswerError, BpacError, ModelError, Unavailable
 from bpac.gateway.chat.channel import Channel
 from bpac.gateway.chat.draft import Draft, impossible_uncertainty, uncertainty
 from bpac.gateway.chat.impossible_drafts import impossible, impossible_start
-from bpac.gateway.chat.model import Model
+from bpac.gateway.chat.model import Model, deployment_note
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.config.routes import RouteSettings
@@ -80,8 +80,8 @@ class StreamedDraft(Draft):
 
     @property
     def note(self) -> dict[str, Any]:
-        """Nothing: how many tokens it has is not known yet."""
-        return {}
+        """Which deployment generates it; how many tokens it has is not known yet."""
+        return deployment_note("draft", self._model.deployment)
 
     async def whole(self) -> Answer | None:
         """The whole draft; none if it failed or was cancelled."""
