@@ -8,41 +8,34 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from bpac.errors import SettingsError, StoreError
-from bpac.gateway.auth.keys import Role
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
-from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.force import Force
-from bpac.gateway.chat.model import Model
-from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers, outside_counts
-from bpac.gateway.chat.raw_upstream import RawUpstream
+from bpac.gateway.chat.outside import outside_counts
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
-from bpac.gateway.chat.single_route import SingleRoute
-from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decisions import Decisions
+from bpac.gateway.games.key_warnings import warn_of_keys
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.retired import RetiredGames
-from bpac.gateway.games.segments import Caller, RouteGames, warn_of_unnamed_keys
+from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
-from bpac.gateway.health.opening import open_models
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
+from bpac.gateway.opening import Opener, games_in
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.prose_watch import warnings_of
 from bpac.gateway.telemetry.rejections import Rejections
-from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, UpstreamRecords
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
@@ -50,8 +43,6 @@ log = logging.getLogger("bpac.gateway")
 
 # Seconds between two checks of the deadlines of drafts and outcomes.
 SWEEP_EVERY = 1.0
-# The endpoints of model servers, below /v1, that requests are passed through to unread.
-PASSED_THROUGH = ("/embeddings", "/completions")
 # The keys of [gateway] that are fixed while a gateway runs.
 FIXED = ("listen", "store", "traces")
 
@@ -124,9 +115,10 @@ class Service:
         started = time.perf_counter()
         self._session = new_session()
         try:
-            self._open_models(self._running.current)
-            self._open_single_routes(self._running.current)
-            self._open_routes(self._running.current)
+            self._opener = Opener(self._session, self.traces, self.metrics, self.records, self.open_games)
+            self._opener.open_models(self._running.current, {})
+            self._opener.open_single_routes(self._running.current)
+            self._opener.open_routes(self._running.current, self.store)
             await self.store.durable()
             await self._watch_models()
         except BaseException:
@@ -134,49 +126,13 @@ class Service:
             await self._session.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
-        self._warn_of_missing_roles()
+        warn_of_keys(self.config)
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
-
-    def _open_models(self, running: RunningConfig) -> None:
-        """Open the models of a configuration; those whose settings stay keep what is known about them."""
-
-        def new(settings: ModelSettings, record: UpstreamRecord) -> Upstream:
-            return Upstream(settings, self._session, self.traces, record, running.config.limits)
-
-        known = self._running.current.models
-        running.models = open_models(running.config, new, self.records, self.metrics, known)
 
     async def _watch_models(self) -> None:
         self.monitor.watch([server for model in self._running.current.models.values() for server in model.servers])
         if self.config.probe:
             await self.monitor.start()
-
-    def _open_single_routes(self, running: RunningConfig) -> None:
-        for name, settings in running.config.single_routes.items():
-            expert, limits = settings.expert, running.config.limits
-            raw = {
-                path: RawUpstream(
-                    expert.first_server, self._session, self.traces, self.records[expert.name], limits, path=path
-                )
-                for path in PASSED_THROUGH
-            }
-            model = running.models[expert.name].model
-            chats = OutsideAnswers(name, model, "expert", SINGLE_MODEL, settings.deadline, self.metrics, running.spawn)
-            running.single_routes[name] = SingleRoute(chats, raw)
-
-    def _open_routes(self, running: RunningConfig) -> None:
-        for name, settings in running.config.routes.items():
-            stages = Stages(self.metrics, name, self.traces)
-            draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
-            expert = Expert(expert_model, running.graders[name], stages, settings.deadline)
-            route = ServedRoute(settings, draft, expert, stages, running.spawn)
-            games = RouteGames(self.store, settings, running.config.snapshot_every, self.open_games)
-            running.routes[name] = (route, games)
-            models: dict[AnsweredBy, Model] = {"draft": draft, "expert": expert_model}
-            running.forced[name] = {
-                which: OutsideAnswers(name, model, which, FORCED, settings.deadline, self.metrics, running.spawn)
-                for which, model in models.items()
-            }
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed.
@@ -195,38 +151,22 @@ class Service:
         graders = await self._running.graders_for(config, self.records)
         running = RunningConfig(config, graders)
         try:
-            self._open_models(running)
-            self._open_single_routes(running)
+            self._opener.open_models(running, self._running.current.models)
+            self._opener.open_single_routes(running)
             # A game may be read from the store again, which has to contain all of it.
             await self.store.durable()
             if self._stopping:
                 raise stopping()
             # Nothing waits from here on, so no request sees a part of the change.
-            self._open_routes(running)
+            self._opener.open_routes(running, self.store)
         except BaseException:
             self._running.current.take_back_games()
             await self._running.close_graders(running)
             raise
         before = self._running.replace(running)
         self._retired.replace(before.games(), running.games())
-        self._warn_of_missing_roles()
+        warn_of_keys(self.config)
         await self._watch_models()
-
-    def _warn_of_missing_roles(self) -> None:
-        warn_of_unnamed_keys(self.config.routes.values(), self.config.api_keys)
-        if not self.config.granted(Role.OPERATOR):
-            log.warning(
-                "no key has the role operator, so nobody can use /v1/status, /metrics and /dashboard: add a key with "
-                "this role as [[gateway.keys]]. The command bpac status needs no key"
-            )
-        if not self.config.granted(Role.FEEDBACK):
-            for name, route in self.config.routes.items():
-                if route.loss["name"] == "external":
-                    log.warning(
-                        "no key has the role feedback, so no loss can be reported for this route, and every round is "
-                        "given up at its deadline and counted as loss 1: add a key with this role as [[gateway.keys]]",
-                        extra={"route": name},
-                    )
 
     async def stop(self) -> None:
         """Wait for what is under way, as long as the configuration allows, and close everything."""
@@ -405,7 +345,7 @@ class Service:
             return
         running = self._running.current
         try:
-            opened, games = await reopened(self.store, lambda store: _games_in(store, running))
+            opened, games = await reopened(self.store, lambda store: games_in(store, running))
         except StoreError as error:
             self.store_record.still_fails(error)
             return
@@ -418,8 +358,3 @@ class Service:
         # Games that a reload had ended stay as the journal has them: their open rounds count as losses there.
         self._retired = RetiredGames()
         self.store_record.works_again()
-
-
-def _games_in(store: Store, running: RunningConfig) -> dict[str, RouteGames]:
-    every = running.config.snapshot_every
-    return {name: RouteGames(store, route.settings, every) for name, (route, _) in running.routes.items()}

@@ -10,7 +10,7 @@ import pytest
 from bpac.gateway.auth.authentication import Authentication
 from bpac.gateway.auth.keys import ApiKeys
 from bpac.gateway.http.endpoints import other_endpoints
-from bpac.gateway.service import PASSED_THROUGH
+from bpac.gateway.opening import PASSED_THROUGH
 from bpac.testing import Reply
 from tests.gateway.configured import get_json
 from tests.gateway.raw import CHAT, post

@@ -8,7 +8,8 @@ from bpac.gateway.chat.request import parse_object
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.http.answering import AnsweringEndpoint, Pending
 from bpac.gateway.http.asgi import Message
-from bpac.gateway.service import PASSED_THROUGH, Service
+from bpac.gateway.opening import PASSED_THROUGH
+from bpac.gateway.service import Service
 
 
 class PassThroughEndpoint(AnsweringEndpoint):

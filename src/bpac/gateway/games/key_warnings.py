@@ -1,0 +1,27 @@
+"""Warnings about roles that no key has, and about keys without a name."""
+
+import logging
+
+from bpac.gateway.auth.keys import Role
+from bpac.gateway.config.file import Config
+from bpac.gateway.games.segments import warn_of_unnamed_keys
+
+log = logging.getLogger("bpac.gateway")
+
+
+def warn_of_keys(config: Config) -> None:
+    """Log what cannot be done because no key may do it, and which segments depend on keys without a name."""
+    warn_of_unnamed_keys(config.routes.values(), config.api_keys)
+    if not config.granted(Role.OPERATOR):
+        log.warning(
+            "no key has the role operator, so nobody can use /v1/status, /metrics and /dashboard: add a key with "
+            "this role as [[gateway.keys]]. The command bpac status needs no key"
+        )
+    if not config.granted(Role.FEEDBACK):
+        for name, route in config.routes.items():
+            if route.loss["name"] == "external":
+                log.warning(
+                    "no key has the role feedback, so no loss can be reported for this route, and every round is "
+                    "given up at its deadline and counted as loss 1: add a key with this role as [[gateway.keys]]",
+                    extra={"route": name},
+                )

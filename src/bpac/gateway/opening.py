@@ -1,0 +1,89 @@
+"""Opening what a configuration needs to answer requests: its models, its routes with their games, its single routes."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from bpac.gateway.chat.expert import Expert
+from bpac.gateway.chat.model import Model
+from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers
+from bpac.gateway.chat.raw_upstream import RawUpstream
+from bpac.gateway.chat.route import ServedRoute
+from bpac.gateway.chat.single_route import SingleRoute
+from bpac.gateway.chat.upstream import Upstream
+from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.segments import RouteGames
+from bpac.gateway.health.opening import OpenModel, open_models
+from bpac.gateway.running_config import RunningConfig
+from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.stages import Stages
+from bpac.gateway.telemetry.traces import Traces
+from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, UpstreamRecords
+from bpac.models.connections import Session
+from bpac.stores import Store
+
+# The endpoints of model servers, below /v1, that requests are passed through to unread.
+PASSED_THROUGH = ("/embeddings", "/completions")
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """Opens the models and routes of configurations.
+
+    Parameters
+    ----------
+    session: the connections to model servers.
+    traces: traces of requests.
+    metrics: counts requests and failures.
+    records: what is known about each model.
+    open_games: gives all games that are open.
+    """
+
+    session: Session
+    traces: Traces
+    metrics: Metrics
+    records: UpstreamRecords
+    open_games: Callable[[], Iterable[LiveGame]]
+
+    def open_models(self, running: RunningConfig, known: dict[str, OpenModel]) -> None:
+        """Open the models of a configuration; those whose settings stay keep what is known about them."""
+
+        def new(settings: ModelSettings, record: UpstreamRecord) -> Upstream:
+            return Upstream(settings, self.session, self.traces, record, running.config.limits)
+
+        running.models = open_models(running.config, new, self.records, self.metrics, known)
+
+    def open_single_routes(self, running: RunningConfig) -> None:
+        """Open the routes with one model."""
+        for name, settings in running.config.single_routes.items():
+            expert, limits = settings.expert, running.config.limits
+            raw = {
+                path: RawUpstream(
+                    expert.first_server, self.session, self.traces, self.records[expert.name], limits, path=path
+                )
+                for path in PASSED_THROUGH
+            }
+            model = running.models[expert.name].model
+            chats = OutsideAnswers(name, model, "expert", SINGLE_MODEL, settings.deadline, self.metrics, running.spawn)
+            running.single_routes[name] = SingleRoute(chats, raw)
+
+    def open_routes(self, running: RunningConfig, store: Store) -> None:
+        """Open the routes with a draft and an expert, and restore their games."""
+        for name, settings in running.config.routes.items():
+            stages = Stages(self.metrics, name, self.traces)
+            draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
+            expert = Expert(expert_model, running.graders[name], stages, settings.deadline)
+            route = ServedRoute(settings, draft, expert, stages, running.spawn)
+            games = RouteGames(store, settings, running.config.snapshot_every, self.open_games)
+            running.routes[name] = (route, games)
+            models: dict[AnsweredBy, Model] = {"draft": draft, "expert": expert_model}
+            running.forced[name] = {
+                which: OutsideAnswers(name, model, which, FORCED, settings.deadline, self.metrics, running.spawn)
+                for which, model in models.items()
+            }
+
+
+def games_in(store: Store, running: RunningConfig) -> dict[str, RouteGames]:
+    """The games of all routes, restored from a store."""
+    every = running.config.snapshot_every
+    return {name: RouteGames(store, route.settings, every) for name, (route, _) in running.routes.items()}
