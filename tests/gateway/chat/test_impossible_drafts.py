@@ -8,10 +8,10 @@ import pytest
 from bpac.answer import Answer
 from bpac.gateway.chat.impossible_drafts import impossible, impossible_start
 from bpac.testing import Reply
+from tests.gateway.chat.test_json_schema import doubling
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, pair
-from tests.wire.test_json_schema import doubling
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
 JSON_SCHEMA: dict[str, Any] = {

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bpac.answer import Answer
+from bpac.gateway.chat.json_schema import can_fit
 from bpac.wire.json import from_strict_json
-from bpac.wire.json_schema import can_fit
 
 # The characters that a JSON text can begin with.
 _JSON_STARTS = tuple('{["-0123456789tfn')
