@@ -152,3 +152,17 @@ def test_the_upper_bound_is_at_most_count_times_ceiling() -> None:
     """If no value is above the ceiling, the sum is at most their number times the ceiling."""
     unseen = after([(0.5, 100)], missed=2)
     assert unseen.at_most(0.1) == 2 * unseen.ceiling
+
+
+@given(looks, st.tuples(st.floats(0.05, 0.99), st.integers(1, 5000)))
+def test_a_part_of_a_value_raises_the_lower_bound_only(looked: list[Look], part: Look) -> None:
+    """A value of which only a part is known stays unknown for the upper bound; a part of 0 says nothing."""
+    waiting, partly, nothing = after(looked), after(looked), after(looked)
+    for unseen in (waiting, partly, nothing):
+        unseen.flip(part[0], looks=True)
+    partly.see(*part, exact=False)
+    nothing.see(part[0], 0, exact=False)
+    assert partly.unknown == nothing.unknown == waiting.unknown
+    assert partly.below != waiting.below
+    assert partly.above == nothing.above == waiting.above
+    assert nothing.below == waiting.below

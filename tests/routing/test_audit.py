@@ -178,3 +178,22 @@ def test_claims_without_heads_cannot_be_compared() -> None:
     """An export of an older version has none."""
     with pytest.raises(InputError, match="claims that carry a head are missing"):
         claimed_heads(['{"entry":"claim","entries":3}'])
+
+
+def _archived_at(lines: list[str], at: int, **changes: object) -> list[str]:
+    """The lines with one that says that all entries before it are in an archive."""
+    entries = [json.loads(line) for line in lines[:at] if json.loads(line)["entry"] not in (GAME, "claim", "revealed")]
+    heads = [head for _, head in map(split_head, lines[:at]) if head is not None]
+    values = {"entry": "archived", "entries": len(entries), "head": heads[-1].hex(), "file": "archive.jsonl", **changes}
+    return [*lines[:at], json.dumps(values), *lines[at:]]
+
+
+def test_an_archive_and_the_rest_are_audited_as_one_journal() -> None:
+    """A line between them says what the archive has; another number or head is a difference, and its lack an error."""
+    at = places(LINES, "decided")[40]
+    assert whats(audit_journal(_archived_at(LINES, at))) == ""
+    for changes in ({"entries": 3}, {"head": "0" * 64}):
+        assert "are archived in archive.jsonl" in whats(audit_journal(_archived_at(LINES, at, **changes)))
+    rest = _archived_at(LINES, at)[at:]
+    with pytest.raises(JournalError, match="give the archives in order before this file"):
+        audit_journal([LINES[0], *rest])
