@@ -97,7 +97,12 @@ schedules: st.SearchStrategy[Any] = st.one_of(
     st.builds(Constant, open_fractions),
     st.builds(TwoStage, st.floats(0.5, 0.9), st.floats(0.01, 0.4), st.integers(0)),
     st.builds(
-        WhileItPays, st.floats(0.1, 2), st.floats(0.01, 0.4), st.floats(0.5, 0.9), st.integers(0), st.integers(1)
+        WhileItPays,
+        st.floats(0.1, 2),
+        st.floats(0.01, 0.4),
+        st.floats(0.5, 0.9),
+        st.integers(0, 1 << 53),
+        st.integers(1),
     ),
     st.builds(GainDriven, st.floats(0.1, 2), st.floats(0.01, 0.4), st.floats(0.5, 0.9), st.integers(1)),
 )
