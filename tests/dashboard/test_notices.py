@@ -91,6 +91,8 @@ def test_a_lost_journal_is_a_warning(browser: Browser, lost: RunningGateway, siz
         visit.check_accessibility()
         title.click()
         expect(remedy).to_be_hidden()
+        # The browser reports that it was folded a moment later, and a reload before that would lose it.
+        visit.page.wait_for_function("Object.values(localStorage).some((kept) => kept.length > 0)")
         visit.page.reload()
         expect(title).to_be_visible()
         expect(remedy).to_be_hidden()

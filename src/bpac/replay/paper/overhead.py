@@ -10,7 +10,7 @@ from bpac.replay.paper.transcription import transcription
 from bpac.replay.parallel import Arrays, Task
 from bpac.replay.studies.methods import ALPHA, B_PAC, PORTFOLIO
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
-from bpac.replay.studies.statements import Finding, mark_of
+from bpac.replay.studies.statements import PAPER_RUNS, Finding, mark_of
 from bpac.replay.studies.study import ResultsFolder
 from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import ListedCoins
@@ -62,7 +62,7 @@ class OverheadStudy:
             [],
             TableOfNumbers(["method", f"seconds for {STEPS:,} steps", "times faster than plain numpy"], rows),
             number="Text",
-            mark=mark_of([finding], 100),
+            mark=mark_of([finding], PAPER_RUNS),
             findings=[finding],
         )
 

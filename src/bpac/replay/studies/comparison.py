@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from bpac.replay.figures import Panel, panels_over_time
@@ -89,7 +89,7 @@ class Comparison:
     def measured(self, results: Sequence[Arrays]) -> Measured:
         """The results by part and method."""
         return {
-            (part.label, method.label): replace(ReplayResult.of(part.task(method), arrays), method=method)
+            (part.label, method.label): ReplayResult.of(part.task(method), arrays)
             for (part, method), arrays in zip(self._pairs(), results, strict=True)
         }
 
