@@ -25,6 +25,7 @@
         - ``Refused``: it rejected the request (a status 4xx); a retry would not help
             - ``UpstreamRefused`` (``bpac.gateway.chat.upstream``): the gateway's caller gets the server's error
         - ``Unavailable``: it failed, even after retries
+            - ``CredentialsRefused`` (``bpac.gateway.chat.upstream``): it does not accept the gateway's own key
     - ``StoreError``: a store cannot be used, or failed and accepts no more entries
         - ``StoreInUse``: another gateway writes to it
     - ``BadRequest`` (``bpac.gateway.http.bad_request``): a request that the gateway cannot answer

@@ -11,19 +11,18 @@ from typing import Any
 import pytest
 
 from bpac.errors import Unavailable
-from bpac.gateway import service
+from bpac.gateway import opening
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.http.chat import PATH
 from bpac.gateway.service import Service
-from bpac.models.metering import Meter
 from bpac.stores import Store
 from bpac.testing import Request, Script
 from bpac.wire.completions import Completion, read_completion
 from bpac.wire.stream import StreamEvent
-from bpac.wire.usage import Usage
+from bpac.wire.usage import Meter, Usage
 
 
 def repeat_coins(patch: pytest.MonkeyPatch) -> None:
@@ -94,7 +93,7 @@ async def virtual(
     config: Any, script: Script, patch: pytest.MonkeyPatch, store: Store | None = None
 ) -> AsyncIterator[Gateway]:
     """A gateway with scripted models, in the running event loop."""
-    patch.setattr(service, "Upstream", ScriptedUpstream)
+    patch.setattr(opening, "Upstream", ScriptedUpstream)
     patch.setattr(ScriptedUpstream, "script", staticmethod(script), raising=False)
     gateway = Gateway(Service(Config.read(config), store))
     await gateway.service.start()

@@ -3,9 +3,9 @@
 import pytest
 
 from bpac.answer import Answer
-from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
+from bpac.models.metering import Attempt, TokenRates, prompt_size
 from bpac.wire.stream import StreamEvent
-from bpac.wire.usage import Usage
+from bpac.wire.usage import Meter, Usage
 
 COUNTED = (
     b'{"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4, '

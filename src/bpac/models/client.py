@@ -21,13 +21,14 @@ from bpac.models.connections import (
     total_timeout,
 )
 from bpac.models.fields import address, endpoint_url, merged, merged_headers, redacted, secret
-from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
+from bpac.models.metering import Attempt, TokenRates, prompt_size
 from bpac.models.reading import TooLong, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_json, to_json
 from bpac.wire.stream import StreamEvent
+from bpac.wire.usage import Meter
 
 # The most bytes and JSON values of an answer.
 MAX_BYTES, MAX_VALUES = 64 * 2**20, 2_000_000

@@ -16,34 +16,12 @@ from bpac.answer import Answer, cached_tokens, token_count
 from bpac.models.connections import UNSENT
 from bpac.wire.json import to_json
 from bpac.wire.stream import StreamEvent
-from bpac.wire.usage import NOTHING, Usage
+from bpac.wire.usage import Meter, Usage
 
 
 def prompt_size(body: Mapping[str, Any]) -> int:
     """The bytes of what a request has for the model to read: two requests that differ in settings only are equal."""
     return len(to_json([body.get("messages"), body.get("tools")]))
-
-
-class Meter:
-    """What one call of a model is billed for, over all its attempts.
-
-    Attributes
-    ----------
-    answered: tokens of attempts with a usable answer.
-    lost: tokens of all other attempts.
-    """
-
-    __slots__ = ("answered", "lost")
-
-    def __init__(self) -> None:
-        self.answered = NOTHING
-        self.lost = NOTHING
-
-    def take(self) -> Usage:
-        """All that was counted since the last call of this."""
-        usage = self.answered.plus(self.lost)
-        self.answered = self.lost = NOTHING
-        return usage
 
 
 class TokenRates:

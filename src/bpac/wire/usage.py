@@ -78,3 +78,25 @@ class Usage(NamedTuple):
 
 
 NOTHING = Usage()
+
+
+class Meter:
+    """What one call of a model is billed for, over all its attempts.
+
+    Attributes
+    ----------
+    answered: tokens of attempts with a usable answer.
+    lost: tokens of all other attempts.
+    """
+
+    __slots__ = ("answered", "lost")
+
+    def __init__(self) -> None:
+        self.answered = NOTHING
+        self.lost = NOTHING
+
+    def take(self) -> Usage:
+        """All that was counted since the last call of this."""
+        usage = self.answered.plus(self.lost)
+        self.answered = self.lost = NOTHING
+        return usage

@@ -10,7 +10,7 @@ from bpac.cli.output import add_json_option, print_report
 from bpac.errors import InputError, JournalError, StoreError
 from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.warm_start import History, WarmStart, warm_start
+from bpac.gateway.games.warm_start import LabelledHistory, WarmStart, warm_start
 from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.chain import GAME
 from bpac.routing.journal.entries import read_journal, remark_from_json
@@ -85,7 +85,7 @@ def _chosen_route(config: Config, name: str | None) -> RouteSettings:
 
 
 @contextmanager
-def _history(options: argparse.Namespace, store: SqliteStore) -> Iterator[History]:
+def _history(options: argparse.Namespace, store: SqliteStore) -> Iterator[LabelledHistory]:
     if options.game is not None:
         yield _older_game(store, options.game)
         return
@@ -94,16 +94,16 @@ def _history(options: argparse.Namespace, store: SqliteStore) -> Iterator[Histor
     if terms is None:
         table = read_table(path)
         rows = list(zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True))
-        yield History(f"table {path.name}", rows=rows)
+        yield LabelledHistory(f"table {path.name}", rows=rows)
         return
     try:
         with path.open(encoding="utf-8") as file:
-            yield History(f"journal {path.name}", entries=read_journal(file), terms=terms)
+            yield LabelledHistory(f"journal {path.name}", entries=read_journal(file), terms=terms)
     except JournalError as error:
         raise JournalError(f"{path}: {error}") from error
 
 
-def _older_game(store: SqliteStore, number: int) -> History:
+def _older_game(store: SqliteStore, number: int) -> LabelledHistory:
     game = next((game for game in store.games() if game.number == number), None)
     if game is None:
         there = ", ".join(f"{game.number}: {game.route} {game.segment}".rstrip() for game in store.games()) or "none"
@@ -112,7 +112,9 @@ def _older_game(store: SqliteStore, number: int) -> History:
         if loss.game == number:
             raise StoreError(f"--game {number} cannot be used: {loss}, and these may be the rounds with losses")
     entries = (stored.entry for stored in store.entries(game))
-    return History(f"game {number} ({game.route} {game.segment}".rstrip() + ")", entries=entries, terms=game.terms)
+    return LabelledHistory(
+        f"game {number} ({game.route} {game.segment}".rstrip() + ")", entries=entries, terms=game.terms
+    )
 
 
 def _terms_of_journal(path: Path) -> str | None:
@@ -131,7 +133,7 @@ def _terms_of_journal(path: Path) -> str | None:
     return str(remark[1].get("terms") or "") if remark is not None and remark[0] == GAME else ""
 
 
-def _text(started: WarmStart, history: History) -> list[str]:
+def _text(started: WarmStart, history: LabelledHistory) -> list[str]:
     name = f"{started.game.route} {started.game.segment}".rstrip()
     return [
         f"{name}: game {started.game.number} begins with a threshold of {started.threshold:.4g}, learned from "

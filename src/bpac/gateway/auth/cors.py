@@ -7,40 +7,19 @@ needs no key, because browsers send none with it.
 
 from collections.abc import Iterable
 
-from bpac.errors import SettingsError
+from bpac.gateway.config.origins import ANY
 from bpac.gateway.http.asgi import Message, Send
 
 Header = tuple[bytes, bytes]
 
-ANY = "*"
 _PATHS = "/v1/"
 # What a page may read of a response, beside its body.
 _EXPOSED = (
     b"x-request-id, x-bpac-decision, x-bpac-answered-by, x-bpac-uncertainty, x-bpac-threshold, x-bpac-propensity, "
-    b"x-bpac-unscored, x-bpac-fallback, retry-after"
+    b"x-bpac-unscored, x-bpac-fallback, x-bpac-deployment, retry-after"
 )
 # Seconds for which a browser may keep the answer to a preflight request.
 _KEPT = b"600"
-
-
-class Origin(str):
-    """An origin as browsers send it, such as ``https://app.example.org``, or ``*`` for any.
-
-    >>> Origin.read("https://App.example.org:8443")
-    'https://app.example.org:8443'
-    """
-
-    __slots__ = ()
-
-    @classmethod
-    def read(cls, value: object) -> "Origin":
-        """The origin in a setting."""
-        text = value.lower() if isinstance(value, str) else ""
-        scheme, mark, host = text.partition("://")
-        usable = mark and scheme in ("http", "https") and host and not set(host) & set("/?#@*, \t")
-        if text != ANY and not usable:
-            raise SettingsError(f"expected an origin such as https://app.example.org, without a path, got {value!r}")
-        return cls(text)
 
 
 class Cors:

@@ -51,7 +51,7 @@ class KeySettings(ConfigTable, frozen=True):
             raise SettingsError(f"roles is empty, so the key is of no use: list some of {', '.join(Role)}")
 
 
-class Budget(NamedTuple):
+class DailyBudget(NamedTuple):
     """How much a tenant may use per day in UTC; None for no limit.
 
     Parameters
@@ -78,7 +78,7 @@ class Identity(NamedTuple):
     owner: str
     segment: str
     roles: frozenset[Role]
-    budget: Budget | None = None
+    budget: DailyBudget | None = None
 
     def require(self, role: Role) -> None:
         """Raise ``BadRequest`` unless the caller has a role."""
@@ -126,7 +126,7 @@ class ApiKeys:
             segment = getattr(key, "variable", "") or hashlib.sha256(data).hexdigest()[:12]
             self._known[self.digest(data)] = Identity(owner, segment, frozenset({Role.CALL}))
         for setting in named:
-            budget = Budget(setting.requests_per_day, setting.tokens_per_day)
+            budget = DailyBudget(setting.requests_per_day, setting.tokens_per_day)
             limited = budget if budget != (None, None) else None
             identity = Identity(setting.name, setting.name, setting.roles, limited)
             self._known[self.digest(setting.key.encode())] = identity

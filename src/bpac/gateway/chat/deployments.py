@@ -17,10 +17,10 @@ from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
-from bpac.models.metering import Meter
 from bpac.models.retrying import LATER, Failed, RetryPolicy, resumed, started
 from bpac.wire.completions import Completion
 from bpac.wire.stream import StreamEvent
+from bpac.wire.usage import Meter
 
 T = TypeVar("T")
 

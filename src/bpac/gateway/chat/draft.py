@@ -26,11 +26,11 @@ from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.telemetry.stages import Stages
-from bpac.models.metering import Meter
 from bpac.scores import Score
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_json, to_json
 from bpac.wire.rendering import DONE, chunks, visible, without_logprobs
+from bpac.wire.usage import Meter
 
 log = logging.getLogger("bpac.gateway")
 

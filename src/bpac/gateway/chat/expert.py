@@ -27,12 +27,11 @@ from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
 from bpac.gateway.games.savings import COUNTED, Savings, expert_note
 from bpac.gateway.telemetry.stages import Stages
-from bpac.models.metering import Meter
 from bpac.models.retrying import LATER
 from bpac.routing.decision import Decision
 from bpac.wire.rendering import event_stream
 from bpac.wire.stream import Transcript, without_usage
-from bpac.wire.usage import NOTHING
+from bpac.wire.usage import NOTHING, Meter
 
 log = logging.getLogger("bpac.gateway")
 

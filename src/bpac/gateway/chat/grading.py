@@ -22,8 +22,7 @@ from bpac.grading.text.answer_text import LONGEST_ANSWER
 from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss, mark_loss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
-from bpac.models.metering import Meter
-from bpac.wire.usage import NOTHING, Usage
+from bpac.wire.usage import NOTHING, Meter, Usage
 
 log = logging.getLogger("bpac.gateway")
 

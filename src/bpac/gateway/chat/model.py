@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Protocol
 
 from bpac.errors import Unavailable
-from bpac.models.metering import Meter
 from bpac.wire.completions import Completion
 from bpac.wire.stream import StreamEvent
+from bpac.wire.usage import Meter
 
 
 def deployment_note(role: str, deployment: str) -> dict[str, str]:

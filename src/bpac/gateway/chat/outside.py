@@ -19,9 +19,9 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn
 from bpac.gateway.telemetry.counters import Metrics
-from bpac.models.metering import Meter
 from bpac.wire.rendering import event_stream
 from bpac.wire.stream import without_usage
+from bpac.wire.usage import Meter
 
 # Which of its models answers a request.
 AnsweredBy = Literal["draft", "expert"]

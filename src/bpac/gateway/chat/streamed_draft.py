@@ -18,9 +18,9 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.http.errors import error_event
 from bpac.gateway.telemetry.stages import Stages
-from bpac.models.metering import Meter
 from bpac.wire.rendering import DONE, event, event_stream, visible, without_logprobs
 from bpac.wire.stream import StreamEvent, Transcript
+from bpac.wire.usage import Meter
 
 log = logging.getLogger("bpac.gateway")
 

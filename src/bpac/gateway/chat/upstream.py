@@ -16,13 +16,14 @@ from bpac.gateway.telemetry.upstream_failures import CREDENTIALS, UpstreamRecord
 from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
-from bpac.models.metering import Attempt, Meter, TokenRates, prompt_size
+from bpac.models.metering import Attempt, TokenRates, prompt_size
 from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_strict_json, to_json
 from bpac.wire.stream import StreamEvent
+from bpac.wire.usage import Meter
 
 # Bytes of an error response that are read.
 LONGEST_ERROR = 2**20

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from bpac.errors import SettingsError
-from bpac.gateway.auth.cors import ANY, Origin
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.config.adapting import with_roles
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
+from bpac.gateway.config.origins import ANY, Origin
 from bpac.gateway.config.routes import RouteSettings, read_routes
 from bpac.gateway.config.secrets import ApiKey, Url
 from bpac.gateway.config.single_routes import SingleRouteSettings, read_single_routes, separated

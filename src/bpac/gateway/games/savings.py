@@ -17,10 +17,9 @@ from bpac.betting.bounds.unseen import RATES, UnseenSum
 from bpac.errors import SnapshotError
 from bpac.gateway.games.draft_worth import RecentTokens
 from bpac.gateway.games.savings_report import ALPHA, Prices, SavingsReport, Spared, Spent
-from bpac.models.metering import Meter
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
-from bpac.wire.usage import NOTHING, Usage
+from bpac.wire.usage import NOTHING, Meter, Usage
 
 __all__ = ["ALPHA", "COUNTED", "Prices", "Savings", "SavingsReport", "expert_note"]
 

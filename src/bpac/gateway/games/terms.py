@@ -33,7 +33,7 @@ _PRIVATE = ("draft", "expert", "judge")
 _WHOLE = tuple(f"{model}.{table}" for model in _PRIVATE for table in ("body", "requests"))
 
 
-class Change(NamedTuple):
+class TermChange(NamedTuple):
     """A term that differs.
 
     Parameters
@@ -63,7 +63,7 @@ def terms_of(route: RouteSettings, router: Router) -> str:
     return json.dumps(_with_defaults(json.loads(route.terms(router))), sort_keys=True)
 
 
-def changes(before: str, after: str) -> list[Change]:
+def changes(before: str, after: str) -> list[TermChange]:
     """The terms that differ; empty if the terms are equal.
 
     Parameters
@@ -77,7 +77,7 @@ def changes(before: str, after: str) -> list[Change]:
     """
     old, new = _flat(before), _flat(after)
     return [
-        Change(name, old.get(name), new.get(name))
+        TermChange(name, old.get(name), new.get(name))
         for name in sorted({*old, *new})
         if _text(old.get(name)) != _text(new.get(name))
     ]
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def of_rounds(found: list[Change]) -> list[Change]:
+def of_rounds(found: list[TermChange]) -> list[TermChange]:
     """Those changes that make the rounds of two games incomparable: other models, another score or another loss."""
     return [change for change in found if change.name.split(".")[0] in ROUND_TERMS]
 

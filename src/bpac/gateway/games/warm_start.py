@@ -30,7 +30,7 @@ SAME_TERMS = "uncertainty and loss of each row come from the draft, expert, scor
 CHOSEN_BEFORE = "epsilon, alpha and policy were chosen without looking at the losses in the history"
 
 
-class History(NamedTuple):
+class LabelledHistory(NamedTuple):
     """What a game starts from; exactly one of ``rows`` and ``entries`` is given.
 
     Parameters
@@ -65,7 +65,7 @@ class WarmStart(NamedTuple):
 
 
 def warm_start(
-    store: SqliteStore, route: RouteSettings, segment: str, history: History, *, new_game: bool = False
+    store: SqliteStore, route: RouteSettings, segment: str, history: LabelledHistory, *, new_game: bool = False
 ) -> WarmStart:
     """Begin a new game from history: the next gateway on this store goes on with it. If this raises, nothing changed.
 
@@ -97,7 +97,7 @@ def warm_start(
     return WarmStart(game, router.labelled, router.threshold, assumes)
 
 
-def _feed(router: Router, history: History) -> None:
+def _feed(router: Router, history: LabelledHistory) -> None:
     if history.rows is not None:
         router.warm_start(history.rows)
     else:
@@ -148,7 +148,7 @@ def _check_current(store: SqliteStore, route: str, segment: str, terms: str) -> 
             return
 
 
-def _check_history(history: History, terms: str) -> list[str]:
+def _check_history(history: LabelledHistory, terms: str) -> list[str]:
     """What the promise assumes with this history, or ``InputError`` if it does not fit the route."""
     if history.rows is not None:
         return [SAME_TRAFFIC, EACH_ONCE, SAME_TERMS, CHOSEN_BEFORE]
