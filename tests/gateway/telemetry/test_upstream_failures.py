@@ -132,7 +132,11 @@ def test_a_judge_that_fails_is_seen(reply: Reply, kind: str, caplog: pytest.LogC
             for _ in range(2):
                 assert post(gateway.url, ASK).status == 200
                 gateway.idle()
-            assert metric(gateway, "bpac_upstream_failures_total", model="third", kind=kind) == 2
+            failures = metric(gateway, "bpac_upstream_failures_total", model="third", kind=kind)
+            # Both answers are marked at the same time, and the first failure cancels the other request.
+            sent = sum(one.body["model"] == "judge" for one in models.requests)
+            assert failures is not None
+            assert 2 <= failures <= sent <= 4
             assert not health(gateway, "third")["ok"]
     lines = [vars(record) for record in caplog.records if getattr(record, "kind", None) == kind]
     assert [line["model"] for line in lines] == ["third"]
