@@ -99,14 +99,15 @@ def test_no_grading_waits_for_a_judge_that_is_down(broken: Reply) -> None:
 
 def test_a_judge_that_is_slower_than_a_judgement_may_be_is_suspected() -> None:
     """The judgement ends before the time limit of one request, and yet counts as a failure of the judge."""
-    script = Models(SILENCE)
-    with ScriptedServer(script) as models:
-        with RunningGateway(config(models.base_url, loss={"timeout": 0.2}, timeout=60.0)) as gateway:
-            for number in (1, 2):
-                ask(gateway)
-                assert metric(gateway, "bpac_upstream_failures_total", model="third", kind="timeout") == number
-            wait_for(lambda: health(gateway)["breaker"] == "open")
-            assert gateway.status()["forfeits"] == {"grader failed": 2}
+    with (
+        ScriptedServer(Models(SILENCE)) as models,
+        RunningGateway(config(models.base_url, loss={"timeout": 0.2}, timeout=60.0)) as gateway,
+    ):
+        for number in (1, 2):
+            ask(gateway)
+            assert metric(gateway, "bpac_upstream_failures_total", model="third", kind="timeout") == number
+        wait_for(lambda: health(gateway)["breaker"] == "open")
+        assert gateway.status()["forfeits"] == {"grader failed": 2}
 
 
 def test_the_deployments_of_a_judge_are_tried() -> None:
@@ -169,21 +170,24 @@ def test_a_judge_with_another_model_on_a_deployment_is_another_judge() -> None:
 
 def test_a_judge_is_one_of_the_models_that_are_open_after_a_reload() -> None:
     """Its breaker is the one that the status shows, and a server that it moved to is asked."""
-    with ScriptedServer(Models(MARK)) as models, ScriptedServer(Models(BROKEN)) as others:
-        with RunningGateway(config(models.base_url)) as gateway:
+    with (
+        ScriptedServer(Models(MARK)) as models,
+        ScriptedServer(Models(BROKEN)) as others,
+        RunningGateway(config(models.base_url)) as gateway,
+    ):
+        ask(gateway)
+        # Another limit opens every model anew.
+        assert gateway.reload(config(models.base_url, gateway={"max_answer": 1_000_000}))
+        ask(gateway)
+        assert asked(models) == 4
+        moved = config(models.base_url, gateway={"max_answer": 1_000_000})
+        moved["models"]["third"]["base_url"] = others.base_url
+        assert gateway.reload(moved)
+        for _ in range(2):
             ask(gateway)
-            # Another limit opens every model anew.
-            assert gateway.reload(config(models.base_url, gateway={"max_answer": 1_000_000}))
-            ask(gateway)
-            assert asked(models) == 4
-            moved = config(models.base_url, gateway={"max_answer": 1_000_000})
-            moved["models"]["third"]["base_url"] = others.base_url
-            assert gateway.reload(moved)
-            for _ in range(2):
-                ask(gateway)
-            assert asked(models) == 4
-            wait_for(lambda: health(gateway)["breaker"] == "open")
-            before = asked(others)
-            ask(gateway)
-            assert asked(others) == before
-            assert gateway.status()["forfeits"] == {"grader failed": 3}
+        assert asked(models) == 4
+        wait_for(lambda: health(gateway)["breaker"] == "open")
+        before = asked(others)
+        ask(gateway)
+        assert asked(others) == before
+        assert gateway.status()["forfeits"] == {"grader failed": 3}

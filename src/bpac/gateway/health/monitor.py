@@ -77,7 +77,7 @@ class HealthMonitor:
         before, self._servers = self._servers, list(servers)
         for server in before:
             if server not in self._servers:
-                # Requests that began before a reload may still fail there; the monitor would not end a trial of a server that it does not watch.
+                # Requests that began before a reload may still fail there, but its trials would never be ended.
                 server.breaker.suspected = nothing
                 _cancel(server)
         for server in self._servers:

@@ -34,7 +34,8 @@ REMEDIES = {
     "refused": "the server refuses these requests: compare what is sent with what this model supports",
     "timeout": "the server does not answer in time: check its load, or change timeout of this model",
     "too_long": "the answer is longer than allowed: raise max_answer or max_answer_values in [gateway]",
-    "unusable": "the response is not what was asked for: check base_url of this model, and what answers there",
+    "unusable": "the response is not what was asked for: check base_url of this model, and what answers there; a judge "
+    "must answer with one mark from 1 to 10",
 }
 # By status, where it says more than the kind.
 _STATUS_REMEDIES = {
