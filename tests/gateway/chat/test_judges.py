@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bpac.gateway.chat.grading import grader_of
 from bpac.gateway.config.file import Config
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
@@ -166,6 +167,12 @@ def test_a_judge_with_another_model_on_a_deployment_is_another_judge() -> None:
     assert terms(data) == terms(config(first))
     data["models"]["third"]["deployments"][1]["model"] = "another"
     assert terms(data) != terms(config(first))
+
+
+def test_no_other_grader_takes_the_place_of_a_judge() -> None:
+    """A route with a judge has no grader before its models are open."""
+    with pytest.raises(TypeError, match="judged_by"):
+        grader_of(Config.read(config("http://127.0.0.1:1/v1")).routes["homework"])
 
 
 def test_a_judge_is_one_of_the_models_that_are_open_after_a_reload() -> None:

@@ -63,6 +63,8 @@ def grader_of(route: RouteSettings) -> Grader | None:
     ----------
     route: the settings of the route.
     """
+    if route.judge is not None:
+        raise TypeError("a judge is a model that has to be opened: use judged_by")
     name = route.loss["name"]
     if name == "external":
         return None
