@@ -45,7 +45,8 @@ UPSTREAM = {
     "such as log-probabilities",
     "timeout": "its server does not answer in time: check its health, or raise timeout",
     "too_long": "its answers are longer than allowed: raise max_answer, or limit the tokens",
-    "unusable": "its responses are not chat completions: check that base_url leads to an OpenAI-compatible API",
+    "unusable": "its responses are not chat completions, or, if it is a judge, have no mark: check that base_url leads "
+    "to an OpenAI-compatible API, and that the model is able to judge",
 }
 
 

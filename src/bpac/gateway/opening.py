@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bpac.gateway.chat.expert import Expert
+from bpac.gateway.chat.grading import judged_by
 from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers
 from bpac.gateway.chat.raw_upstream import RawUpstream
@@ -72,7 +73,9 @@ class Opener:
         for name, settings in running.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
             draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
-            expert = Expert(expert_model, running.graders[name], stages, settings.deadline)
+            judge = settings.judge
+            grader = judged_by(running.models[judge.name].model, settings) if judge else running.graders[name]
+            expert = Expert(expert_model, grader, stages, settings.deadline)
             route = ServedRoute(settings, draft, expert, stages, running.spawn)
             games = RouteGames(store, settings, running.config.snapshot_every, self.open_games)
             running.routes[name] = (route, games)

@@ -16,11 +16,9 @@ from bpac.gateway.chat.outside import OutsideAnswers
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.single_route import SingleRoute
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames
 from bpac.gateway.health.opening import OpenModel
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 
 log = logging.getLogger("bpac.gateway")
 
@@ -32,7 +30,7 @@ class RunningConfig:
     Parameters
     ----------
     config: the configuration.
-    graders: by route; none if losses are reported from outside.
+    graders: of the routes without a judge, by route; none if losses are reported from outside.
     models: the models, by name.
     routes: the routes with their games, by name.
     forced: for each of them, what answers requests that are forced to a model.
@@ -88,23 +86,13 @@ class RunningConfig:
         other: the other configuration.
         """
         ours, theirs = self.config.routes.get(name), other.routes[name]
-        same = ours is not None and (ours.loss, ours.judge) == (theirs.loss, theirs.judge)
+        same = ours is not None and ours.loss == theirs.loss
         return same, self.graders[name] if same else None
 
 
-def new_graders(config: Config, records: UpstreamRecords) -> dict[str, Grader | None]:
-    """The graders of a configuration, by route.
-
-    Parameters
-    ----------
-    config: the configuration.
-    records: record answers and failures of judges.
-    """
-    return {name: _grader(route, records) for name, route in config.routes.items()}
-
-
-def _grader(route: RouteSettings, records: UpstreamRecords) -> Grader | None:
-    return grader_of(route, records[route.judge.name] if route.judge else None)
+def new_graders(config: Config) -> dict[str, Grader | None]:
+    """The graders of the routes without a judge, by route; a judge is one of the models, which are opened later."""
+    return {name: grader_of(route) for name, route in config.routes.items() if route.judge is None}
 
 
 class RunningConfigs:
@@ -137,19 +125,15 @@ class RunningConfigs:
         self._earlier.append(before)
         return before
 
-    async def graders_for(self, config: Config, records: UpstreamRecords) -> dict[str, Grader | None]:
-        """The graders of a configuration; those whose settings are the same are used again.
-
-        Parameters
-        ----------
-        config: the configuration.
-        records: record answers and failures of judges.
-        """
+    async def graders_for(self, config: Config) -> dict[str, Grader | None]:
+        """The graders of the routes without a judge; those whose settings are the same are used again."""
         graders: dict[str, Grader | None] = {}
         for name, route in config.routes.items():
+            if route.judge is not None:
+                continue
             same, grader = self.current.grader_like(name, config)
             # In a thread: it may load a model.
-            graders[name] = grader if same else await asyncio.to_thread(_grader, route, records)
+            graders[name] = grader if same else await asyncio.to_thread(grader_of, route)
         return graders
 
     async def close_graders(self, running: RunningConfig) -> None:

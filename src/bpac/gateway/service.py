@@ -67,7 +67,7 @@ class Service:
         # What is known about each model, whatever it is used for.
         self.records = UpstreamRecords(self.metrics)
         # Before the store is opened, so that a missing package of a grader is reported at once.
-        graders = new_graders(config, self.records)
+        graders = new_graders(config)
         self.store = store if store is not None else open_store(config.store)
         self.store_record = StoreRecord(self.metrics)
         self.budgets = Budgets()
@@ -76,7 +76,7 @@ class Service:
         for loss in self.store.losses():
             self.metrics.count("bpac_journal_losses_total", game=str(loss.game))
         self.decisions = Decisions(self.store, self.open_games)
-        self.monitor = HealthMonitor(config.probe_timeout)
+        self.monitor = HealthMonitor()
         self._running = RunningConfigs(RunningConfig(config, graders))
         self._retired = RetiredGames()
         self._stopping = False
@@ -130,7 +130,8 @@ class Service:
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
 
     async def _watch_models(self) -> None:
-        self.monitor.watch([server for model in self._running.current.models.values() for server in model.servers])
+        servers = [server for model in self._running.current.models.values() for server in model.servers]
+        self.monitor.watch(servers, self.config.probe_timeout)
         if self.config.probe:
             await self.monitor.start()
 
@@ -148,7 +149,7 @@ class Service:
                 raise SettingsError(f"gateway.{key} cannot change while the gateway runs: restart it")
         if not self._works:
             raise self.store.failure or SettingsError("the gateway is starting or stopping")
-        graders = await self._running.graders_for(config, self.records)
+        graders = await self._running.graders_for(config)
         running = RunningConfig(config, graders)
         try:
             self._opener.open_models(running, self._running.current.models)

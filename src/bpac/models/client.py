@@ -103,10 +103,6 @@ class ModelClient:
         """The model's answer; ``Refused`` or ``Unavailable`` if there is none."""
         return (await self._completion(messages, body, Meter())).answer
 
-    async def complete_metered(self, messages: Messages, meter: Meter) -> Answer:
-        """The model's answer, as from ``complete``; the meter counts the tokens of all attempts."""
-        return (await self._completion(messages, {}, meter)).answer
-
     async def ask(self, messages: Messages, **body: Any) -> dict[str, Any]:
         """The server's own chat completion, of which ``complete`` returns what ``Answer`` holds."""
         return (await self._completion(messages, body, Meter())).body()

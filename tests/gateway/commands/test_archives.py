@@ -12,7 +12,7 @@ import pytest
 from bpac.cli.program import main
 from bpac.stores import SqliteStore, StoreError, open_store
 from bpac.testing import ScriptedServer
-from tests.gateway.configured import settings
+from tests.gateway.configured import OPERATOR, bearer, settings
 from tests.gateway.law import KnownPair, Question
 from tests.gateway.raw import post
 from tests.gateway.running import RunningGateway
@@ -151,6 +151,36 @@ def test_rounds_whose_outcome_is_open_stay(tmp_path: Path, capsys: pytest.Captur
         (more,) = archive(tmp_path, capsys, keep=1)
         assert more["first"] == made["last"] + 1
         assert audit(tmp_path, capsys, made["file"], more["file"])["differences"] == []
+
+
+def test_a_caller_is_told_that_a_decision_is_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not that it was made for another key, which would be wrong; decisions that are not archived keep their owner."""
+    keys = [{"name": name, "key": f"{name}-key", "roles": ["call", "feedback"]} for name in ("ours", "theirs")]
+    with ScriptedServer(KnownPair()) as models:
+        config = configured(tmp_path, models.base_url, loss="external", epsilon=0.05)
+        config["gateway"]["keys"] = [*keys, OPERATOR]
+        with RunningGateway(config) as gateway:
+            names = [
+                post(gateway.url, Question(number).body, headers=bearer("ours-key")).headers["x-bpac-decision"]
+                for number in range(60)
+            ]
+            gateway.idle()
+            for name in names[:-1]:
+                given = post(gateway.url, {"decision": name, "loss": 0.0}, "/v1/feedback", bearer("ours-key"))
+                assert given.status == 200
+        assert archive(tmp_path, capsys, keep=1)
+        with RunningGateway(config) as gateway:
+
+            def told(key: str, name: str) -> tuple[int, str]:
+                reply = post(gateway.url, {"decision": name, "loss": 0.0}, "/v1/feedback", bearer(key))
+                return reply.status, reply.json["error"]["code"] if reply.status != 200 else ""
+
+            assert told("ours-key", names[3]) == (409, "archived")
+            assert told("theirs-key", names[3]) == (409, "archived")
+            assert told("theirs-key", names[-1]) == (403, "not_yours")
+            assert told("ours-key", names[-1]) == (200, "")
+            got = post(gateway.url, b"", f"/v1/decisions/{names[3]}", bearer("ours-key"), "GET")
+            assert (got.status, got.json["error"]["code"]) == (409, "archived")
 
 
 @pytest.mark.parametrize("moment", ["before the cut", "in the cut"])

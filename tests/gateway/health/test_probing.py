@@ -205,3 +205,15 @@ def test_readyz_shows_no_secret_and_needs_no_key() -> None:
         wait_for(lambda: get_json(f"{gateway.url}/readyz")["models"]["small"]["probe"] == "error")
         assert get_json(f"{gateway.url}/readyz")["models"]["small"] == {"up": True, "probe": "error"}
         assert post(gateway.url, b"", "/v1/status", method="GET").status == 401
+
+
+def test_a_reload_changes_how_long_a_probe_may_take() -> None:
+    """A model that is new is probed with the new ``probe_timeout``, and trials wait no longer than that."""
+    with ScriptedServer(SKY) as models, ScriptedServer(SILENCE) as silent:
+        before = settings(models.base_url, gateway={"probe": True, "probe_timeout": 60.0})
+        after = settings(models.base_url, gateway={"probe": True, "probe_timeout": 0.3})
+        after["models"]["third"] = {"base_url": silent.base_url, "model": "third"}
+        with RunningGateway(before) as gateway:
+            assert gateway.reload(after)
+            assert "within 0.3 s" in findings(gateway, "third")["reachable"]["message"]
+            wait_for(lambda: health(gateway, "third")["breaker"] == "open")

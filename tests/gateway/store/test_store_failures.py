@@ -6,6 +6,8 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -199,18 +201,41 @@ def test_a_read_only_store_is_found_at_the_start(
     assert "writable for the gateway's user" in ended.stderr
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="nothing is unwritable for this user")
+# Opens a store as a user for whom not everything is writable, if it is run by root: that user is changed only after all
+# modules are loaded, because they may be where only root can read them.
+OPENED_BY_ANOTHER = """
+import os, sys
+from bpac.errors import StoreError
+from bpac.stores import open_store
+
+path, unwritable = sys.argv[1:]
+open_store(f"sqlite:///{path}").close()
+os.chmod(unwritable, 0o500)
+if os.getuid() == 0:
+    directory = os.path.dirname(path)
+    for name in (directory, *(os.path.join(directory, name) for name in os.listdir(directory))):
+        os.chown(name, 65534, 65534)
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    open_store(f"sqlite:///{path}")
+except StoreError as error:
+    print(error)
+"""
+
+
 @pytest.mark.parametrize("what", ["directory", "file"])
-def test_a_store_without_permission_is_found_at_the_start(tmp_path: Path, what: str) -> None:
+def test_a_store_without_permission_is_found_at_the_start(what: str) -> None:
     """The error names the cause and the remedy."""
-    path = tmp_path / "bpac.db"
-    open_store(f"sqlite:///{path}").close()
-    (path if what == "file" else tmp_path).chmod(0o500)
-    try:
-        with pytest.raises(StoreError, match="the file or its disk is read-only; make the file"):
-            open_store(f"sqlite:///{path}")
-    finally:
-        tmp_path.chmod(0o700)
+    # Not below tmp_path, which nobody but its owner may enter.
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/bpac.db"
+        command = [sys.executable, "-c", OPENED_BY_ANOTHER, path, path if what == "file" else directory]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        os.chmod(directory, 0o700)
+    assert ended.returncode == 0, ended.stderr
+    assert "the file or its disk is read-only; make the file" in ended.stdout
 
 
 def test_a_full_disk_is_found_at_the_start(small_disk: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bpac.testing import SILENCE, Reply, Request
+from bpac.testing import SILENCE, Reply, Request, ScriptedServer
 from tests.gateway.configured import free_port, get_json, settings
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
@@ -132,7 +132,11 @@ def test_a_judge_that_fails_is_seen(reply: Reply, kind: str, caplog: pytest.LogC
             for _ in range(2):
                 assert post(gateway.url, ASK).status == 200
                 gateway.idle()
-            assert metric(gateway, "bpac_upstream_failures_total", model="third", kind=kind) == 2
+            failures = metric(gateway, "bpac_upstream_failures_total", model="third", kind=kind)
+            # Both answers are marked at the same time, and the first failure cancels the other request.
+            sent = sum(one.body["model"] == "judge" for one in models.requests)
+            assert failures is not None
+            assert 2 <= failures <= sent <= 4
             assert not health(gateway, "third")["ok"]
     lines = [vars(record) for record in caplog.records if getattr(record, "kind", None) == kind]
     assert [line["model"] for line in lines] == ["third"]
@@ -151,3 +155,38 @@ def test_the_operators_key_is_the_operators_trouble(status: int, stream: bool) -
         assert not found["ok"]
         assert "gateway's own key" in found["error"]
         assert gateway.status()["forfeits"] == {"expert failed": 1}
+
+
+@pytest.mark.parametrize("limited", ["draft", "expert", "judge"])
+def test_a_model_that_only_answers_429_is_seen(limited: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Its breaker stays closed, because its server is up; log, metrics, status and dashboard say what to do."""
+    names = {"draft": "small", "expert": "large", "judge": "third"}
+
+    def script(request: Request) -> Reply:
+        return Reply("slow down", status=429) if request.body["model"] == limited else Reply("7")
+
+    with ScriptedServer(script) as models:
+        config = settings(models.base_url, model={"breaker": 1}, loss={"name": "judge", "judge": "third"})
+        config["models"]["third"] = {**config["models"]["large"], "model": "judge"}
+        with RunningGateway(config) as gateway:
+            for _ in range(3):
+                assert post(gateway.url, ASK).status == (429 if limited == "expert" else 200)
+            gateway.idle()
+            name = names[limited]
+            failures = metric(gateway, "bpac_upstream_failures_total", model=name, kind="busy")
+            assert failures is not None
+            assert failures >= 3
+            assert metric(gateway, "bpac_upstream_statuses_total", model=name, status="429") == failures
+            assert metric(gateway, "bpac_upstream_up", model=name) == 0
+            found = health(gateway, name)
+            assert (found["ok"], found["breaker"]) == (False, "closed")
+            assert "raise the rate limit or quota of this key" in found["error"]
+            troubles = get_json(f"{gateway.url}/dashboard/data")["troubles"]
+            (trouble,) = [one for one in troubles if one["what"].startswith(f"model {name} fails")]
+            assert "busy (status 429)" in trouble["what"]
+            assert "raise the vendor's rate limit" in trouble["remedy"]
+            assert trouble["cost"] == "used by: homework"
+            assert (trouble["count"], trouble["since"]) == (failures, found["since"])
+    (line,) = [vars(record) for record in caplog.records if getattr(record, "kind", None) == "busy"]
+    assert (line["model"], line["status"]) == (name, 429)
+    assert "raise the rate limit" in line["remedy"]

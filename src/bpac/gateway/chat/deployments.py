@@ -12,7 +12,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from bpac.errors import ModelError, Refused, Unavailable
+from bpac.errors import AnswerError, ModelError, Refused, Unavailable
+from bpac.gateway.chat.model import Check
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.telemetry.counters import Metrics
@@ -72,9 +73,9 @@ class Deployments:
 
         async def once_each() -> tuple[str, T]:
             nonlocal last
+            failed: Upstream | None = None
             if (down := self.down) is not None:
                 raise down
-            failed = ""
             for name in self._order():
                 self.load[name] += 1
                 try:
@@ -83,13 +84,17 @@ class Deployments:
                     self.load[name] -= 1
                     if isinstance(error, Refused) and error.status not in _OF_THIS_SERVER:
                         raise
-                    last, failed = error, name
+                    last, failed = error, self.servers[name]
+                except AnswerError:  # it answered, with something else than what was asked for
+                    self.load[name] -= 1
+                    self.take_over(self.servers[name])
+                    raise
                 except BaseException:
                     self.load[name] -= 1
                     raise
-            if last is None:
+            if last is None or failed is None:
                 raise TypeError("a model that is not down has a deployment that is not down")
-            self._failed(failed)
+            self.take_over(failed)
             raise _failure_of(last) or last
 
         try:
@@ -106,9 +111,9 @@ class Deployments:
         up = [name for name, server in self.servers.items() if server.down is None]
         return sorted(up, key=self.load.__getitem__) if self.settings.balance == "least_load" else up
 
-    def _failed(self, name: str) -> None:
-        """Keep the last failure as one of the model; the deployment has logged and counted it."""
-        if (failure := self.servers[name].record.health.last) is not None:
+    def take_over(self, server: Upstream) -> None:
+        """Keep the last failure of a deployment as one of the model; the deployment has logged and counted it."""
+        if (failure := server.record.health.last) is not None:
             self._record.health.record_failure(failure["kind"], failure["status"], failure["error"])
 
 
@@ -127,17 +132,23 @@ class DeploymentCall:
     def __init__(self, model: Deployments) -> None:
         self._model = model
         self._calls = 0
+        self._asked: Upstream | None = None
         self.deployment = ""
 
     def __str__(self) -> str:
         return str(self._model)
 
-    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
+    async def whole(
+        self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False, check: Check | None = None
+    ) -> Completion:
         """A whole answer, as ``Upstream.whole``."""
         number = self._numbered()
-        name, completion = await self._model.tried(
-            lambda server: server.whole(body, meter, logprobs_only=logprobs_only)
-        )
+
+        def send(server: Upstream) -> Awaitable[Completion]:
+            self._asked = server
+            return server.whole(body, meter, logprobs_only=logprobs_only, check=check)
+
+        name, completion = await self._model.tried(send)
         self._model.load[name] -= 1
         self._note(number, name)
         return completion
@@ -159,6 +170,12 @@ class DeploymentCall:
     def unusable_stream(self) -> Unavailable:
         """Record that a stream ended without being an answer, and return the error of it."""
         return self._model.servers[self.deployment].unusable_stream()
+
+    def given_up(self, seconds: float) -> None:
+        """Record that the deployment that was asked last did not answer in time, as ``Upstream.given_up``."""
+        if self._asked is not None:
+            self._asked.given_up(seconds)
+            self._model.take_over(self._asked)
 
     async def _counted(
         self, name: str, first: list[StreamEvent], rest: AsyncGenerator[list[StreamEvent], None]

@@ -4,24 +4,24 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from bpac.answer import Answer, excerpt
-from bpac.errors import AnswerError, ModelError, NoVerdict
-from bpac.gateway.config.models import ModelSettings
+from bpac.errors import AnswerError, ModelError
+from bpac.gateway.chat.model import Model, ModelCall
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.telemetry.prose_watch import ProseWatch
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, kind_of
 from bpac.grading.equality import same_final, same_text
+from bpac.grading.judge import parse_mark
 from bpac.grading.mathematics.equivalence import check_algebra
 from bpac.grading.mathematics.exact_equivalence import same_result
 from bpac.grading.mathematics.worker_processes import WorkerProcesses
 from bpac.grading.text.answer_text import LONGEST_ANSWER
 from bpac.losses import AnswerLoss, Equal, Loss, ToolCallLoss, mark_loss
-from bpac.models.client import ModelClient
 from bpac.models.judging import Judge
+from bpac.wire.completions import Completion
 from bpac.wire.usage import NOTHING, Meter, Usage
 
 log = logging.getLogger("bpac.gateway")
@@ -55,21 +55,18 @@ class Grader(Protocol):
         """Close connections and processes."""
 
 
-def grader_of(route: RouteSettings, judge_record: UpstreamRecord | None = None) -> Grader | None:
-    """The grader of a route; none if losses are reported from outside.
+def grader_of(route: RouteSettings) -> Grader | None:
+    """The grader of a route without a judge; none if losses are reported from outside.
 
     Parameters
     ----------
     route: the settings of the route.
-    judge_record: records answers and failures of the judge, if the route has one (default: a private one).
     """
+    if route.judge is not None:
+        raise TypeError("a judge is a model that has to be opened: use judged_by")
     name = route.loss["name"]
     if name == "external":
         return None
-    if name == "judge" and route.judge is not None:
-        options = {key: route.loss[key] for key in ("votes", "attempts", "timeout") if key in route.loss}
-        client = _client(route.judge)
-        return _Judged(client, Judge(client, **options), judge_record or UpstreamRecord(route.judge.name))
     if name == "embedding":
         # Imported here: it needs packages that the other losses do not.
         from bpac.models.embedding import SentenceModel  # noqa: PLC0415
@@ -83,6 +80,17 @@ def grader_of(route: RouteSettings, judge_record: UpstreamRecord | None = None) 
     processes = WorkerProcesses("bpac.grading.mathematics.algebra", FORMULAS)
     loss = ToolCallLoss(ordered, AnswerLoss(partial(same_result, processes=processes)))
     return _Calculated(ProseWatch(loss, route.name, name), processes)
+
+
+def judged_by(model: Model, route: RouteSettings) -> Grader:
+    """The grader of a route with a judge.
+
+    Parameters
+    ----------
+    model: the judge.
+    route: the settings of the route.
+    """
+    return _Judged(model, {key: route.loss[key] for key in ("votes", "attempts", "timeout") if key in route.loss})
 
 
 async def graded(grader: Grader, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
@@ -148,54 +156,36 @@ class _Calculated:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    client: ModelClient
-    judge: Judge
-    record: UpstreamRecord
+    model: Model
+    options: Mapping[str, Any]
 
     async def __call__(self, question: str, draft: Answer, expert: Answer) -> GradingOutcome:
-        counting = _Counting(self.client)
-        loss = None
+        asked = _AskedJudge(self.model.for_request())
+        judge, loss = Judge(asked, **self.options), None
         try:
-            marks = await replace(self.judge, client=counting).marks(question, draft.text, expert.text)
-        except (ModelError, NoVerdict) as error:
-            self._failed(error)
+            loss = mark_loss(*await judge.marks(question, draft.text, expert.text))
         except AnswerError:
-            self._failed(NoVerdict("no usable mark"))
-        else:
-            self.record.succeeded()
-            loss = mark_loss(*marks)
-        return GradingOutcome(loss, counting.meter.take())
-
-    def _failed(self, error: ModelError | NoVerdict) -> None:
-        # The message of an error may quote what the judge wrote.
-        kind, status = kind_of(error), error.status if isinstance(error, ModelError) else None
-        text = f"{self.client} gave no usable mark" + (f" (status {status})" if status else "")
-        self.record.failed(kind, status, text)
+            pass  # the model has recorded it, as all failures of its attempts
+        except ModelError as error:
+            if isinstance(error.__cause__, TimeoutError):
+                # The judgement took too long. Its requests were cancelled, so the model knows of no failure.
+                asked.model.given_up(judge.timeout)
+        return GradingOutcome(loss, asked.meter.take())
 
     async def close(self) -> None:
-        await self.client.close()
-
-
-def _client(model: ModelSettings) -> ModelClient:
-    return ModelClient(
-        model.base_url,
-        model.model,
-        api_key=model.api_key,
-        timeout=model.timeout,
-        retries=model.retries,
-        backoff=model.backoff,
-        body=model.body,
-        headers=model.headers,
-        ca_file=model.ca_file,
-    )
+        pass
 
 
 @dataclass(slots=True)
-class _Counting:
-    """A model client that counts the tokens of one judgement."""
+class _AskedJudge:
+    """The judge for one judgement, whose tokens are counted."""
 
-    client: ModelClient
+    model: ModelCall
     meter: Meter = field(default_factory=Meter)
 
     async def complete(self, messages: Sequence[Mapping[str, Any]]) -> Answer:
-        return await self.client.complete_metered(messages, self.meter)
+        return (await self.model.whole({"messages": list(messages)}, self.meter, check=_has_mark)).answer
+
+
+def _has_mark(completion: Completion) -> None:
+    parse_mark(completion.answer.text)

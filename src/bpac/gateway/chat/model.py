@@ -1,12 +1,15 @@
 """A model behind the gateway: on one server (``Upstream``), or with several deployments (``Deployments``)."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Protocol
 
 from bpac.errors import Unavailable
 from bpac.wire.completions import Completion
 from bpac.wire.stream import StreamEvent
 from bpac.wire.usage import Meter
+
+# Raises ``AnswerError`` if an answer is not what was asked for.
+Check = Callable[[Completion], object]
 
 
 def deployment_note(role: str, deployment: str) -> dict[str, str]:
@@ -27,7 +30,9 @@ class ModelCall(Protocol):
     def deployment(self) -> str:
         """The name of the deployment that answered; empty before, and if the model has only one."""
 
-    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
+    async def whole(
+        self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False, check: Check | None = None
+    ) -> Completion:
         """A whole answer, as ``Upstream.whole``."""
 
     def stream(
@@ -37,6 +42,9 @@ class ModelCall(Protocol):
 
     def unusable_stream(self) -> Unavailable:
         """Record that a stream ended without being an answer, and return the error of it."""
+
+    def given_up(self, seconds: float) -> None:
+        """Record that an answer did not come within so many seconds and is no longer awaited."""
 
 
 class Model(Protocol):

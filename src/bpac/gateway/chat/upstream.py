@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from bpac.errors import AnswerError, Refused, Unavailable
+from bpac.gateway.chat.model import Check
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
@@ -119,7 +120,9 @@ class Upstream:
     def __str__(self) -> str:
         return self._described
 
-    async def whole(self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False) -> Completion:
+    async def whole(
+        self, body: Mapping[str, Any], meter: Meter, *, logprobs_only: bool = False, check: Check | None = None
+    ) -> Completion:
         """A whole answer; ``UpstreamRefused`` or ``Unavailable`` if there is none.
 
         Parameters
@@ -127,9 +130,11 @@ class Upstream:
         body: the request.
         meter: counts the tokens of all attempts.
         logprobs_only: whether the log-probability is all that is needed of each token (default: no).
+        check: raises ``AnswerError`` if the answer is not what was asked for; this counts as a failure of the model,
+            and is raised without a retry (default: every answer can be used).
         """
         counting = partial(Attempt, meter, self._rates, prompt_size(body))
-        return await self._retried(partial(self._complete, self._request(body), counting, logprobs_only))
+        return await self._retried(partial(self._complete, self._request(body), counting, logprobs_only, check))
 
     async def once(self, body: Mapping[str, Any], seconds: float) -> Completion:
         """The answer of one attempt, also while the server is down; ``Failed`` or a ``ModelError`` if there is none.
@@ -158,7 +163,7 @@ class Upstream:
             async with asyncio.timeout(seconds):
                 # Whom a trial is billed to no game knows.
                 counting = partial(Attempt, Meter(), self._rates, len(request))
-                return await self._complete(request, counting, logprobs_only=False)
+                return await self._complete(request, counting)
         except TimeoutError as error:
             self._failed("timeout", f"no answer within {seconds:g} s")
             raise Failed("no answer in time") from error
@@ -192,6 +197,11 @@ class Upstream:
         self._failed("unusable", "its stream is not an answer")
         return Unavailable(f"{self} sent a stream that is not an answer")
 
+    def given_up(self, seconds: float) -> None:
+        """Record that an answer did not come within so many seconds and is no longer awaited."""
+        self._failed("timeout", f"no answer within {seconds:g} s")
+        self.breaker.missed()
+
     def _request(self, body: Mapping[str, Any]) -> bytes:
         if self.settings.adaptation is not None:
             body = self.settings.adaptation(body)
@@ -208,7 +218,13 @@ class Upstream:
                 raise error.__cause__.refusal from error
             raise
 
-    async def _complete(self, request: bytes, counting: Callable[[], Attempt], logprobs_only: bool) -> Completion:
+    async def _complete(
+        self,
+        request: bytes,
+        counting: Callable[[], Attempt],
+        logprobs_only: bool = False,
+        check: Check | None = None,
+    ) -> Completion:
         try:
             with counting() as attempt:
                 async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
@@ -220,6 +236,12 @@ class Upstream:
                 attempt.answered(answer.answer)
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
+        if check is not None:
+            try:
+                check(answer)
+            except AnswerError:
+                self._failed("unusable", "its answer cannot be used")
+                raise
         self.record.succeeded()
         return answer
 

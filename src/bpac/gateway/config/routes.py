@@ -143,13 +143,18 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
             journal=journal,
         )
 
+    @property
+    def _judge_terms(self) -> list[Any] | None:
+        # Without its adaptation: a judge is sent messages only, and nothing else could be renamed or dropped.
+        return [self.judge.model, self.judge.body, *self.judge.other_names] if self.judge else None
+
     def terms(self, router: Router) -> str:
         """What the promise is about, as JSON: if any of it changes, a new game begins."""
         return json.dumps(
             {
                 "draft": [*self.draft.terms, *self._confidence_terms],
                 "expert": self.expert.terms,
-                "judge": [self.judge.model, self.judge.body] if self.judge else None,
+                "judge": self._judge_terms,
                 "score": self.score_settings,
                 "loss": self.loss,
                 "verdicts": RULES,

@@ -6,7 +6,7 @@ from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationErro
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.games.decision_ids import read_decision_id
 from bpac.gateway.games.live_game import LiveGame
-from bpac.gateway.http.bad_request import BadRequest, no_such_decision
+from bpac.gateway.http.bad_request import BadRequest, archived_decision, no_such_decision
 from bpac.routing.decision import Decision
 from bpac.stores.store import Store
 
@@ -37,7 +37,7 @@ class Decisions:
         if game is None:
             raise no_such_decision()
         if Role.OPERATOR not in identity.roles:
-            identity.require_sight(self._owner(game, step))
+            self._require_sight(game, step, identity)
         return game, step
 
     def answers(self, decision_id: str, identity: Identity) -> dict[str, str]:
@@ -62,9 +62,10 @@ class Decisions:
         except ObservationError as error:
             raise BadRequest(str(error), 404, "decision", "unknown_decision") from error
 
-    def _owner(self, game: LiveGame, step: int) -> object:
-        """The owner of a decision; none if it is not recorded. Its id was served, so the decision is durable."""
+    def _require_sight(self, game: LiveGame, step: int, identity: Identity) -> None:
         for (entry, note), _ in self._store.rounds(game.journal.game, step + 1, 1):
             if isinstance(entry, Decision) and entry.step == step:
-                return note.get("caller")
-        return None
+                identity.require_sight(note.get("caller"))
+                return
+        # Its id was served, so the decision was durable. Now it is in an archive, and with it whom it was made for.
+        raise archived_decision()

@@ -14,7 +14,7 @@ traffic: a gateway that is not ready gets none.
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from bpac.errors import Refused, Unavailable
+from bpac.errors import AnswerError, Refused, Unavailable
 from bpac.models.retrying import Failed
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Breaker:
         self._limit = limit
         self.failure: Failed | None = None
         self.in_a_row = 0
-        self.suspected: Callable[[], object] = _nothing
+        self.suspected: Callable[[], object] = nothing
 
     @property
     def enabled(self) -> bool:
@@ -84,19 +84,20 @@ class Breaker:
         """
         try:
             result = await send()
-        except Refused:
+        except (Refused, AnswerError):
             self.in_a_row = 0
             raise
         except Failed as failure:
             if counts(failure):
-                self._failed()
+                self.missed()
             if self.failure is not None:
                 raise Unavailable(f"{self._who} is down: {failure}", failure.status) from failure
             raise
         self.in_a_row = 0
         return result
 
-    def _failed(self) -> None:
+    def missed(self) -> None:
+        """Count an attempt that had no answer."""
         self.in_a_row += 1
         if self.enabled and self.in_a_row >= self._limit and self.failure is None:
             self.suspected()
@@ -116,5 +117,5 @@ class Breaker:
         self.in_a_row = 0
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Do nothing."""

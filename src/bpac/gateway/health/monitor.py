@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bpac.gateway.health.breaker import Breaker
+from bpac.gateway.health.breaker import Breaker, nothing
 from bpac.gateway.health.findings import Checked, in_one_line, worst
-from bpac.gateway.health.probe import Probed, probe, trial
+from bpac.gateway.health.probe import LONGEST_TRIAL, Probed, probe, trial
 from bpac.gateway.health.roles import ModelRole
 
 log = logging.getLogger("bpac.gateway")
@@ -59,22 +59,26 @@ class WatchedServer:
 
 
 class HealthMonitor:
-    """Probes models, and opens and closes their circuit breakers.
+    """Probes models, and opens and closes their circuit breakers."""
 
-    Parameters
-    ----------
-    seconds: how long a probe or a trial may take.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
+        self._seconds = LONGEST_TRIAL
         self._servers: list[WatchedServer] = []
 
-    def watch(self, servers: Sequence[WatchedServer]) -> None:
-        """Watch these servers and no others; what is known about those that were watched before stays known."""
+    def watch(self, servers: Sequence[WatchedServer], seconds: float) -> None:
+        """Watch these servers and no others; what is known about those that were watched before stays known.
+
+        Parameters
+        ----------
+        servers: the servers.
+        seconds: how long a probe or a trial that begins from now on may take.
+        """
+        self._seconds = seconds
         before, self._servers = self._servers, list(servers)
         for server in before:
             if server not in self._servers:
+                # Requests that began before a reload may still fail there, but its trials would never be ended.
+                server.breaker.suspected = nothing
                 _cancel(server)
         for server in self._servers:
             server.breaker.suspected = partial(self.suspect, server)

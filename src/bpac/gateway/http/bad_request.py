@@ -43,3 +43,9 @@ def no_such_route(name: str) -> BadRequest:
 def no_such_decision() -> BadRequest:
     """The error of requests about a decision that this gateway did not make."""
     return BadRequest("there is no such decision", 404, "decision", "unknown_decision")
+
+
+def archived_decision() -> BadRequest:
+    """The error of requests about a decision that was removed from the store by ``bpac archive``."""
+    message = "this decision is archived: its outcome is final, and its answers are not kept"
+    return BadRequest(message, 409, "decision", "archived")

@@ -29,7 +29,7 @@ _REASONS = {
     401: "no valid API key",
     403: "the key lacks the role that this endpoint requires, or the decision was made for another key",
     404: "not found",
-    409: "the round has an outcome already, or its draft was not audited",
+    409: "the round has an outcome already, its draft was not audited, or the decision is archived",
     408: "the head or the body of the request did not arrive in time",
     413: "the body is too large, or has too many values",
     415: "the content type is not application/json",
@@ -77,7 +77,7 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
         },
         "/v1/decisions/{decision}": {
             "get": {
-                **_operation("Both answers of a round that waits for feedback", ref("Answers"), (*guarded, 404)),
+                **_operation("Both answers of a round that waits for feedback", ref("Answers"), (*guarded, 404, 409)),
                 "parameters": [_in_path("decision")],
             }
         },

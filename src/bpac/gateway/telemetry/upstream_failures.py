@@ -8,11 +8,10 @@ import logging
 import re
 from typing import Any
 
-from bpac.errors import AnswerError, ModelError, NoVerdict, Refused
+from bpac.errors import AnswerError
 from bpac.gateway.health.model_health import ModelHealth
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.log_rate import LogRate
-from bpac.models.reading import TooLong
 from bpac.wire.json import from_json
 
 log = logging.getLogger("bpac.gateway")
@@ -21,14 +20,6 @@ log = logging.getLogger("bpac.gateway")
 CREDENTIALS = frozenset({401, 402, 403, 407})
 # Failures that do not pass by themselves: an operator has to change something.
 _LASTING = frozenset({"credentials", "elsewhere", "too_long"})
-
-# Kinds of failure without a status, by the errors that cause them; the first that fits.
-_KINDS: tuple[tuple[str, type[Exception]], ...] = (
-    ("too_long", TooLong),
-    ("unusable", AnswerError),
-    ("timeout", TimeoutError),
-)
-MOST_CAUSES = 5
 # Bytes of an error response in which names of fields are searched.
 LONGEST_MESSAGE = 2**16
 
@@ -43,7 +34,8 @@ REMEDIES = {
     "refused": "the server refuses these requests: compare what is sent with what this model supports",
     "timeout": "the server does not answer in time: check its load, or change timeout of this model",
     "too_long": "the answer is longer than allowed: raise max_answer or max_answer_values in [gateway]",
-    "unusable": "the response is not what was asked for: check base_url of this model, and what answers there",
+    "unusable": "the response is not what was asked for: check base_url of this model, and what answers there; a judge "
+    "must answer with one mark from 1 to 10",
 }
 # By status, where it says more than the kind.
 _STATUS_REMEDIES = {
@@ -101,25 +93,6 @@ def remedy(kind: str, status: int | None = None, fields: tuple[str, ...] = ()) -
     if kind == "refused" and {"logprobs", "top_logprobs"} & set(fields):
         return _LOGPROBS_REMEDY
     return _STATUS_REMEDIES.get(status or 0) or REMEDIES[kind]
-
-
-def kind_of(error: ModelError | NoVerdict) -> str:
-    """The kind of failure behind an error of a ``ModelClient`` or a judge.
-
-    >>> kind_of(Refused("no such key", 401)), kind_of(ModelError("no answer", 503)), kind_of(NoVerdict("no mark"))
-    ('credentials', 'busy', 'unusable')
-    """
-    status = error.status if isinstance(error, ModelError) else None
-    if status is not None:
-        refused = "credentials" if status in CREDENTIALS else "elsewhere" if status < 400 else "refused"
-        return "busy" if refused == "refused" and not isinstance(error, Refused) else refused
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__) is not None and len(causes) < MOST_CAUSES:
-        causes.append(cause)
-    for kind, classes in _KINDS:
-        if any(isinstance(cause, classes) for cause in causes):
-            return kind
-    return "connection"
 
 
 class UpstreamRecord:
