@@ -6,11 +6,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bpac.dashboard.history.history import History
-from bpac.dashboard.remedies import UNSCORED, UPSTREAM, remedies_of
+from bpac.dashboard.history.refusals import NOT_RECORDED
+from bpac.dashboard.remedies import UNSCORED, UPSTREAM, refusal_remedies_of, remedies_of
 from bpac.dashboard.words import percent
 
 # From this share of the latest requests on, requests without a score are a trouble of their route.
 MUCH_UNSCORED = 0.1
+# From this share of the latest expert calls on, refusals are a trouble of their route.
+MUCH_REFUSED = 0.1
+# Refusals may have many reasons; this many have their remedies in a trouble.
+MOST_REMEDIES = 3
+# What refusals cost.
+REFUSALS_COST = (
+    "callers get the refusal unless their draft was accepted, and these drafts cannot be graded, so the threshold "
+    "rises more slowly"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,45 @@ def unscored_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
         began = [game.history.unscored.since for game in affected if game.history.unscored.since]
         found.append(Trouble(what, min(began, default=None), reasons.total(), "; ".join(remedies), _cost(affected)))
     return found
+
+
+def refusal_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
+    """Routes in which the expert refused many of the latest requests; the games of a route are counted together."""
+    found = []
+    for route, members in _by_route(games):
+        affected = [game.history.refusals for game in members if much_refused(game.history)]
+        if not affected:
+            continue
+        reasons: Counter[str] = sum((refusals.reasons for refusals in affected), Counter())
+        share = max(refusals.recent for refusals in affected)
+        where = "" if len(members) == 1 else f" in {len(affected):,} of {len(members):,} segments"
+        what = f"route {route}: the expert refused {percent(round(share, 2))} of the latest requests sent to it{where}"
+        began = [refusals.since for refusals in affected if refusals.since]
+        remedy = refusal_remedies(reasons)
+        since = min(began, default=None)
+        found.append(Trouble(what + counted_reasons(reasons), since, reasons.total(), remedy, REFUSALS_COST))
+    return found
+
+
+def much_refused(history: History) -> bool:
+    """Whether the expert refused many of the latest requests of a game."""
+    return history.refusals.recent >= MUCH_REFUSED
+
+
+def counted_reasons(reasons: Mapping[str, int]) -> str:
+    """Reasons with their numbers, the most frequent first, in brackets; empty if there are none.
+
+    >>> counted_reasons({"400": 1, "400: it names tools": 1200})
+    ' (1,200 × 400: it names tools; 1 × 400)'
+    """
+    texts = [f"{count:,} × {reason}" for reason, count in Counter(reasons).most_common()]
+    return f" ({'; '.join(texts)})" if texts else ""
+
+
+def refusal_remedies(reasons: Mapping[str, int]) -> str:
+    """What to do about refusals, by the most frequent reasons."""
+    most = [reason for reason, _ in Counter(reasons).most_common(MOST_REMEDIES)] or [NOT_RECORDED]
+    return "; ".join(dict.fromkeys(refusal_remedies_of(most).values()))
 
 
 def score_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:

@@ -29,6 +29,7 @@
  */
 
 /**
+ * Requests of a kind, by reason.
  * @typedef {object} Unscored
  * @property {number} requests
  * @property {number} share
@@ -152,6 +153,7 @@
  * @property {number | null} doubt
  * @property {number} forfeit_share
  * @property {number} refused
+ * @property {Unscored} refusals requests that only the expert refused; their share is that of the expert calls
  * @property {number} withdrawn
  * @property {Certificate} certificate
  * @property {"warming_up" | "routing" | "not_routing" | "alarmed"} state

@@ -7,6 +7,7 @@ from bpac.dashboard.troubles import (
     ScoredGame,
     missed_tokens,
     model_troubles,
+    refusal_troubles,
     score_troubles,
     store_trouble,
     unscored_troubles,
@@ -38,6 +39,7 @@ def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]])
     troubles = [] if store["ok"] else [store_trouble(store)]
     troubles += model_troubles(models, _routes_by_model(service.config))
     troubles += unscored_troubles(games)
+    troubles += refusal_troubles(games)
     troubles += score_troubles(games)
     return [trouble.to_json() for trouble in troubles] + service.monitor.troubles()
 

@@ -112,6 +112,9 @@ _GAME = _object(
         "unscored": _object(
             {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}
         ),
+        "refusals": _object(
+            {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}
+        ),
         "troubles": _list(_object({"what": TEXT, "cost": TEXT, "remedy": TEXT})),
         "certificate": _CERTIFICATE,
         "savings": _SAVINGS,

@@ -185,16 +185,25 @@ class _Page(Collector):
         refused = CounterMetricFamily(
             "bpac_refused_total", "Requests that only the expert's server refused, with a status 4xx.", labels=["route"]
         )
+        refusals = CounterMetricFamily(
+            "bpac_refusals_total",
+            "Requests that only the expert's server refused, by HTTP status; /v1/status has the fields that it named.",
+            labels=["route", "status"],
+        )
         for route, games in self._games.items():
             reasons: Counter[str] = Counter()
+            statuses: Counter[str] = Counter()
             for game in games:
+                statuses.update(game.refusals.by_status())
                 reasons.update(game.unscored.reasons)
                 for cause, count in sorted(game.summary.forfeits.items()):
                     forfeits.add_metric([route, game.segment, cause], count)
             for reason, count in sorted(reasons.items()):
                 unscored.add_metric([route, reason], count)
             refused.add_metric([route], sum(game.summary.refused for game in games))
-        yield from (family for family in (forfeits, unscored, refused) if family.samples)
+            for status, count in sorted(statuses.items()):
+                refusals.add_metric([route, status], count)
+        yield from (family for family in (forfeits, unscored, refused, refusals) if family.samples)
 
     def _counters(self) -> Iterator[Metric]:
         for name, series in groupby(sorted(self._metrics.counts.items()), key=lambda item: item[0][0]):

@@ -162,17 +162,22 @@ class UnscoredTile extends Tile {
 
 class RefusedTile extends Tile {
   constructor() {
-    super(
-      "Refused by the expert",
-      "refused",
-      "requests that only the expert refused; they do not affect the threshold. If there are many, compare what " +
-        "callers ask for with what the expert's server supports",
+    super("Refused by the expert", "refused");
+    this.share = field("refusals.share");
+    this.reasons = element("dl", { class: "facts" });
+    this.note.append(
+      this.share,
+      " of the requests for which the expert was called; only the expert refused them, so they do not affect the " +
+        "threshold; by status and the request fields that its server named:",
     );
+    this.node.append(this.reasons);
   }
 
   /** @param {Game} game */
-  update({ refused }) {
+  update({ refused, refusals: { share, reasons }, remedies }) {
     setAttribute(this.node, "hidden", !refused);
     setField(this.value, refused, integer(refused));
+    setField(this.share, share, percent(share));
+    updateCounts(this.reasons, reasons, "refusals.reasons", remedies);
   }
 }
