@@ -168,10 +168,12 @@ def model_troubles(models: Mapping[str, Mapping[str, Any]], routes: Mapping[str,
         if ok or (ok is None and not failures):
             continue
         counted = ", ".join(f"{one['count']:,} × {one['kind']}{_status(one.get('status'))}" for one in kinds)
-        details = "; ".join(text for text in (health.get("error") or "", counted) if text)
+        latest = health.get("last") or {}
+        # The remedy has a place of its own.
+        error = (health.get("error") or "").removesuffix(f": {latest.get('remedy')}")
+        details = "; ".join(text for text in (error, counted) if text)
         what = f"model {name} fails: {details}" if details else f"model {name} fails"
         # The last failure tells best what to do now; kinds that differ only by their status have one remedy.
-        latest = health.get("last") or {}
         names = [latest.get("kind"), *(one["kind"] for one in kinds)]
         remedies = dict.fromkeys(UPSTREAM[kind] for kind in names if kind in UPSTREAM)
         remedy = "; ".join(remedies) or "check the health of its server, its settings and the gateway's log"
@@ -193,6 +195,17 @@ def store_trouble(store: Mapping[str, Any]) -> Trouble:
     """
     cost = "no request is answered, because nothing can be decided without the journal"
     return Trouble(f"the store has failed: {store['error']}", store["since"], store["failures"], store["remedy"], cost)
+
+
+def warning_trouble(warning: Mapping[str, Any]) -> Trouble:
+    """A setting of a route that does not suit its traffic.
+
+    Parameters
+    ----------
+    warning: as in ``/v1/status``: ``route``, ``what``, ``since``, ``count``, ``cost``, ``remedy``.
+    """
+    what = f"route {warning['route']}: {warning['what']}"
+    return Trouble(what, warning["since"], warning["count"], warning["remedy"], warning["cost"])
 
 
 def _lacks_scores(game: ScoredGame) -> bool:

@@ -40,6 +40,7 @@ def _status(options: argparse.Namespace) -> int:
     report = {
         "models": live.get("models", {}),
         "store": live.get("store"),
+        "warnings": live.get("warnings", []),
         "games": [{"route": status.route, **status.to_json()} for status in games],
         "losses": [loss._asdict() for loss in losses],
     }

@@ -224,12 +224,32 @@
  * @property {number | null} [since] when ok last changed, unix seconds
  * @property {number} [failures]
  * @property {FailureKind[]} [kinds]
- * @property {{ kind: string, status: number | null, error: string, at: number } | null} [last] the latest failure
+ * @property {{ kind: string, status: number | null, error: string, at: number, remedy?: string } | null} [last] the latest failure
  * @property {string} [breaker] whether requests wait for it
- * @property {unknown} [probe] what the latest probe found
+ * @property {Finding[]} [probe] what the latest probe found
  */
 
-/** @typedef {{ health?: Health }} Model */
+/**
+ * What a probe found about a model.
+ * @typedef {object} Finding
+ * @property {string} check
+ * @property {string} message
+ * @property {"ok" | "warning" | "error"} level
+ * @property {string} remedy empty if nothing is to be done
+ * @property {string} [deployment] only if the model has several
+ */
+
+/**
+ * One of several servers of a model.
+ * @typedef {object} Deployment
+ * @property {string} name
+ * @property {boolean} up
+ * @property {number} answers
+ * @property {number} failures
+ * @property {string | null} error the latest
+ */
+
+/** @typedef {{ health?: Health, deployments?: Deployment[] }} Model */
 
 /**
  * All games of a route together.

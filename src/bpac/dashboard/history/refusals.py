@@ -1,4 +1,4 @@
-"""Requests that only the expert refused: they are fair rounds (MATH section 13), counted by the reason of the refusal."""
+"""Requests that only the expert refused: they are fair rounds (MATH section 13), and counted by reason."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -82,6 +82,7 @@ class Deployments:
                 except ModelError as error:
                     self.load[name] -= 1
                     if isinstance(error, Refused) and error.status not in _OF_THIS_SERVER:
+                        self._failed(name)
                         raise
                     last, failed = error, name
                 except BaseException:
@@ -102,6 +103,17 @@ class Deployments:
         self._metrics.count("bpac_deployment_answers_total", model=self.settings.name, deployment=name)
         return name, result
 
+    def report(self) -> list[dict[str, Any]]:
+        """What is known about each deployment, in their order, as JSON values."""
+        found = []
+        for name, server in self.servers.items():
+            health = server.record.health
+            answers = self._metrics.value("bpac_deployment_answers_total", model=self.settings.name, deployment=name)
+            up = server.down is None and health.ok
+            known = {"name": name, "up": up, "answers": answers, "failures": health.failures}
+            found.append({**known, "error": health.error or None})
+        return found
+
     def _order(self) -> list[str]:
         up = [name for name, server in self.servers.items() if server.down is None]
         return sorted(up, key=self.load.__getitem__) if self.settings.balance == "least_load" else up
@@ -109,7 +121,9 @@ class Deployments:
     def _failed(self, name: str) -> None:
         """Keep the last failure as one of the model; the deployment has logged and counted it."""
         if (failure := self.servers[name].record.health.last) is not None:
-            self._record.health.record_failure(failure["kind"], failure["status"], failure["error"])
+            remedy = failure["remedy"]
+            text = failure["error"].removesuffix(f": {remedy}")
+            self._record.health.record_failure(failure["kind"], failure["status"], text, remedy)
 
 
 class DeploymentCall:

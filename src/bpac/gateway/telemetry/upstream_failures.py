@@ -169,7 +169,7 @@ class UpstreamRecord:
         if fields:
             text += f"; it names {', '.join(fields)}"
         advice = remedy(kind, status, fields)
-        self.health.record_failure(kind, status, f"{text}: {advice}")
+        self.health.record_failure(kind, status, text, advice)
         if times := self._rate.count(f"{kind} {status}"):
             known = {"model": self.model, "kind": kind, "status": status, "since_last_line": times}
             said = known | {"error": text, "remedy": advice}
