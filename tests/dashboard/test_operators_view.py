@@ -139,3 +139,23 @@ def test_a_failing_model_is_one_trouble() -> None:
     assert about["what"].startswith("model small fails: ")
     assert "check" not in about["what"]
     assert "check" in about["remedy"]
+
+
+@SIZES
+def test_a_route_that_costs_more(browser: Browser, size: tuple[int, int]) -> None:
+    """Negative shares have the sign of the other numbers, and the chart of tokens reaches up to the present."""
+    with Running(pair(Reply("one two three four five 42"), Reply("42")), model={"price": 1.0}) as (gateway, _):
+        for _ in range(30):
+            post(gateway.url, ASK)
+        gateway.idle()
+        with Visit(browser, size) as visit:
+            visit.page.goto(f"{gateway.url}/dashboard")
+            expect(visit.page.locator('[data-tile="savings.tokens_saved"]')).to_contain_text("so far the drafts have")
+            assert visit.value("savings.share_saved") < -0.5
+            for name in ("savings.share_saved", "savings.money_share_saved", "savings.tokens_saved"):
+                assert visit.page.locator(f'[data-field="{name}"]').inner_text().startswith("−"), name
+            # The last point of the line is inside the chart.
+            *_, last = visit.path("rates", "tokens").replace("L", " ").replace("M", " ").split()
+            assert float(last) >= 0
+            assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            visit.check_accessibility()
