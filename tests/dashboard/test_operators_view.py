@@ -12,7 +12,7 @@ from tests.dashboard.browser import DESKTOP, PHONE, Visit
 from tests.dashboard.test_scripts import declared
 from tests.dashboard.traffic import get
 from tests.gateway.chat.test_prose_warning import ONE, OTHER
-from tests.gateway.configured import get_json, settings, wait_for
+from tests.gateway.configured import OPERATOR, get_json, settings, wait_for
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
@@ -159,3 +159,17 @@ def test_a_route_that_costs_more(browser: Browser, size: tuple[int, int]) -> Non
             assert float(last) >= 0
             assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             visit.check_accessibility()
+
+
+def test_signed_in_on_a_phone(browser: Browser) -> None:
+    """The state of the page has a line of its own: beside the button to sign out there is no room for it."""
+    keys = {"keys": [OPERATOR]}
+    with Running(pair(Reply("41"), Reply("42")), gateway=keys) as (gateway, _), Visit(browser, PHONE) as visit:
+        visit.page.goto(f"{gateway.url}/dashboard")
+        visit.forgive()  # status 401 of the page that asks for a key
+        visit.page.get_by_label("API key").fill("ops-key")
+        visit.page.get_by_role("button", name="Sign in").click()
+        expect(visit.page.locator("#state-text")).to_contain_text("Live")
+        sizes = visit.page.evaluate("['#state', '.choices'].map(one => document.querySelector(one).offsetHeight)")
+        assert sizes[0] < sizes[1]
+        assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
