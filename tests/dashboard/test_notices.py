@@ -139,8 +139,8 @@ def test_every_rejection_has_a_remedy() -> None:
     limits = [value for part in (protocol, connections) for value in vars(part).values() if isinstance(value, Refusal)]
     reasons = {refusal.reason for refusal in limits}
     checks = {
-        "host_not_allowed", "invalid_api_key", "missing_role", "not_json", "not_yours", "origin_not_allowed",
-        "too_deep", "too_large", "too_many_values",
+        "force_not_allowed", "host_not_allowed", "insufficient_quota", "invalid_api_key", "missing_role", "not_json",
+        "not_yours", "origin_not_allowed", "too_deep", "too_large", "too_many_values",
     }  # fmt: skip
     assert REMEDIES.keys() == checks | reasons
     assert not checks & reasons, "or a request would be counted twice"
