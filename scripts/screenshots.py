@@ -24,8 +24,9 @@ from bpac.testing import Reply, Request, ScriptedServer
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 # Requests are sent in portions until the limit is confirmed: audits are random, so runs differ.
 LEAST, PORTION, AT_ONCE = 8000, 500, 8
-# Price of a million tokens, of the draft model and of the expert.
-PRICES = (0.4, 6.0)
+# Prices of a million tokens, in the currency of the gateway.
+CURRENCY = "USD"
+PRICES = {"small": {"input": 0.05, "output": 0.4}, "large": {"input": 1.0, "output": 6.0}}
 # Width in pixels, device scale factor, and the last chart in the picture.
 SIZES = {"desktop": (DESKTOP[0], 1.0, "rates"), "phone": (PHONE[0], 1.5, "threshold")}
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
@@ -84,7 +85,9 @@ def main() -> None:
     """Write all screenshots."""
     with ScriptedServer(reply) as models:
         config = settings(models.base_url, epsilon=0.05, loss={"name": "answer", "equal": "text"})
-        config["models"]["small"]["price"], config["models"]["large"]["price"] = PRICES
+        config["gateway"]["currency"] = CURRENCY
+        for name, price in PRICES.items():
+            config["models"][name]["price"] = price
         with RunningGateway(config) as gateway:
             for first in count(0, PORTION):
                 asyncio.run(ask(gateway, range(first, first + PORTION)))

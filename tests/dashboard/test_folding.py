@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bpac.dashboard.history.refusals import RefusalReason
 from bpac.dashboard.history.unscored import CALLER_LEFT
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
@@ -68,7 +69,8 @@ def play(game: LiveGame, seed: int, rounds: int, *, hard: float) -> None:
             elif fate < 0.06:
                 game.outcomes.resolve(due, float("nan"), note)
             elif fate < 0.09:
-                game.outcomes.refuse(due, draft_served=False)
+                reason = RefusalReason.of(400 + dice.randrange(2), dice.choice(((), ("tools",))))
+                game.outcomes.refuse(due, reason, draft_served=False)
             else:
                 game.outcomes.resolve(due, loss, note)
             if fate < 0.02:

@@ -53,10 +53,15 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
 
     >>> list(live_lines({"models": {"small": {"health": {"ok": False, "error": "no answer", "failures": 3}}}}))
     ['MODEL small: fails (3 failed attempts): no answer']
+    >>> warning = {"route": "letters", "what": "all prose", "cost": "no draft is kept", "remedy": "set loss"}
+    >>> list(live_lines({"warnings": [warning]}))
+    ['WARNING route letters: all prose; no draft is kept. What to do: set loss']
     """
     store = status.get("store") or {}
     if store.get("ok") is False:
         yield f"STORE: failed, {store.get('cause')}. What to do: {store.get('remedy')}"
+    for one in status.get("warnings") or ():
+        yield f"WARNING route {one['route']}: {one['what']}; {one['cost']}. What to do: {one['remedy']}"
     for name, model in (status.get("models") or {}).items():
         health = model.get("health") or {}
         failures = f"{health.get('failures', 0):,} failed attempts"

@@ -8,7 +8,7 @@ from bpac.dashboard.estimates.clean_rounds import clean_rounds_needed
 from bpac.dashboard.estimates.wealth import wealth_curve
 from bpac.dashboard.estimates.what_if import what_if
 from bpac.dashboard.history.history import History
-from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
+from bpac.dashboard.remedies import FORFEITED, UNSCORED, refusal_remedies_of, remedies_of
 from bpac.dashboard.savings import TokenSavings
 from bpac.dashboard.state import state_of
 from bpac.dashboard.verdict import verdict
@@ -62,6 +62,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
     summary, settings = router.summary(), router.settings
     needed = clean_rounds_needed(router)
     alarm = settings.policy.alarm
+    refusals = history.refusals.report(summary.refused, summary.expert_calls)
     document: dict[str, Any] = {
         "game": subject.game,
         "route": subject.route,
@@ -78,7 +79,9 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "state": state_of(router, history, summary),
         "unscored": history.unscored.report(router.step).to_json(),
         "unscored_cost": subject.unscored_cost,
-        "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary.forfeits, FORFEITED),
+        "refusals": refusals.to_json(),
+        "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary.forfeits, FORFEITED)
+        | refusal_remedies_of(refusals.reasons),
         "savings": None if subject.savings is None else subject.savings.to_json(),
         "verdict": verdict(router, history, needed)._asdict(),
         "clean_rounds_needed": needed,

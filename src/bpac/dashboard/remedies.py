@@ -1,6 +1,8 @@
-"""What an operator can do about requests without a score, audits that could not be graded, and failing models."""
+"""What an operator can do about requests without a score, refusals, audits without a grade, and failing models."""
 
 from collections.abc import Iterable
+
+from bpac.dashboard.history.refusals import RefusalReason
 
 # By the reason why a request has no score.
 UNSCORED = {
@@ -48,6 +50,52 @@ UPSTREAM = {
     "unusable": "its responses are not chat completions, or, if it is a judge, have no mark: check that base_url leads "
     "to an OpenAI-compatible API, and that the model is able to judge",
 }
+
+# By the status with which the expert's server refused a request without naming a field of it.
+_REFUSED = {
+    "404": "the expert's server does not know the model or the address: check model and base_url of the expert's model",
+    "413": "requests are larger than the expert's server allows: raise its limit, or have callers send less",
+}
+# Fields that say what callers want. Without the others the answer is much the same.
+_WANTED = frozenset({
+    "function_call", "image_url", "input_audio", "json_schema", "modalities", "response_format", "tool_calls",
+    "tool_choice", "tools",
+})  # fmt: skip
+_LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
+
+
+def refusal_remedy(reason: RefusalReason) -> str:
+    """What to do about requests that the expert's server refused.
+
+    >>> refusal_remedy(RefusalReason("400", ("temperature",)))
+    "the expert's server does not accept temperature: drop or rename it in the expert's table, or choose its preset"
+    """
+    named = set(reason.fields)
+    steps = []
+    if limits := named & _LIMITS:
+        steps.append(f"{_listed(limits)}: set token_limit in the expert's table to the field that it accepts")
+    if named & {"stream_options"}:
+        steps.append("stream_options: set stream_options = false in the expert's table")
+    if wanted := named & _WANTED:
+        steps.append(f"{_listed(wanted)}: choose an expert that supports it, or drop it if answers do not need it")
+    if rest := named - _LIMITS - _WANTED - {"stream_options"}:
+        steps.append(f"{_listed(rest)}: drop or rename it in the expert's table, or choose its preset")
+    if steps:
+        return "the expert's server does not accept " + "; nor ".join(steps)
+    return _REFUSED.get(
+        reason.status,
+        "the expert's server names no field: compare what callers send, such as long prompts, with what it supports, "
+        "and set drop, rename or preset in the expert's table",
+    )
+
+
+def refusal_remedies_of(reasons: Iterable[str]) -> dict[str, str]:
+    """What to do about each reason of refusals."""
+    return {reason: refusal_remedy(RefusalReason.read(reason)) for reason in reasons}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def remedies_of(causes: Iterable[str], known: dict[str, str]) -> dict[str, str]:

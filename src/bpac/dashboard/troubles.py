@@ -6,11 +6,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bpac.dashboard.history.history import History
-from bpac.dashboard.remedies import UNSCORED, UPSTREAM, remedies_of
+from bpac.dashboard.history.refusals import NOT_RECORDED
+from bpac.dashboard.remedies import UNSCORED, UPSTREAM, refusal_remedies_of, remedies_of
 from bpac.dashboard.words import percent
 
 # From this share of the latest requests on, requests without a score are a trouble of their route.
 MUCH_UNSCORED = 0.1
+# From this share of the latest expert calls on, refusals are a trouble of their route.
+MUCH_REFUSED = 0.1
+# Refusals may have many reasons; this many have their remedies in a trouble.
+MOST_REMEDIES = 3
+# What refusals cost.
+REFUSALS_COST = (
+    "callers get the refusal unless their draft was accepted, and these drafts cannot be graded, so the threshold "
+    "rises more slowly"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,45 @@ def unscored_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
     return found
 
 
+def refusal_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
+    """Routes in which the expert refused many of the latest requests; the games of a route are counted together."""
+    found = []
+    for route, members in _by_route(games):
+        affected = [game.history.refusals for game in members if much_refused(game.history)]
+        if not affected:
+            continue
+        reasons: Counter[str] = sum((refusals.reasons for refusals in affected), Counter())
+        share = max(refusals.recent for refusals in affected)
+        where = "" if len(members) == 1 else f" in {len(affected):,} of {len(members):,} segments"
+        what = f"route {route}: the expert refused {percent(round(share, 2))} of the latest requests sent to it{where}"
+        began = [refusals.since for refusals in affected if refusals.since]
+        remedy = refusal_remedies(reasons)
+        since = min(began, default=None)
+        found.append(Trouble(what + counted_reasons(reasons), since, reasons.total(), remedy, REFUSALS_COST))
+    return found
+
+
+def much_refused(history: History) -> bool:
+    """Whether the expert refused many of the latest requests of a game."""
+    return history.refusals.recent >= MUCH_REFUSED
+
+
+def counted_reasons(reasons: Mapping[str, int]) -> str:
+    """Reasons with their numbers, the most frequent first, in brackets; empty if there are none.
+
+    >>> counted_reasons({"400": 1, "400: it names tools": 1200})
+    ' (1,200 × 400: it names tools; 1 × 400)'
+    """
+    texts = [f"{count:,} × {reason}" for reason, count in Counter(reasons).most_common()]
+    return f" ({'; '.join(texts)})" if texts else ""
+
+
+def refusal_remedies(reasons: Mapping[str, int]) -> str:
+    """What to do about refusals, by the most frequent reasons."""
+    most = [reason for reason, _ in Counter(reasons).most_common(MOST_REMEDIES)] or [NOT_RECORDED]
+    return "; ".join(dict.fromkeys(refusal_remedies_of(most).values()))
+
+
 def score_troubles(games: Iterable[ScoredGame]) -> list[Trouble]:
     """Routes whose scores cannot be right; the games of a route are counted together, by what is wrong."""
     found = []
@@ -119,10 +168,12 @@ def model_troubles(models: Mapping[str, Mapping[str, Any]], routes: Mapping[str,
         if ok or (ok is None and not failures):
             continue
         counted = ", ".join(f"{one['count']:,} × {one['kind']}{_status(one.get('status'))}" for one in kinds)
-        details = "; ".join(text for text in (health.get("error") or "", counted) if text)
+        latest = health.get("last") or {}
+        # The remedy has a place of its own.
+        error = (health.get("error") or "").removesuffix(f": {latest.get('remedy')}")
+        details = "; ".join(text for text in (error, counted) if text)
         what = f"model {name} fails: {details}" if details else f"model {name} fails"
         # The last failure tells best what to do now; kinds that differ only by their status have one remedy.
-        latest = health.get("last") or {}
         names = [latest.get("kind"), *(one["kind"] for one in kinds)]
         remedies = dict.fromkeys(UPSTREAM[kind] for kind in names if kind in UPSTREAM)
         remedy = "; ".join(remedies) or "check the health of its server, its settings and the gateway's log"
@@ -144,6 +195,17 @@ def store_trouble(store: Mapping[str, Any]) -> Trouble:
     """
     cost = "no request is answered, because nothing can be decided without the journal"
     return Trouble(f"the store has failed: {store['error']}", store["since"], store["failures"], store["remedy"], cost)
+
+
+def warning_trouble(warning: Mapping[str, Any]) -> Trouble:
+    """A setting of a route that does not suit its traffic.
+
+    Parameters
+    ----------
+    warning: as in ``/v1/status``: ``route``, ``what``, ``since``, ``count``, ``cost``, ``remedy``.
+    """
+    what = f"route {warning['route']}: {warning['what']}"
+    return Trouble(what, warning["since"], warning["count"], warning["remedy"], warning["cost"])
 
 
 def _lacks_scores(game: ScoredGame) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
+from bpac.gateway.chat.deployments import Deployments
 from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.outside import outside_counts
 from bpac.gateway.chat.request import ChatRequest
@@ -287,13 +289,22 @@ class Service:
         """Where the gateway and all its games stand."""
         running = self._running.current
         routes = {name: [game.status() for game in games] for name, (_, games) in running.routes.items()}
-        models = {
-            name: {"health": self.records[name].health.to_json() | self.monitor.report(name)}
-            for name in running.config.models
-        }
-        warnings = [warning for route, _ in running.routes.values() for warning in warnings_of(route.expert.grader)]
         losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
-        return GatewayStatus(routes, losses, connections, refused, models, self.store_status(), warnings)
+        return GatewayStatus(routes, losses, connections, refused, self.models(), self.store_status(), self.warnings())
+
+    def models(self) -> dict[str, dict[str, Any]]:
+        """What is known about each model, by name, as JSON values."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, opened in self._running.current.models.items():
+            found[name] = {"health": self.records[name].health.to_json() | self.monitor.report(name)}
+            if isinstance(opened.model, Deployments):
+                found[name]["deployments"] = opened.model.report()
+        return found
+
+    def warnings(self) -> list[dict[str, Any]]:
+        """Settings that do not suit the traffic, as JSON values."""
+        routes = self._running.current.routes.values()
+        return [warning for route, _ in routes for warning in warnings_of(route.expert.grader)]
 
     def store_status(self) -> dict[str, Any]:
         """Whether the store works, as JSON values."""
@@ -305,7 +316,8 @@ class Service:
         """The metrics in the text format of Prometheus."""
         status = self.status()
         models = {name: self.records[name].health for name in self.config.models}
-        return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models)
+        warnings = Counter(str(warning["route"]) for warning in status.warnings)
+        return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models, warnings=warnings)
 
     def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
         name, _, label = model.partition(":")

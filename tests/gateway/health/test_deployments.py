@@ -63,6 +63,8 @@ def test_the_first_that_is_listed_answers(stream: bool, score: Any) -> None:
         page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
         assert 'bpac_deployment_answers_total{deployment="a",model="small"} 1.0' in page
         assert health(gateway, "small")["deployments"] == {"small/a": "closed", "small/b": "closed"}
+        listed = get_json(f"{gateway.url}/v1/status")["models"]["small"]["deployments"]
+        assert [(one["name"], one["up"], one["answers"]) for one in listed] == [("a", True, 1), ("b", True, 0)]
 
 
 @pytest.mark.parametrize("failure", [FAILING, BROKEN, Reply("slow down", status=429), Reply("no such", status=404)])
@@ -79,12 +81,14 @@ def test_the_next_one_is_tried_at_once(failure: Reply, stream: bool) -> None:
 
 
 def test_a_refusal_of_what_was_asked_is_passed_on() -> None:
-    """All deployments serve one model, which would refuse it as well."""
+    """All deployments serve one model, which would refuse it as well; it is counted as one with one server is."""
     with deployed(Reply("temperature is too high", status=400), GOOD) as (gateway, servers):
         reply = post(gateway.url, ASK)
         assert reply.status == 400
         assert b"temperature is too high" in reply.body
         assert servers[1].requests == []
+        kinds = health(gateway, "large")["kinds"]
+        assert kinds == [{"kind": "refused", "status": 400, "count": 1}]
 
 
 def test_a_deployment_that_is_down_is_skipped_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ LINES = {
     "model answers again": "gateway/telemetry/upstream_failures.py",
     "no score: the expert answers instead of the draft": "gateway/telemetry/unscored_log.py",
     "scores are wrong": "gateway/telemetry/score_watch.py",
+    "the loss does not suit the traffic": "gateway/telemetry/prose_watch.py",
     "the draft's server is down": "gateway/games/drafting.py",
     "the store failed": "stores/sqlite/commits.py",
     "the store still cannot be used": "gateway/telemetry/store_failures.py",

@@ -40,6 +40,7 @@ def _status(options: argparse.Namespace) -> int:
     report = {
         "models": live.get("models", {}),
         "store": live.get("store"),
+        "warnings": live.get("warnings", []),
         "games": [{"route": status.route, **status.to_json()} for status in games],
         "losses": [loss._asdict() for loss in losses],
     }
@@ -80,7 +81,9 @@ def _text(status: GameStatus) -> Iterator[str]:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
     if summary.refused:
-        yield f"  refused by the expert: {summary.refused}"
+        refused = f"{summary.refused} ({status.refusals.share:.1%} of the requests sent to it)"
+        reasons = "; ".join(f"{count} × {reason}" for reason, count in status.refusals.reasons.items())
+        yield f"  refused by the expert: {refused}: {reasons}"
     if summary.forfeits:
         causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
         share = summary.forfeit_share

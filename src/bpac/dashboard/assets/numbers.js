@@ -76,7 +76,8 @@ function percentText(value, round) {
   // Without this, 100 * 0.07 = 7.000000000000001 would be rounded up to 7.1.
   const rounded = round(Number((hundred * scale).toPrecision(12))) / scale;
   if (rounded === 0 && hundred > 0 && round !== Math.floor) return `<${(1 / scale).toFixed(digits)}${NO_BREAK_SPACE}%`;
-  return `${Number.isInteger(rounded) ? rounded : rounded.toFixed(digits)}${NO_BREAK_SPACE}%`;
+  const size = Math.abs(rounded);
+  return withSign(`${Number.isInteger(size) ? size : size.toFixed(digits)}${NO_BREAK_SPACE}%`, rounded);
 }
 
 /**

@@ -29,6 +29,7 @@
  */
 
 /**
+ * Requests of a kind, by reason.
  * @typedef {object} Unscored
  * @property {number} requests
  * @property {number} share
@@ -152,6 +153,7 @@
  * @property {number | null} doubt
  * @property {number} forfeit_share
  * @property {number} refused
+ * @property {Unscored} refusals requests that only the expert refused; their share is that of the expert calls
  * @property {number} withdrawn
  * @property {Certificate} certificate
  * @property {"warming_up" | "routing" | "not_routing" | "alarmed"} state
@@ -222,12 +224,32 @@
  * @property {number | null} [since] when ok last changed, unix seconds
  * @property {number} [failures]
  * @property {FailureKind[]} [kinds]
- * @property {{ kind: string, status: number | null, error: string, at: number } | null} [last] the latest failure
+ * @property {{ kind: string, status: number | null, error: string, at: number, remedy?: string } | null} [last] the latest failure
  * @property {string} [breaker] whether requests wait for it
- * @property {unknown} [probe] what the latest probe found
+ * @property {Finding[]} [probe] what the latest probe found
  */
 
-/** @typedef {{ health?: Health }} Model */
+/**
+ * What a probe found about a model.
+ * @typedef {object} Finding
+ * @property {string} check
+ * @property {string} message
+ * @property {"ok" | "warning" | "error"} level
+ * @property {string} remedy empty if nothing is to be done
+ * @property {string} [deployment] only if the model has several
+ */
+
+/**
+ * One of several servers of a model.
+ * @typedef {object} Deployment
+ * @property {string} name
+ * @property {boolean} up
+ * @property {number} answers
+ * @property {number} failures
+ * @property {string | null} error the latest
+ */
+
+/** @typedef {{ health?: Health, deployments?: Deployment[] }} Model */
 
 /**
  * All games of a route together.

@@ -6,9 +6,11 @@ from typing import Any, Protocol
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.history.bins import Bins
+from bpac.dashboard.history.refusals import Refusals
 from bpac.dashboard.history.unscored import Unscored
 from bpac.dashboard.savings import TokenSavings
 from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
 
 MOST_POINTS = 400
@@ -67,6 +69,7 @@ class History:
         "_threshold",
         "at",
         "expert_calls",
+        "refusals",
         "step",
         "unscored",
     )
@@ -76,6 +79,7 @@ class History:
         self.at = 0.0
         self.expert_calls = 0
         self.unscored = Unscored()
+        self.refusals = Refusals()
         self._bins = Bins()
         # Decisions and outcomes that are not in the bins yet.
         self._recent: list[Decision] = []
@@ -132,6 +136,17 @@ class History:
             if len(self._outcomes) >= BATCH:
                 self._collect()
 
+    def written(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Count what an entry of the journal says about requests without a score and refusals.
+
+        Parameters
+        ----------
+        entry: the entry.
+        note: the note of the gateway with it.
+        """
+        self.unscored.follow(entry, note)
+        self.refusals.follow(entry, note)
+
     @property
     def epoch(self) -> int:
         """The epoch of the latest decision; the router is in a later one if the alarm was triggered since."""
@@ -183,6 +198,7 @@ class History:
             "expert_calls": self.expert_calls,
             "unscored": [dict(self.unscored.reasons), self.unscored.in_a_row],
             "unscored_lately": [self.unscored.since, self.unscored.recent],
+            "refusals": [dict(self.refusals.reasons), self.refusals.recent, self.refusals.since],
             "seen": self._seen,
             "threshold": self._threshold,
             "epoch": self._epoch,
@@ -198,8 +214,10 @@ class History:
         history = cls()
         history.step, history.at, history.expert_calls = state["step"], state["at"], state["expert_calls"]
         reasons, in_a_row = state["unscored"]
-        # Snapshots of earlier versions lack the last two.
+        # Snapshots of earlier versions lack the last two, and refusals.
         history.unscored = Unscored(Counter(reasons), in_a_row, *state.get("unscored_lately", ()))
+        refusals, *lately = state.get("refusals", ({},))
+        history.refusals = Refusals(Counter(refusals), *lately)
         history._seen, history._threshold, history._epoch = state["seen"], state["threshold"], state["epoch"]
         history._stride, history._points = state["stride"], [list(point) for point in state["points"]]
         history._due = int(history._points[-1][0]) + history._stride if history._points else 1

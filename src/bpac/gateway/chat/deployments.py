@@ -83,6 +83,7 @@ class Deployments:
                 except ModelError as error:
                     self.load[name] -= 1
                     if isinstance(error, Refused) and error.status not in _OF_THIS_SERVER:
+                        self.take_over(self.servers[name])
                         raise
                     last, failed = error, self.servers[name]
                 except AnswerError:  # it answered, with something else than what was asked for
@@ -107,6 +108,17 @@ class Deployments:
         self._metrics.count("bpac_deployment_answers_total", model=self.settings.name, deployment=name)
         return name, result
 
+    def report(self) -> list[dict[str, Any]]:
+        """What is known about each deployment, in their order, as JSON values."""
+        found = []
+        for name, server in self.servers.items():
+            health = server.record.health
+            answers = self._metrics.value("bpac_deployment_answers_total", model=self.settings.name, deployment=name)
+            up = server.down is None and health.ok
+            known = {"name": name, "up": up, "answers": answers, "failures": health.failures}
+            found.append({**known, "error": health.error or None})
+        return found
+
     def _order(self) -> list[str]:
         up = [name for name, server in self.servers.items() if server.down is None]
         return sorted(up, key=self.load.__getitem__) if self.settings.balance == "least_load" else up
@@ -114,7 +126,9 @@ class Deployments:
     def take_over(self, server: Upstream) -> None:
         """Keep the last failure of a deployment as one of the model; the deployment has logged and counted it."""
         if (failure := server.record.health.last) is not None:
-            self._record.health.record_failure(failure["kind"], failure["status"], failure["error"])
+            remedy = failure["remedy"]
+            text = failure["error"].removesuffix(f": {remedy}")
+            self._record.health.record_failure(failure["kind"], failure["status"], text, remedy)
 
 
 class DeploymentCall:

@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.answer import Answer
+from bpac.dashboard.history.refusals import RefusalReason
 from bpac.errors import AnswerError, ModelError, StoreError, Unavailable
 from bpac.gateway.chat.expert_result import ExpertResult
 from bpac.gateway.chat.grading import Grader, graded
 from bpac.gateway.chat.model import Model, deployment_note
 from bpac.gateway.chat.request import ChatRequest
+from bpac.gateway.chat.upstream import UpstreamRefused
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
 from bpac.gateway.games.savings import COUNTED, Savings, expert_note
@@ -209,7 +211,8 @@ def _draft_instead(call: ExpertCall, error: ModelError) -> str:
     if is_refusal(error) and not begun:
         # An accepted draft is what the caller would have got if the coin had not called the expert.
         instead = decision.uncertainty < decision.threshold and not decision.serve_draft
-        recorded = call.game.outcomes.refuse(decision, draft_served=instead)
+        reason = RefusalReason.of(error.status, error.fields if isinstance(error, UpstreamRefused) else ())
+        recorded = call.game.outcomes.refuse(decision, reason, draft_served=instead)
         return REFUSED if instead and recorded else ""
     instead = call.draft_on_failure and not begun
     recorded = call.game.outcomes.forfeit(decision, EXPERT_FAILED, draft_served=instead)

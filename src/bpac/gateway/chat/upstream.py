@@ -44,12 +44,16 @@ class UpstreamRefused(Refused):
     status: the server's status.
     body: the JSON object it sent; empty if it sent something else.
     retry_after: its ``Retry-After`` header.
+    fields: the request fields that the server named (default: none).
     """
 
-    def __init__(self, message: str, status: int, body: bytes, retry_after: str | None) -> None:
+    def __init__(
+        self, message: str, status: int, body: bytes, retry_after: str | None, fields: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message, status)
         self.body = body
         self.retry_after = retry_after
+        self.fields = fields
 
 
 class CredentialsRefused(Unavailable):
@@ -282,9 +286,10 @@ class Upstream:
         if status in CREDENTIALS:
             self._failed("credentials", "it does not accept the gateway's credentials", status)
             raise CredentialsRefused(f"{self} does not accept the gateway's credentials (status {status})", status)
-        refusal = UpstreamRefused(f"{self} refused with status {status}", status, json_object(data), retry_after)
+        said, fields = f"{self} refused with status {status}", fields_named(data)
+        refusal = UpstreamRefused(said, status, json_object(data), retry_after, fields)
         if status < 500 and status not in LATER:
-            self._failed("refused", "it refused the request", status, fields_named(data))
+            self._failed("refused", "it refused the request", status, fields)
             raise refusal
         self._failed("busy", "it failed" if status >= 500 else "it is busy", status)
         busy = _Busy(f"status {status}", status, requested_wait(retry_after))

@@ -70,7 +70,7 @@ class GameJournal:
         note = self.savings.with_late_tokens(note)
         self.store.append(self.game, entry, note)
         self.savings.add(entry, note)
-        self.history.unscored.follow(entry, note)
+        self.history.written(entry, note)
         self._since_snapshot += 1
         self.written += 1
 

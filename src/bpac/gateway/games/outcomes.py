@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from bpac.dashboard.history.refusals import NOTED, RefusalReason
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decision_ids import decision_id
@@ -113,15 +114,16 @@ class OpenOutcomes:
         self._record(decision, entry, note)
         return True
 
-    def refuse(self, decision: Decision, *, draft_served: bool) -> bool:
+    def refuse(self, decision: Decision, reason: RefusalReason, *, draft_served: bool) -> bool:
         """Record that the expert refused to answer; false, and nothing is recorded, if the round has an outcome.
 
         Parameters
         ----------
         decision: what was decided.
+        reason: why it refused, for the journal; nothing that its server wrote.
         draft_served: whether the caller gets the draft instead of the expert's answer.
         """
-        note = self._closed(decision)
+        note = self._closed(decision) | {NOTED: str(reason)}
         try:
             entry = self._router.propose_refusal(decision, draft_served=draft_served)
         except AlreadyResolved:

@@ -6,10 +6,11 @@ from typing import Any
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.dashboard.history.history import History
+from bpac.dashboard.history.refusals import RefusalReport
 from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
-from bpac.gateway.games.troubles import GameTrouble, troubles_of
+from bpac.gateway.games.troubles import GameTrouble, refused_by_expert, troubles_of
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
 from bpac.stores.store import Game, LostEntries
@@ -26,6 +27,7 @@ class GameStatus:
     summary: the summary of its router.
     state: whether it routes, in one word.
     unscored: the requests without a score.
+    refusals: the requests that only the expert refused.
     savings: what was spent and saved.
     troubles: what an operator should repair (default: nothing).
     """
@@ -36,6 +38,7 @@ class GameStatus:
     summary: Summary
     state: State
     unscored: UnscoredReport
+    refusals: RefusalReport
     savings: SavingsReport
     troubles: Sequence[GameTrouble] = ()
 
@@ -47,6 +50,7 @@ class GameStatus:
             **self.summary.to_json(),
             "state": self.state,
             "unscored": self.unscored.to_json(),
+            "refusals": self.refusals.to_json(),
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
         }
@@ -68,6 +72,7 @@ class GameStatus:
             Summary(**{part.name: values[part.name] for part in fields(Summary)} | {"certificate": certificate}),
             values["state"],
             UnscoredReport(**values["unscored"]),
+            RefusalReport(**values["refusals"]),
             SavingsReport(**values["savings"]),
             tuple(GameTrouble(**trouble) for trouble in values.get("troubles", ())),
         )
@@ -89,8 +94,9 @@ def game_status(
     unscored = history.unscored.report(router.step)
     state = state_of(router, history, summary)
     only_unscored = history.unscored.only(summary.steps)
-    troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores)
-    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings, troubles)
+    refusals = history.refusals.report(summary.refused, summary.expert_calls)
+    troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores, refused_by_expert(history))
+    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, refusals, savings, troubles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from bpac.dashboard.history.history import History
 from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.remedies import UNSCORED, remedies_of
+from bpac.dashboard.troubles import REFUSALS_COST, counted_reasons, much_refused, refusal_remedies
 
 # How the state of a game is called in which no request is a round.
 NOT_ROUTING = "not routing: no draft could be scored"
@@ -41,6 +43,15 @@ def no_draft_scored(unscored: UnscoredReport) -> GameTrouble:
     remedy = "; ".join(remedies_of(reasons, UNSCORED).values())
     cost = f"the expert answered {unscored.share:.1%} of all requests because of it"
     return GameTrouble(f"{NOT_ROUTING} ({causes})", cost, remedy)
+
+
+def refused_by_expert(history: History) -> GameTrouble | None:
+    """The trouble of a game whose expert refused many of the latest requests; none if it did not."""
+    if not much_refused(history):
+        return None
+    reasons, share = history.refusals.reasons, history.refusals.recent
+    what = f"the expert refused {share:.0%} of the latest requests sent to it{counted_reasons(reasons)}"
+    return GameTrouble(what, REFUSALS_COST, refusal_remedies(reasons))
 
 
 def never_opens() -> GameTrouble:

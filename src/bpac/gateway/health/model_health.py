@@ -63,7 +63,7 @@ class ModelHealth:
             self.since = round(self._clock(), 3)
         self.ok, self.error, self.in_a_row, self.answered = True, "", 0, True
 
-    def record_failure(self, kind: str, status: int | None, text: str) -> None:
+    def record_failure(self, kind: str, status: int | None, text: str, remedy: str = "") -> None:
         """Record a failed attempt.
 
         Parameters
@@ -71,15 +71,17 @@ class ModelHealth:
         kind: the kind of failure, as in ``bpac_upstream_failures_total``.
         status: the HTTP status; none if there was no response.
         text: what went wrong, for operators; nothing that the server wrote.
+        remedy: what to do about it (default: empty, not known).
         """
+        said = f"{text}: {remedy}" if remedy else text
         now = round(self._clock(), 3)
         self.counts[kind, status] += 1
         self.in_a_row += 1
-        self.last = {"kind": kind, "status": status, "error": text, "at": now}
+        self.last = {"kind": kind, "status": status, "error": said, "at": now, "remedy": remedy}
         if kind not in BY_REQUEST or not self.answered or self.in_a_row >= MANY or not self.ok:
             if self.ok or self.since is None:
                 self.since = now
-            self.ok, self.error = False, text
+            self.ok, self.error = False, said
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""

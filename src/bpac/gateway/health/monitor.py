@@ -11,7 +11,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Container, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -27,6 +27,8 @@ log = logging.getLogger("bpac.gateway")
 WAIT = 1.0
 # Seconds before the second trial, doubled before each further one up to the longest pause.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+# Checks without which a model cannot answer.
+ANSWERING = frozenset({"reachable", "key", "model", "answer"})
 _LEVELS = {"ok": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -117,13 +119,18 @@ class HealthMonitor:
             found.setdefault(server.name, []).extend(server.findings)
         return {name: {"up": not self.is_down(name), "probe": worst(findings)} for name, findings in found.items()}
 
-    def troubles(self) -> list[dict[str, Any]]:
-        """What the latest probes found wrong, as JSON values with the keys of the dashboard's troubles."""
+    def troubles(self, failing: Container[str] = ()) -> list[dict[str, Any]]:
+        """What the latest probes found wrong, as JSON values with the keys of the dashboard's troubles.
+
+        Parameters
+        ----------
+        failing: models that are known to fail, so that it is not said again that they do not answer (default: none).
+        """
         return [
             {"what": f"model {server.label}: {one.message}", "since": server.probed, "count": 1, "remedy": one.remedy}
             for server in self._servers
             for one in server.findings
-            if one.level != "ok"
+            if one.level != "ok" and not (server.label in failing and one.check in ANSWERING)
         ]
 
     def suspect(self, server: WatchedServer) -> None:

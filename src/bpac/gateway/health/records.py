@@ -14,7 +14,7 @@ class QuietRecord(UpstreamRecord):
 
     def failed(self, kind: str, status: int | None, text: str, fields: tuple[str, ...] = ()) -> None:
         """Record a failed attempt, as ``UpstreamRecord.failed`` does."""
-        self.health.record_failure(kind, status, f"{text}: {remedy(kind, status, fields)}")
+        self.health.record_failure(kind, status, text, remedy(kind, status, fields))
 
 
 class DeploymentRecord(UpstreamRecord):

@@ -18,7 +18,7 @@ from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision
 from bpac.gateway.http.body import SHORT_BODY, read_body
-from bpac.gateway.http.dashboard_data import models_document, troubles_document, unscored_cost
+from bpac.gateway.http.dashboard_data import troubles_document, unscored_cost
 from bpac.gateway.http.game_list import MOST_GAMES, GameList, GameListQuery, routes_document
 from bpac.gateway.http.web_framework import HTMLResponse, RedirectResponse, Request, Response, Route
 from bpac.gateway.service import Service
@@ -123,7 +123,7 @@ class Dashboard:
             bodies, listed = await self._listed(games, query, full)
         else:
             bodies, listed = [to_json(_game_document(self._service, self._game(request)))], {"games_left_out": 0}
-        store, models = self._service.store, models_document(self._service)
+        store, models = self._service.store, self._service.models()
         losses = store.losses()
         document = {
             **whole_document([], title="bpac gateway", live=True, generated=round(time.time(), 3)),

@@ -7,22 +7,16 @@ from bpac.dashboard.troubles import (
     ScoredGame,
     missed_tokens,
     model_troubles,
+    refusal_troubles,
     score_troubles,
     store_trouble,
     unscored_troubles,
+    warning_trouble,
 )
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.service import Service
-
-
-def models_document(service: Service) -> dict[str, Any]:
-    """The models of a gateway with their health, by name, as JSON values."""
-    return {
-        name: {"health": record.health.to_json() | service.monitor.report(name)}
-        for name, record in service.records.items()
-    }
 
 
 def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -31,15 +25,18 @@ def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]])
     Parameters
     ----------
     service: the gateway.
-    models: what ``models_document`` returned.
+    models: what is known about each model, as in ``/v1/status``.
     """
     games = [_scored_game(game) for game in service.live_games()]
     store = service.store_status()
+    failing = {name for name, model in models.items() if model["health"]["ok"] is False}
     troubles = [] if store["ok"] else [store_trouble(store)]
     troubles += model_troubles(models, _routes_by_model(service.config))
     troubles += unscored_troubles(games)
+    troubles += refusal_troubles(games)
     troubles += score_troubles(games)
-    return [trouble.to_json() for trouble in troubles] + service.monitor.troubles()
+    troubles += map(warning_trouble, service.warnings())
+    return [trouble.to_json() for trouble in troubles] + service.monitor.troubles(failing)
 
 
 def unscored_cost(game: LiveGame) -> float:

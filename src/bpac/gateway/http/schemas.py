@@ -112,10 +112,21 @@ _GAME = _object(
         "unscored": _object(
             {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}
         ),
+        "refusals": _object(
+            {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}
+        ),
         "troubles": _list(_object({"what": TEXT, "cost": TEXT, "remedy": TEXT})),
         "certificate": _CERTIFICATE,
         "savings": _SAVINGS,
     }
+)
+
+_MODEL = _object(
+    {
+        "health": {"type": "object"},
+        "deployments": _list(_object({"name": TEXT, "up": {"type": "boolean"}, "answers": _COUNT, "failures": _COUNT})),
+    },
+    "deployments",
 )
 
 SCHEMAS: dict[str, Any] = {
@@ -146,8 +157,12 @@ SCHEMAS: dict[str, Any] = {
         {
             "routes": {"type": "object", "additionalProperties": _list(_GAME)},
             "losses": _list(_object({"game": _COUNT, "entries": _COUNT, "acknowledged": _COUNT, "head": TEXT})),
-            "warnings": _list(_object({"route": TEXT, "what": TEXT, "cost": TEXT, "remedy": TEXT})),
-            "models": {"type": "object", "additionalProperties": _object({"health": {"type": "object"}})},
+            "warnings": _list(
+                _object(
+                    {"route": TEXT, "what": TEXT, "since": _MAYBE_NUMBER, "count": _COUNT, "cost": TEXT, "remedy": TEXT}
+                )
+            ),
+            "models": {"type": "object", "additionalProperties": _MODEL},
             "store": _object({"ok": {"type": "boolean"}, "failures": _COUNT}),
             "callers": _object(
                 {"connections": _COUNT, "refused": {"type": "object", "additionalProperties": _COUNT}},

@@ -53,6 +53,10 @@ class Metrics:
                 raise ValueError(f"{name} has no description: add it to COUNTERS") from None
             self.counts[key] = by
 
+    def value(self, name: str, **labels: str) -> int:
+        """What was counted so far, with these labels in the order in which they are counted."""
+        return self.counts.get((name, tuple(labels.items())), 0)
+
     def time(self, stage: str, route: str, seconds: float) -> None:
         """Record how long a stage of a request took."""
         key = (route, stage)

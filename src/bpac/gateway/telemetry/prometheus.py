@@ -137,12 +137,15 @@ class _Page(Collector):
         in_flight: int,
         connections: int,
         models: Mapping[str, ModelHealth],
+        *,
+        warnings: Mapping[str, int],
     ) -> None:
         self._metrics = metrics
         self._games = {route: list(games) for route, games in routes.items()}
         self._in_flight = in_flight
         self._connections = connections
         self._models = models
+        self._warnings = warnings
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
@@ -185,16 +188,31 @@ class _Page(Collector):
         refused = CounterMetricFamily(
             "bpac_refused_total", "Requests that only the expert's server refused, with a status 4xx.", labels=["route"]
         )
+        refusals = CounterMetricFamily(
+            "bpac_refusals_total",
+            "Requests that only the expert's server refused, by HTTP status; /v1/status has the fields that it named.",
+            labels=["route", "status"],
+        )
+        warnings = GaugeMetricFamily(
+            "bpac_warnings",
+            "Settings of a route that do not suit its traffic at present, such as a loss that cannot compare prose.",
+            labels=["route"],
+        )
         for route, games in self._games.items():
             reasons: Counter[str] = Counter()
+            statuses: Counter[str] = Counter()
             for game in games:
+                statuses.update(game.refusals.by_status())
                 reasons.update(game.unscored.reasons)
                 for cause, count in sorted(game.summary.forfeits.items()):
                     forfeits.add_metric([route, game.segment, cause], count)
             for reason, count in sorted(reasons.items()):
                 unscored.add_metric([route, reason], count)
             refused.add_metric([route], sum(game.summary.refused for game in games))
-        yield from (family for family in (forfeits, unscored, refused) if family.samples)
+            for status, count in sorted(statuses.items()):
+                refusals.add_metric([route, status], count)
+            warnings.add_metric([route], self._warnings.get(route, 0))
+        yield from (family for family in (forfeits, unscored, refused, refusals, warnings) if family.samples)
 
     def _counters(self) -> Iterator[Metric]:
         for name, series in groupby(sorted(self._metrics.counts.items()), key=lambda item: item[0][0]):
@@ -223,6 +241,8 @@ def prometheus_text(
     in_flight: int,
     connections: int = 0,
     models: Mapping[str, ModelHealth] | None = None,
+    *,
+    warnings: Mapping[str, int] | None = None,
 ) -> str:
     """The page that Prometheus reads.
 
@@ -233,7 +253,8 @@ def prometheus_text(
     in_flight: requests in progress, their audits included.
     connections: open connections of callers.
     models: the health of each model (default: none is reported).
+    warnings: the number of warnings about each route (default: none).
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Page(metrics, routes, in_flight, connections, models or {}))
+    registry.register(_Page(metrics, routes, in_flight, connections, models or {}, warnings=warnings or {}))
     return generate_latest(registry).decode()

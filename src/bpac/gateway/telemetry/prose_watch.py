@@ -1,6 +1,7 @@
 """Recognises prose in a route whose loss compares final answers, so that nearly every loss is unknown or 1."""
 
 import logging
+import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ log = logging.getLogger("bpac.gateway")
 LATEST, FEWEST, TOO_MUCH = 100, 20, 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ProseWatch:
     """A loss that also notes how often it compares prose in vain.
 
@@ -32,6 +33,7 @@ class ProseWatch:
     route: str
     name: str
     _latest: deque[bool] = field(default_factory=lambda: deque(maxlen=LATEST))
+    _since: float | None = None
     _log_rate: LogRate = field(default_factory=LogRate)
 
     def __call__(self, draft: Answer, expert: Answer) -> float | None:
@@ -39,7 +41,12 @@ class ProseWatch:
         loss = self.loss(draft, expert)
         # Prose that is equal word by word, such as a greeting, is compared well.
         self._latest.append(loss != 0.0 and not expert.tool_calls and is_prose(expert.text))
-        if self.warns and (times := self._log_rate.count("prose")):
+        if not self.warns:
+            self._since = None
+            return loss
+        if self._since is None:
+            self._since = round(time.time(), 3)
+        if times := self._log_rate.count("prose"):
             log.warning("the loss does not suit the traffic", extra={**self.to_json(), "since_last_line": times})
         return loss
 
@@ -54,6 +61,8 @@ class ProseWatch:
         prose, count = sum(tuple(self._latest)), len(self._latest)
         return {
             "route": self.route,
+            "since": self._since,
+            "count": prose,
             "what": f'{prose} of the last {count} answers that loss = "{self.name}" compared are prose: two good texts '
             "differ, so that their loss is unknown and counts as 1",
             "cost": "no threshold can be certified, and the expert answers every request",

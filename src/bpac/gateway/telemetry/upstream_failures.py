@@ -50,9 +50,11 @@ _LOGPROBS_REMEDY = (
 
 # Names of request fields: which of them an error message contains says what the server refuses, and quotes nothing.
 _FIELDS = (
-    "chat_template_kwargs", "enable_thinking", "frequency_penalty", "logprobs", "max_completion_tokens", "max_tokens",
-    "parallel_tool_calls", "presence_penalty", "reasoning_effort", "response_format", "stream_options", "temperature",
-    "thinking", "tool_choice", "top_k", "top_logprobs", "top_p",
+    "chat_template_kwargs", "enable_thinking", "frequency_penalty", "function_call", "image_url", "input_audio",
+    "json_schema", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "min_p", "modalities",
+    "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "reasoning_effort",
+    "repetition_penalty", "response_format", "safety_identifier", "seed", "service_tier", "stream_options",
+    "temperature", "thinking", "tool_calls", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "verbosity",
 )  # fmt: skip
 _WORDS = re.compile(r"\b(" + "|".join(_FIELDS) + r")\b")
 
@@ -140,7 +142,7 @@ class UpstreamRecord:
         if fields:
             text += f"; it names {', '.join(fields)}"
         advice = remedy(kind, status, fields)
-        self.health.record_failure(kind, status, f"{text}: {advice}")
+        self.health.record_failure(kind, status, text, advice)
         if times := self._rate.count(f"{kind} {status}"):
             known = {"model": self.model, "kind": kind, "status": status, "since_last_line": times}
             said = known | {"error": text, "remedy": advice}

@@ -121,10 +121,12 @@ export function ratesSpec(game, axisName) {
   const lately = requests ? `, and for ${percent(recent.at(-1))} of the last ${integer(requests)}` : "";
   let sentence = `The expert was called for ${percent(rates.at(-1))} of all requests${lately}.`;
   let highest = 0;
+  let latest = 0;
   if (ratios) {
     const estimated = game.savings?.tokens_saved_at_least === undefined ? "" : " (estimated)";
     sentence += ` Token usage is ${percent(ratios.at(-1))} of what always asking the expert would use${estimated}.`;
     highest = Math.max(...ratios.slice(Math.floor(ratios.length / 4)).map((ratio) => ratio ?? 0));
+    latest = ratios.at(-1) ?? 0;
     lines.push({ name: "tokens", values: ratios, style: "second" });
     columns.push(
       { name: "tokens used", text: tokens },
@@ -136,7 +138,8 @@ export function ratesSpec(game, axisName) {
   return {
     sentence: sentence + axis.left,
     x: axis.x,
-    y: { low: 0, high: Math.max(1, Math.min(1.5, 1.05 * highest)), tick: percent, text: percent },
+    // A costly start is cut off, but never the present.
+    y: { low: 0, high: Math.max(1, Math.min(1.5, 1.05 * highest), 1.05 * latest), tick: percent, text: percent },
     lines,
     rules: highest > 1 ? [{ y: 1, label: "always the expert", style: "quiet" }] : [],
     table: { columns, rows },

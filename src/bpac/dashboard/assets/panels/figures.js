@@ -11,9 +11,9 @@ import { Tile, updateCounts } from "./tile.js";
 export class FiguresPanel {
   constructor() {
     this.tiles = [
-      new ExpertCallsTile(),
       new TokensTile(),
       new MoneyTile(),
+      new ExpertCallsTile(),
       new ThresholdTile(),
       new AlarmTile(),
       new WaitingTile(),
@@ -117,13 +117,16 @@ class UngradedTile extends Tile {
     this.recent = element("div", {}, this.share, " of the latest audits of accepted drafts");
     this.doubt = element("div", { class: "urgent", "data-field": "doubt" });
     this.causes = element("dl", { class: "facts" });
-    this.note.append(this.meaning, this.recent, this.doubt, this.causes);
+    this.note.append(this.meaning, this.recent, this.doubt);
+    this.append(this.causes);
   }
 
   /** @param {Game} game */
   update({ forfeits, forfeit_share: share, doubt, alarm, remedies }) {
     const all = Object.values(forfeits).reduce((sum, count) => sum + count, 0);
     setField(this.value, all, integer(all));
+    // Without causes there is no list, and it is as narrow as the others.
+    this.node.classList.toggle("wide", all > 0);
     setText(this.meaning, all ? "each counts as a loss of 1" : "every audit so far could be graded");
     updateCounts(this.causes, forfeits, "forfeits", remedies);
     setField(this.share, share, percent(share));
@@ -146,7 +149,7 @@ class UnscoredTile extends Tile {
       " of all requests; the expert answers them, so they save nothing; the other figures do not include them",
       this.missed,
     );
-    this.node.append(this.reasons);
+    this.append(this.reasons);
   }
 
   /** @param {Game} game */
@@ -162,17 +165,22 @@ class UnscoredTile extends Tile {
 
 class RefusedTile extends Tile {
   constructor() {
-    super(
-      "Refused by the expert",
-      "refused",
-      "requests that only the expert refused; they do not affect the threshold. If there are many, compare what " +
-        "callers ask for with what the expert's server supports",
+    super("Refused by the expert", "refused");
+    this.share = field("refusals.share");
+    this.reasons = element("dl", { class: "facts" });
+    this.note.append(
+      this.share,
+      " of the requests for which the expert was called; only the expert refused them, so they do not affect the " +
+        "threshold; by status and the request fields that its server named:",
     );
+    this.append(this.reasons);
   }
 
   /** @param {Game} game */
-  update({ refused }) {
+  update({ refused, refusals: { share, reasons }, remedies }) {
     setAttribute(this.node, "hidden", !refused);
     setField(this.value, refused, integer(refused));
+    setField(this.share, share, percent(share));
+    updateCounts(this.reasons, reasons, "refusals.reasons", remedies);
   }
 }

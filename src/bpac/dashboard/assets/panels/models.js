@@ -1,11 +1,20 @@
-// The models behind the gateway: whether each one answers, since when, and how it failed.
+// The models behind the gateway: whether each one and its deployments answer, since when, how it failed, and what its
+// latest probe found.
 
 import { element, escapeInvisible, find, icon, reconcile, setAttribute, setText } from "../dom.js";
 import { integer, plural, time } from "../numbers.js";
 
-/** @import { DashboardDocument, Health, Level, Model } from "../types.js" */
+/** @import { DashboardDocument, Deployment, Finding, Health, Level, Model } from "../types.js" */
 
-const MODEL_HEADS = ["model", "health", "since", "failures", "latest error"];
+/** Name and class of the cells of a row. @type {[string, string][]} */
+const MODEL_CELLS = [
+  ["health", "health"],
+  ["deployments", "deployments"],
+  ["since", "since number"],
+  ["failures", "failures"],
+  ["latest error", "error"],
+  ["latest probe", "probe"],
+];
 // Names in the title; a gateway may have many models.
 const MOST_MODELS_NAMED = 3;
 
@@ -22,10 +31,12 @@ export class ModelsNotice {
     this.down = "";
     this.title = element("span");
     this.rows = element("tbody");
-    const head = element("tr", {}, ...MODEL_HEADS.map((name) => element("th", { scope: "col" }, name)));
+    const names = ["model", ...MODEL_CELLS.map(([name]) => name)];
+    const heads = names.map((name) => element("th", { scope: "col", class: name }, name));
+    const head = element("tr", {}, ...heads);
     const caption = element("caption", { class: "hidden-text" }, "Models");
-    const table = element("table", { class: "models cards" }, caption, element("thead", {}, head), this.rows);
-    this.details = element("details", {}, element("summary", {}, this.title), table);
+    this.table = element("table", { class: "models cards" }, caption, element("thead", {}, head), this.rows);
+    this.details = element("details", {}, element("summary", {}, this.title), this.table);
     this.node = element("section", { class: "panel notice models-notice", "aria-label": "Models", hidden: true });
     this.node.append(this.details);
   }
@@ -46,6 +57,9 @@ export class ModelsNotice {
       ([name]) => modelRow(name),
       (row, [, model]) => updateModel(row, model),
     );
+    // Most gateways have none, and the other columns need the room.
+    const several = entries.some(([, model]) => model.deployments?.length);
+    for (const cell of this.table.querySelectorAll(".deployments")) setAttribute(cell, "hidden", !several);
   }
 }
 
@@ -70,11 +84,9 @@ function modelState({ health }) {
 
 /** @param {string} name */
 function modelRow(name) {
-  const cell = (/** @type {string} */ label, /** @type {string} */ style) =>
-    element("td", { class: style, "data-label": label });
-  const cells = [cell("health", "health"), cell("since", "since number"), cell("failures", "failures")];
+  const cells = MODEL_CELLS.map(([label, style]) => element("td", { class: style, "data-label": label }));
   const shown = element("th", { scope: "row" }, element("bdi", {}, escapeInvisible(name)));
-  return element("tr", { "data-model": name }, shown, ...cells, cell("latest error", "error"));
+  return element("tr", { "data-model": name }, shown, ...cells);
 }
 
 /**
@@ -93,6 +105,54 @@ function updateModel(row, model) {
   setText(find(row, ".since"), time(health.since) || "unknown");
   setText(find(row, ".failures"), failuresText(health));
   setText(find(row, ".error"), errorText(health));
+  updateLines(find(row, ".deployments"), (model.deployments ?? []).map(deploymentLine), "–");
+  updateLines(find(row, ".probe"), probeLines(health.probe ?? []), "not probed");
+}
+
+/**
+ * @param {HTMLElement} cell
+ * @param {string[]} lines
+ * @param {string} otherwise what is shown if there are none
+ */
+function updateLines(cell, lines, otherwise) {
+  const shown = lines.length ? lines : [otherwise];
+  if (cell.dataset.lines === shown.join("\n")) return;
+  cell.dataset.lines = shown.join("\n");
+  cell.replaceChildren(element("span", { class: "lines" }, ...shown.map((line) => element("span", {}, line))));
+}
+
+/** @param {Deployment} deployment */
+function deploymentLine({ name, up, answers, failures }) {
+  const failed = failures ? `, ${plural(failures, "failure")}` : "";
+  return `${escapeInvisible(name)}: ${up ? "up" : "down"}, ${plural(answers, "answer")}${failed}`;
+}
+
+/**
+ * What a probe found in one line, what is wrong first and with what to do. Deployments with the same line share it.
+ * @param {Finding[]} findings
+ */
+function probeLines(findings) {
+  /** @type {Map<string, Finding[]>} */
+  const byDeployment = new Map();
+  for (const one of findings) {
+    const name = one.deployment ?? "";
+    byDeployment.set(name, [...(byDeployment.get(name) ?? []), one]);
+  }
+  /** @type {Map<string, string[]>} */
+  const byLine = new Map();
+  for (const [name, found] of byDeployment) {
+    const line = probeLine(found);
+    byLine.set(line, [...(byLine.get(line) ?? []), name.slice(name.indexOf("/") + 1)]);
+  }
+  return [...byLine].map(([line, names]) => (names[0] ? `${escapeInvisible(names.join(", "))}: ${line}` : line));
+}
+
+/** @param {Finding[]} findings */
+function probeLine(findings) {
+  const wrong = findings.filter(({ level }) => level !== "ok");
+  const fine = findings.filter(({ level }) => level === "ok").map(({ message }) => message);
+  const texts = wrong.map(({ message, remedy }) => (remedy ? `${message} (what to do: ${remedy})` : message));
+  return escapeInvisible([...texts, ...(fine.length ? [fine.join(", ")] : [])].join("; "));
 }
 
 /** @param {Health} health */

@@ -28,7 +28,7 @@ export class TokensTile extends Tile {
       fact("used by the expert", this.used.expert_tokens),
       fact("used by judges", this.used.judge_tokens),
     );
-    this.node.append(this.list);
+    this.append(this.list, "half");
   }
 
   /** @param {Game} game */
@@ -64,16 +64,15 @@ export class MoneyTile extends Tile {
     this.always = field("savings.always_money");
     this.prompts = field("savings.usage.prompt_tokens");
     this.cached = field("savings.usage.cached_tokens");
-    this.node.append(
-      element(
-        "dl",
-        { class: "facts" },
-        fact("always asking the expert", this.always),
-        fact("spent", this.spent),
-        fact("prompt tokens", this.prompts),
-        fact("of them cached", this.cached),
-      ),
+    const list = element(
+      "dl",
+      { class: "facts" },
+      fact("always asking the expert", this.always),
+      fact("spent", this.spent),
+      fact("prompt tokens", this.prompts),
+      fact("of them cached", this.cached),
     );
+    this.append(list, "half");
   }
 
   /** @param {Game} game */

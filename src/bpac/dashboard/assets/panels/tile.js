@@ -17,6 +17,16 @@ export class Tile {
     const heading = element("h3", {}, title);
     this.node = element("div", { class: "panel tile", "data-tile": name }, heading, this.value, this.note);
   }
+
+  /**
+   * Add a list beside the number, for which the tile gets more room.
+   * @param {HTMLDListElement} list
+   * @param {string[]} classes of the tile
+   */
+  append(list, ...classes) {
+    this.node.append(list);
+    this.node.classList.add("wide", ...classes);
+  }
 }
 
 /**
