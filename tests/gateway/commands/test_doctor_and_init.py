@@ -64,6 +64,15 @@ def test_all_is_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert (code, wrong(findings)) == (0, [])
 
 
+def test_routes_with_one_model_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line about the file names all routes."""
+    with ScriptedServer(MODELS) as models:
+        file = config_file(tmp_path, models.base_url)
+        file.write_text(file.read_text() + '[routes.alone]\nexpert = "large"\n')
+        assert main(["doctor", str(file)]) == 0
+        assert "is valid: routes homework, alone; models small, large" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

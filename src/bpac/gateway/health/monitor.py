@@ -42,6 +42,7 @@ class WatchedServer:
     breaker: the circuit breaker of requests to this server.
     role: what the model is used for.
     findings: of the latest probe.
+    probed_as: what the model was used for then; none if there was none.
     probed: when that probe was, in seconds since 1970; none if there was none.
     watching: the task that finds out whether it is down; none if there was none yet.
     tasks: its probes and trials that are under way.
@@ -53,6 +54,7 @@ class WatchedServer:
     breaker: Breaker
     role: ModelRole = field(default_factory=lambda: ModelRole({}))
     findings: list[Checked] = field(default_factory=list)
+    probed_as: ModelRole | None = None
     probed: float | None = None
     watching: "asyncio.Task[None] | None" = None
     tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
@@ -63,11 +65,11 @@ class HealthMonitor:
 
     Parameters
     ----------
-    seconds: how long a probe or a trial may take.
+    seconds: how long a probe or a trial may take; it can be changed.
     """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._servers: list[WatchedServer] = []
 
     def watch(self, servers: Sequence[WatchedServer]) -> None:
@@ -80,8 +82,8 @@ class HealthMonitor:
             server.breaker.suspected = partial(self.suspect, server)
 
     async def start(self) -> None:
-        """Probe all servers that have not been probed, and wait a moment; results that take longer come later."""
-        new = [server for server in self._servers if not server.findings and not server.tasks]
+        """Probe all servers that have not been probed for their use, and wait a moment; slower results come later."""
+        new = [server for server in self._servers if server.probed_as != server.role and not server.tasks]
         probes = [self._spawn(server, self._probe(server)) for server in new]
         if probes:
             await asyncio.wait(probes, timeout=WAIT)
@@ -131,7 +133,8 @@ class HealthMonitor:
         return [server for server in self._servers if server.name == name]
 
     async def _probe(self, server: WatchedServer) -> None:
-        server.findings = await probe(server.model, server.role, self._seconds)
+        server.probed_as = server.role
+        server.findings = await probe(server.model, server.role, self.seconds)
         server.probed = round(time.time(), 3)
         level = worst(server.findings)
         text = f"model {server.label} ({server.role}): {in_one_line(server.findings)}"
@@ -141,7 +144,7 @@ class HealthMonitor:
 
     async def _watch(self, server: WatchedServer) -> None:
         breaker, pause = server.breaker, FIRST_PAUSE
-        while (failure := await trial(server.model, self._seconds)) is not None and breaker.enabled:
+        while (failure := await trial(server.model, self.seconds)) is not None and breaker.enabled:
             if breaker.failure is None:
                 log.error(
                     f"model {server.label} is down: no request waits for it until it answers a trial request",
