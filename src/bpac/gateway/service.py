@@ -130,7 +130,6 @@ class Service:
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
 
     async def _watch_models(self) -> None:
-        self.monitor.seconds = self.config.probe_timeout
         self.monitor.watch([server for model in self._running.current.models.values() for server in model.servers])
         if self.config.probe:
             await self.monitor.start()

@@ -65,11 +65,11 @@ class HealthMonitor:
 
     Parameters
     ----------
-    seconds: how long a probe or a trial may take; it can be changed.
+    seconds: how long a probe or a trial may take.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self._seconds = seconds
         self._servers: list[WatchedServer] = []
 
     def watch(self, servers: Sequence[WatchedServer]) -> None:
@@ -134,7 +134,7 @@ class HealthMonitor:
 
     async def _probe(self, server: WatchedServer) -> None:
         server.probed_as = server.role
-        server.findings = await probe(server.model, server.role, self.seconds)
+        server.findings = await probe(server.model, server.role, self._seconds)
         server.probed = round(time.time(), 3)
         level = worst(server.findings)
         text = f"model {server.label} ({server.role}): {in_one_line(server.findings)}"
@@ -144,7 +144,7 @@ class HealthMonitor:
 
     async def _watch(self, server: WatchedServer) -> None:
         breaker, pause = server.breaker, FIRST_PAUSE
-        while (failure := await trial(server.model, self.seconds)) is not None and breaker.enabled:
+        while (failure := await trial(server.model, self._seconds)) is not None and breaker.enabled:
             if breaker.failure is None:
                 log.error(
                     f"model {server.label} is down: no request waits for it until it answers a trial request",
