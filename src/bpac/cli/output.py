@@ -14,9 +14,20 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 def print_report(options: argparse.Namespace, report: Mapping[str, Any], lines: Iterable[str]) -> None:
     """Print the report as one JSON object if ``--json`` was given, else as lines of text."""
-    sys.stdout.write((json.dumps(report) if options.json else "\n".join(lines)) + "\n")
+    sys.stdout.write((json.dumps(report) if options.json else "\n".join(map(printable, lines))) + "\n")
 
 
 def warn(lines: Iterable[str]) -> None:
     """Print lines to standard error."""
-    sys.stderr.writelines(f"bpac: {line}\n" for line in lines)
+    sys.stderr.writelines(f"bpac: {printable(line)}\n" for line in lines)
+
+
+def printable(line: str) -> str:
+    r"""A line whose control characters are escaped: callers choose the names of segments, and terminals obey codes.
+
+    >>> printable("Zürich \x1b[2J\n0 rounds")
+    'Zürich \\x1b[2J\\n0 rounds'
+    """
+    if line.isprintable():
+        return line
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from bpac import __version__
+from bpac.cli.output import warn
 from bpac.errors import BpacError, InputError, MissingExtra
 
 FAILED, WRONG_USAGE = 1, 2
@@ -43,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed = build_parser(command).parse_args(words)
         result: int = parsed.run(parsed)
     except (InputError, MissingExtra) as error:
-        print(f"bpac: {error}", file=sys.stderr)
+        warn([str(error)])
         return WRONG_USAGE
     except (BpacError, OSError) as error:
-        print(f"bpac: {error}", file=sys.stderr)
+        warn([str(error)])
         return FAILED
     except KeyboardInterrupt:
         print("bpac: stopped", file=sys.stderr)

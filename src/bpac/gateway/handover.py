@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
+from bpac.gateway.health.machine_checks import check_address, check_store
 
 # The first descriptor that is passed on.
 FIRST = 3
@@ -69,6 +70,23 @@ def _is_local(listening: socket.socket) -> bool:
     if listening.family == socket.AF_UNIX:
         return True
     return ipaddress.ip_address(listening.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def check_restart(before: Config, config: Config) -> None:
+    """Raise ``SettingsError`` if a new process could not listen on its address or write its store.
+
+    Parameters
+    ----------
+    before: the configuration in use; what stays as it is has been checked.
+    config: the configuration of the new process.
+    """
+    # The port in use is free when the sockets are closed, for another host, too.
+    found = [check_address(config)] if config.port != before.port else []
+    if config.store not in (before.store, "memory://"):
+        found.append(check_store(config.store))
+    for finding in found:
+        if finding.level != "ok":
+            raise SettingsError(str(finding))
 
 
 def restart_in_place(descriptors: Sequence[int], config: Config) -> NoReturn:

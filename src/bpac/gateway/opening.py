@@ -58,13 +58,17 @@ class Opener:
         """Open the routes with one model."""
         for name, settings in running.config.single_routes.items():
             expert, limits = settings.expert, running.config.limits
+            opened = running.models[expert.name]
             raw = {
                 path: RawUpstream(
                     expert.first_server, self.session, self.traces, self.records[expert.name], limits, path=path
                 )
                 for path in PASSED_THROUGH
             }
-            model = running.models[expert.name].model
+            for upstream in raw.values():
+                # That of its chats, which the health monitor watches.
+                upstream.breaker = opened.servers[0].breaker
+            model = opened.model
             chats = OutsideAnswers(name, model, "expert", SINGLE_MODEL, settings.deadline, self.metrics, running.spawn)
             running.single_routes[name] = SingleRoute(chats, raw)
 

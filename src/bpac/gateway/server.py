@@ -15,7 +15,7 @@ from typing import cast
 from bpac.errors import BpacError, MissingExtra
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
-from bpac.gateway.handover import inherited_sockets, restart_in_place
+from bpac.gateway.handover import check_restart, inherited_sockets, restart_in_place
 from bpac.gateway.http.connections import Connections
 from bpac.gateway.http.protocol import LimitedProtocol
 from bpac.gateway.reloading import Reloads
@@ -109,7 +109,9 @@ class GatewayServer(uvicorn.Server):
     async def _restart(self) -> None:
         """Stop and keep the listening sockets, unless a new process could not start with the configuration."""
         try:
-            await asyncio.to_thread(self._load)
+            config = await asyncio.to_thread(self._load)
+            await asyncio.to_thread(check_restart, self._gateway.service.config, config)
+            await self._gateway.service.check_graders(config)
         except BpacError as error:
             log.error("no restart: the configuration cannot be used", extra={"error": str(error)})
             self._restarting = None

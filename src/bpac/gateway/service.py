@@ -171,6 +171,11 @@ class Service:
         warn_of_keys(self.config)
         await self._watch_models()
 
+    async def check_graders(self, config: Config) -> None:
+        """Raise what is wrong with the graders of another configuration, such as a missing package."""
+        graders = await self._running.graders_for(config)
+        await self._running.close_graders(RunningConfig(config, graders))
+
     async def stop(self) -> None:
         """Wait for what is under way, as long as the configuration allows, and close everything."""
         self._stopping = True

@@ -268,3 +268,20 @@ def test_a_running_gateway_is_not_disturbed(tmp_path: Path, capsys: pytest.Captu
         assert main(["archive", str(tmp_path / "gateway.toml"), "--out", str(tmp_path)]) == 1
         assert "is in use by process" in capsys.readouterr().err
         assert post(gateway.url, Question(1).body).status == 200
+
+
+def test_a_warm_start_from_what_is_left_asks_for_the_archives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The export alone lacks its first entries, which is said; archives and export in one file are a history."""
+    with ScriptedServer(KnownPair()) as models:
+        served(configured(tmp_path, models.base_url), 0, 60)
+    (made,) = archive(tmp_path, capsys)
+    audit(tmp_path, capsys, made["file"])
+    command = ["warm", "--new-game", str(tmp_path / "gateway.toml")]
+    assert main([*command, str(tmp_path / "rest.jsonl")]) == 2
+    assert "entries are archived: put the archives, in order, and this file into one file" in capsys.readouterr().err
+    whole = tmp_path / "whole.jsonl"
+    whole.write_text(Path(made["file"]).read_text() + (tmp_path / "rest.jsonl").read_text())
+    assert main([*command, str(whole)]) == 0
+    assert "learned from 60 rounds" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.entries import read_journal
 from bpac.routing.router import Router
 from bpac.testing import ScriptedServer
-from tests.gateway.configured import settings
+from tests.gateway.configured import free_port, settings
 from tests.gateway.law import KnownPair, Question
 from tests.gateway.raw import post
 from tests.gateway.running import RunningGateway
@@ -50,6 +50,17 @@ def test_status_prints_what_the_gateway_reports(place: Path, capsys: pytest.Capt
     (game,) = json.loads(said(capsys, "status", str(place / "gateway.toml"), "--json"))["games"]
     assert game == json.loads((place / "status.json").read_text()) | {"route": "homework"}
     assert f"homework: {ROUNDS} rounds" in said(capsys, "status", str(place / "gateway.toml"))
+
+
+def test_status_says_that_a_reload_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The running gateway does not use the file as it is: an operator who changed it is told."""
+    gateway = {"store": f"sqlite:///{tmp_path}/bpac.db", "listen": f"127.0.0.1:{free_port()}"}
+    data = settings("http://127.0.0.1:9/v1", gateway=gateway)
+    (tmp_path / "gateway.toml").write_text(to_toml(data))
+    with RunningGateway(data) as running:
+        assert not running.reload(settings("http://127.0.0.1:9/v1", gateway=gateway, epsilon=2.0))
+        found = said(capsys, "status", str(tmp_path / "gateway.toml"))
+        assert "CONFIGURATION: not reloaded, the old one stays in use: routes.homework.epsilon" in found
 
 
 def test_status_of_a_game_without_a_decision_names_no_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

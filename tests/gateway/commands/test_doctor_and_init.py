@@ -64,6 +64,15 @@ def test_all_is_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert (code, wrong(findings)) == (0, [])
 
 
+def test_routes_with_one_model_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line about the file names all routes."""
+    with ScriptedServer(MODELS) as models:
+        file = config_file(tmp_path, models.base_url)
+        file.write_text(file.read_text() + '[routes.alone]\nexpert = "large"\n')
+        assert main(["doctor", str(file)]) == 0
+        assert "is valid: routes homework, alone; models small, large" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -97,6 +106,20 @@ def test_every_missing_key_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert {one["subject"] for one in findings if one["check"] == "reachable"} == {
             "model large (expert of homework)"
         }
+
+
+def test_a_model_with_a_dot_in_its_name_is_not_probed_without_its_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server would refuse the request without a key, which says nothing about the key."""
+    with ScriptedServer(MODELS) as models:
+        file = config_file(tmp_path, models.base_url, small={"api_key": "env:NO_SUCH"}, route={"draft": "gpt-4.1"})
+        file.write_text(file.read_text().replace("[models.small]", '[models."gpt-4.1"]'))
+        _, findings = doctor(capsys, file)
+        assert [message for _, _, message in wrong(findings)] == [
+            "models.gpt-4.1.api_key is env:NO_SUCH, which is not set"
+        ]
+        assert {request.body["model"] for request in models.requests} == {"expert"}
 
 
 def test_models_that_do_not_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -239,6 +239,17 @@ def test_mistakes_are_said_in_one_line_and_change_nothing(
     assert warm(tmp_path, capsys, tmp_path / "history.csv")["game"] == 1
 
 
+def test_a_bad_journal_is_not_blamed_on_the_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error of the file is all that is said: nothing was written, and the store did not fail."""
+    configured(tmp_path)
+    (tmp_path / "bad.jsonl").write_text('{"entry":"x"}\n')
+    _, error = warm(tmp_path, capsys, tmp_path / "bad.jsonl")
+    assert "line 1 is not a journal entry" in error
+    assert not caplog.records
+
+
 def test_the_text_says_what_is_assumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without --json, the assumptions are listed."""
     configured(tmp_path)

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import settings
 from tests.gateway.raw import post
@@ -53,6 +55,20 @@ def test_drafts_that_cannot_pay_are_given_up(tmp_path: Path) -> None:
         # Cheaper drafts pay at once: prices are not part of what was learned.
         with RunningGateway(config_for(models.base_url, tmp_path / "bpac.db", 0.1, "money")) as gateway:
             assert reasons(gateway, 20) == [None] * 20
+
+
+def test_giving_up_drafts_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Drafts could be scored, they were not wanted: the game is not called "not routing", and nothing is logged."""
+    monkeypatch.setattr("bpac.gateway.games.draft_worth.PROBES", 0.0)
+    with ScriptedServer(MODELS) as models:
+        config = config_for(models.base_url, tmp_path / "bpac.db", 10.0, "money")
+        with RunningGateway(config) as gateway:
+            assert reasons(gateway, 60)[-25:] == ["draft-costs-more"] * 25
+            status = gateway.status()
+    assert (status["state"], status["troubles"]) == ("warming_up", [])
+    assert not [record for record in caplog.records if "no score" in record.getMessage()]
 
 
 def test_by_default_every_request_is_drafted(tmp_path: Path) -> None:

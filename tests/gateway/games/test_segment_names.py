@@ -128,3 +128,19 @@ def test_a_name_that_is_no_text_harms_nobody(tmp_path: Path, name: str) -> None:
         assert post(gateway.url, ASK).status == 200
         gateway.idle()
         assert gateway.service.store.failure is None
+
+
+def test_a_name_cannot_write_to_the_operators_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Callers choose names: escape codes and line breaks are shown by status and backup, not obeyed."""
+    with ScriptedServer(MODELS) as models:
+        store = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
+        config = settings(models.base_url, gateway=store, segment_by="metadata:tenant")
+        with RunningGateway(config) as gateway:
+            assert ask(gateway, "metadata:tenant", "a\x1b[2J\nhomework b: 999 rounds\u202e") == 200
+            gateway.idle()
+    (tmp_path / "gateway.toml").write_text(to_toml(config))
+    for words in (["status"], ["backup", "--out", str(tmp_path / "copy.db")]):
+        assert main([words[0], str(tmp_path / "gateway.toml"), *words[1:]]) == 0
+        lines = capsys.readouterr().out.split("\n")
+        assert all(line.isprintable() for line in lines)
+        assert sum(r"homework a\x1b[2J\nhomework b: 999 rounds\u202e" in line for line in lines) == 1

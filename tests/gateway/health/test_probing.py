@@ -143,6 +143,43 @@ def test_a_model_that_no_route_uses_need_not_answer_chats() -> None:
             assert {one["level"] for one in findings(gateway, "other").values()} == {"ok"}
 
 
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/v1/completions"])
+def test_the_model_of_a_route_with_one_model_need_not_answer_chats(path: str) -> None:
+    """A server of embeddings or completions refuses chats: that is no trouble, and the model is up."""
+
+    def script(request: Request) -> Reply:
+        if request.body["model"] != "vectors":
+            return SKY
+        return Reply(raw=b'{"data": []}') if request.path == path else Reply("no chats", status=400)
+
+    with ScriptedServer(script) as models:
+        config = settings(models.base_url, gateway=PROBING)
+        config["models"]["other"] = {"base_url": models.base_url, "model": "vectors"}
+        config["routes"]["vectors"] = {"expert": "other"}
+        with RunningGateway(config) as gateway:
+            assert {one["level"] for one in findings(gateway, "other").values()} == {"ok"}
+            assert health(gateway, "other")["ok"]
+            assert get_json(f"{gateway.url}/readyz")["models"]["other"] == {"up": True, "probe": "ok"}
+
+
+def test_the_model_of_a_route_with_one_model_that_answers_nothing_is_a_trouble() -> None:
+    """A model that its server does not know, or a chat that it refuses, is found for such routes, too."""
+    with ScriptedServer(lambda request: Reply("no", status=400) if "x" in request.body["model"] else SKY) as models:
+        config = settings(models.base_url, gateway=PROBING)
+        config["routes"] = {"alone": {"expert": "large"}}
+        with RunningGateway(config) as gateway:
+            assert findings(gateway, "large")["answer"]["level"] == "error"
+
+
+def test_a_model_that_gets_another_use_by_a_reload_is_probed_for_it() -> None:
+    """An expert that becomes a draft has to give log-probabilities, which is checked at once."""
+    with Running(pair(SKY, Reply("ok", logprobs=False)), gateway=PROBING) as (gateway, models):
+        assert "score" not in findings(gateway, "large")
+        config = settings(models.base_url, gateway=PROBING, draft="large", expert="small")
+        assert gateway.reload(config)
+        wait_for(lambda: findings(gateway, "large").get("score", {}).get("level") == "error")
+
+
 def test_an_expert_that_is_the_draft_without_thinking(caplog: pytest.LogCaptureFixture) -> None:
     """If both have one name and neither thinks, the expert is no better than the draft: that is said."""
     with ScriptedServer(SKY) as models:

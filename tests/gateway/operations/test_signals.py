@@ -132,6 +132,28 @@ def test_a_bad_configuration_prevents_the_restart(tmp_path: Path) -> None:
             gateway.close()
 
 
+def test_a_restart_that_could_not_start_is_prevented(tmp_path: Path) -> None:
+    """A port that is taken, or a store that cannot be written, would leave no gateway at all: the old one goes on."""
+    with ScriptedServer(Reply("42")) as models, socket.create_server(("127.0.0.1", 0)) as taken:
+        gateway = Process(tmp_path, models.base_url)
+        gateway.start()
+        good = gateway.config.read_text()
+        bad = {
+            "cannot listen on": good.replace(f":{gateway.port}", f":{taken.getsockname()[1]}"),
+            "cannot be written": good.replace(gateway.store, f"sqlite:///{tmp_path / 'nowhere' / 'bpac.db'}"),
+        }
+        try:
+            for number, (said, text) in enumerate(bad.items(), start=1):
+                gateway.config.write_text(text)
+                gateway.process.send_signal(signal.SIGUSR2)
+                wait_for(lambda n=number: _count(tmp_path, "no restart: the configuration") == n)  # type: ignore[misc]
+                assert said in (tmp_path / "log.jsonl").read_text()
+                assert ask(gateway.url)[0] == 200
+        finally:
+            assert gateway.end(signal.SIGTERM) == 0
+            gateway.close()
+
+
 def test_a_socket_of_systemd_is_used_and_outlives_the_process(tmp_path: Path) -> None:
     """While no gateway runs, connections wait in the socket; the next one answers them."""
     with ScriptedServer(Reply("42")) as models, socket.create_server(("127.0.0.1", 0)) as listener:

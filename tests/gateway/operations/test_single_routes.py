@@ -8,7 +8,7 @@ import pytest
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
 from bpac.testing import Reply, Request, ScriptedServer
-from tests.gateway.configured import get_json, settings
+from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.operations.asking import ask, post
 from tests.gateway.running import RunningGateway, pair
 
@@ -113,3 +113,28 @@ def test_pass_through_needs_a_key_and_hides_the_servers_trouble() -> None:
         statuses = {word: found[0] for word, found in got.items()}
         assert statuses == {"refused": 400, "failed": 502, "key": 502, "html": 502}
         assert "secret" not in str(got["key"][2])
+
+
+def test_what_is_passed_through_is_not_adapted_as_chats_are() -> None:
+    """Completions know max_tokens only: what a preset or a setting changes in chats stays as it is."""
+    with ScriptedServer(Reply(raw=b'{"choices": []}')) as models:
+        config = with_single(models.base_url)
+        config["models"]["large"] |= {"token_limit": "max_completion_tokens", "drop": ["user"], "body": {"seed": 1}}
+        with RunningGateway(config) as gateway:
+            sent = {"model": "alone", "prompt": "a", "max_tokens": 5, "user": "me"}
+            assert post(f"{gateway.url}/v1/completions", sent)[0] == 200
+        assert models.requests[0].body == {**sent, "model": "expert", "seed": 1}
+
+
+def test_what_is_passed_through_does_not_wait_for_a_server_that_is_down() -> None:
+    """Its failures open the circuit breaker, as those of chats do: then callers get 502 without a request."""
+    with ScriptedServer(Reply(status=500)) as models:
+        config = with_single(models.base_url)
+        config["models"]["large"]["breaker"] = 2
+        with RunningGateway(config) as gateway:
+            url = f"{gateway.url}/v1/embeddings"
+            for _ in range(2):
+                assert post(url, {"model": "alone", "input": "a"})[0] == 502
+            wait_for(lambda: gateway.service.monitor.is_down("large"))
+            assert post(url, {"model": "alone", "input": "a"})[0] == 502
+            assert sum(request.path == "/v1/embeddings" for request in models.requests) == 2

@@ -65,7 +65,7 @@ def _audit(options: argparse.Namespace) -> int:
         files = [opened.enter_context(_read(path)) for path in options.journal]
         audit = audit_journal(chain.from_iterable(files), noted)
     names = ", ".join(map(str, options.journal))
-    print_report(options, asdict(audit) | {"unproved": audit.unproved}, [f"{names}: {_text(audit)}"])
+    print_report(options, asdict(audit) | {"unproved": audit.unproved}, f"{names}: {_text(audit)}".split("\n"))
     return FAILED if audit.differences or (options.strict and audit.unproved) else FINE
 
 

@@ -37,11 +37,11 @@ def _backup(options: argparse.Namespace) -> int:
         raise InputError("store: memory:// keeps no journals that could be copied; use sqlite:///FILE")
     refuse_overwriting({"--out": options.out}, [options.config, *files])
     made = back_up(str(files[0]), options.out)
-    print_report(options, made.to_json(), [_text(made, files[0])])
+    print_report(options, made.to_json(), _text(made, files[0]))
     return FINE
 
 
-def _text(made: Backup, store: Path) -> str:
+def _text(made: Backup, store: Path) -> list[str]:
     lines = [
         f"{made.file}: {len(made.games)} games, {made.size:,} bytes, made at {made.made}; every journal was checked"
     ]
@@ -53,4 +53,4 @@ def _text(made: Backup, store: Path) -> str:
         f"to restore it, stop the gateway, remove {store}-wal and {store}-shm, copy it to {store}, and leave "
         f"{store}.head as it is: games to which nothing was written since go on, the others begin anew"
     )
-    return "\n".join(lines)
+    return lines

@@ -1,8 +1,10 @@
 """The command ``status``: the state of every game in a gateway's store."""
 
 import argparse
+import math
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from bpac.cli.live_status import live_lines, live_status
@@ -68,9 +70,10 @@ def _text(status: GameStatus) -> Iterator[str]:
     state = f"{_state(status)}, threshold {summary.threshold:.4g}"
     if summary.steps:
         rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
+        rounds = f"{summary.steps} rounds" if summary.steps > 1 else "1 round"
         certificate = summary.certificate
         yield (
-            f"{name}: {summary.steps} rounds, {state}, expert calls {rate}, {summary.owed} waiting for their outcome, "
+            f"{name}: {rounds}, {state}, expert calls {rate}, {summary.owed} waiting for their outcome, "
             f"average loss per request ≤ {certificate.average_upper:.2%} ({certificate.confidence:.0%} confidence)"
         )
     else:
@@ -100,34 +103,33 @@ def _state(status: GameStatus) -> str:
 
 def _savings_text(savings: SavingsReport) -> Iterator[str]:
     """What was saved and spent, in a few lines."""
-    unit = f" {savings.currency}" if savings.currency else ""
     sums = {
-        "tokens": (savings.tokens_saved, savings.tokens_saved_at_least, savings.tokens_saved_at_most, 0, ""),
-        "money": (savings.money_saved, savings.money_saved_at_least, savings.money_saved_at_most, 2, unit),
+        "tokens": (savings.tokens_saved, savings.tokens_saved_at_least, savings.tokens_saved_at_most),
+        "money": (savings.money_saved, savings.money_saved_at_least, savings.money_saved_at_most),
     }
     shares = {"tokens": savings.share_saved_at_least, "money": savings.money_share_saved_at_least}
-    for what, (estimate, least, most, digits, unit) in sums.items():
+    for what, (estimate, least, most) in sums.items():
         if estimate is None or least is None:
             continue
-        above = "" if most is None else f", at most {most:,.{digits}f}{unit}"
+        shown = partial(_money, currency=savings.currency) if what == "money" else "{:,.0f}".format
+        above = "" if most is None else f", at most {shown(most)}"
         if most is not None and savings.longest_answer_assumed is not None:
             above += f" if no answer is longer than {savings.longest_answer_assumed:,.0f} tokens"
             if what == "money" and savings.longest_prompt_assumed is not None:
                 above += f" and no prompt longer than {savings.longest_prompt_assumed:,.0f}"
         share = "" if shares[what] is None else f" ({shares[what]:.1%} of always asking the expert)"
         yield (
-            f"  {what} saved: at least {least:,.{digits}f}{unit} with {savings.confidence:.0%} confidence{share}, "
-            f"estimated {estimate:,.{digits}f}{unit}{above}"
+            f"  {what} saved: at least {shown(least)} with {savings.confidence:.0%} confidence{share}, "
+            f"estimated {shown(estimate)}{above}"
         )
     yield from _spending_text(savings)
 
 
 def _spending_text(savings: SavingsReport) -> Iterator[str]:
     if savings.money_spent is not None and savings.money_saved is not None:
-        unit = f" {savings.currency}" if savings.currency else ""
         costs = "; so far this route costs money" if savings.money_saved < 0.0 else ""
-        always = f"always asking the expert: {savings.always_money:,.2f}{unit}"
-        yield f"  money spent: {savings.money_spent:,.2f}{unit}, {always}{costs}"
+        always = f"always asking the expert: {_money(savings.always_money or 0.0, savings.currency)}"
+        yield f"  money spent: {_money(savings.money_spent, savings.currency)}, {always}{costs}"
     if savings.money_covers == "output":
         yield (
             "  money is that of generated tokens only: give price = { input, output } of every model of the route to "
@@ -139,3 +141,14 @@ def _spending_text(savings: SavingsReport) -> Iterator[str]:
     if savings.prompts_unknown:
         without = f"{savings.prompts_unknown:,}"
         yield f"  expert answers without a count of prompt tokens, which count as nothing saved: {without}"
+
+
+def _money(amount: float, currency: str | None) -> str:
+    """A sum of money with two decimals, or with two digits if it is small: the first requests cost little.
+
+    >>> _money(-1234.5, "EUR"), _money(-0.00786, "EUR"), _money(0.0, "")
+    ('-1,234.50 EUR', '-0.0079 EUR', '0.00')
+    """
+    small = 0.0 < abs(amount) < 1.0
+    digits = max(2, 1 - math.floor(math.log10(abs(amount)))) if small else 2
+    return f"{amount:,.{digits}f} {currency or ''}".rstrip()

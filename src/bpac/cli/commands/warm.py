@@ -13,7 +13,7 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.warm_start import LabelledHistory, WarmStart, warm_start
 from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.chain import GAME
-from bpac.routing.journal.entries import read_journal, remark_from_json
+from bpac.routing.journal.entries import ARCHIVED, read_journal, remark_from_json
 from bpac.stores import SqliteStore, files_of
 
 FINE = 0
@@ -130,6 +130,11 @@ def _terms_of_journal(path: Path) -> str | None:
     if kind is None:
         return None
     remark = remark_from_json(first)
+    if remark is not None and remark[0] == ARCHIVED:
+        raise InputError(
+            f"{path}: its first {remark[1].get('entries')} entries are archived: put the archives, in order, and this "
+            "file into one file"
+        )
     return str(remark[1].get("terms") or "") if remark is not None and remark[0] == GAME else ""
 
 

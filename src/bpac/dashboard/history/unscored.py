@@ -11,6 +11,8 @@ from bpac.routing.journal.entries import Entry, Started, Withdrawn
 CALLER_LEFT = "caller-left"
 # The reason of tickets that an outage of the draft model cut off.
 OUTAGE = "outage"
+# The reason of requests that were not drafted, because drafts cost more money than they save.
+COSTS_MORE = "draft-costs-more"
 # After this many requests in a row without a score, a route counts as not routing.
 MANY = 20
 # The recent share is that of about this many of the latest requests.
@@ -44,7 +46,7 @@ class Unscored:
     Parameters
     ----------
     reasons: number of requests without a score, by reason.
-    in_a_row: their number since the last decision.
+    in_a_row: their number since the last decision, without those that were not to be drafted.
     since: when the first of these was counted, in seconds since 1970; 0 if unknown.
     recent: the share of requests without a score among about the latest 100 (0 to 1).
 
@@ -76,10 +78,10 @@ class Unscored:
         """Count tickets that were withdrawn or cut off, unless the caller disconnected."""
         if reason == CALLER_LEFT:
             return
-        if not self.in_a_row:
-            self.since = at
         self.reasons[reason] += requests
-        self.in_a_row += requests
+        if reason != COSTS_MORE:  # that says nothing about whether drafts can be scored
+            self.since = self.since if self.in_a_row else at
+            self.in_a_row += requests
         self.recent = 1.0 - (1.0 - self.recent) * (1.0 - 1.0 / RECENT) ** requests
 
     def scored(self) -> None:

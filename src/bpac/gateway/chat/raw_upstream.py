@@ -8,9 +8,10 @@ from typing import Any
 from bpac.errors import AnswerError
 from bpac.gateway.chat.upstream import Upstream
 from bpac.models.connections import FAILURES
+from bpac.models.fields import merged
 from bpac.models.reading import TooLong, TooSlow, read_whole
 from bpac.models.retrying import resumed, started
-from bpac.wire.json import from_strict_json
+from bpac.wire.json import from_strict_json, to_json
 
 
 class RawUpstream(Upstream):
@@ -30,6 +31,10 @@ class RawUpstream(Upstream):
         """
         request, deadline = self._request(body), time.monotonic() + within
         return resumed(lambda: self._retried(lambda: started(self._parts(request, deadline))), str(self))
+
+    def _request(self, body: Mapping[str, Any]) -> bytes:
+        # What is adapted are chats: other endpoints have other fields, such as max_tokens without a successor.
+        return to_json(merged(body, {**self.settings.body, "model": self.settings.model}))
 
     async def _fetched(self, request: bytes) -> bytes:
         try:

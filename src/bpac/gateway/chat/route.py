@@ -23,7 +23,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bpac.dashboard.history.unscored import CALLER_LEFT, OUTAGE
+from bpac.dashboard.history.unscored import CALLER_LEFT, COSTS_MORE, OUTAGE
 from bpac.errors import AnswerError, ModelError, StoreError
 from bpac.gateway.chat.draft import Draft, WholeDraft
 from bpac.gateway.chat.expert import Expert, ExpertCall, is_refusal
@@ -34,7 +34,6 @@ from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.draft_outages import ends_drafts
-from bpac.gateway.games.draft_worth import COSTS_MORE
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.telemetry.stages import Stages
 from bpac.routing.decision import Decision
@@ -164,7 +163,8 @@ class ServedRoute:
         reason: why the draft has no score.
         ended: whether what ended the draft may have ended other drafts at the same time.
         """
-        game.unscored_log.add(reason)
+        if reason != COSTS_MORE:  # that is no fault
+            game.unscored_log.add(reason)
         if ended:
             game.drafting.draft_ended(ticket, reason)
         else:

@@ -14,7 +14,15 @@ from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.gateway.telemetry.upstream_failures import CREDENTIALS, UpstreamRecord, fields_named
-from bpac.models.connections import FAILURES, HEADERS, HttpResponse, Session, idle_timeout, total_timeout
+from bpac.models.connections import (
+    FAILURES,
+    HEADERS,
+    Endpoint,
+    HttpResponse,
+    Session,
+    idle_timeout,
+    total_timeout,
+)
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
 from bpac.models.metering import Attempt, TokenRates, prompt_size
@@ -114,7 +122,12 @@ class Upstream:
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         headers = merged_headers(HEADERS, key, settings.headers)
         way = via(settings.base_url, settings.ca_file)
-        self._endpoint = new_endpoint(session, endpoint_url(settings.base_url, path), headers, way)
+
+        def endpoint(path: str) -> Endpoint:
+            return new_endpoint(session, endpoint_url(settings.base_url, path), headers, way)
+
+        self._endpoint_at = endpoint
+        self._endpoint = endpoint(path)
         self.breaker = Breaker(self._described, settings.breaker)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
         self._rates = TokenRates()
@@ -161,6 +174,29 @@ class Upstream:
         seconds: how long it may take.
         """
         await self._once(to_json({"model": self.settings.model, **TRIAL}), seconds)
+
+    async def answers(self, path: str, body: Mapping[str, Any], seconds: float) -> bool:
+        """Whether the server answers a request that is no chat, also while it is down; only an answer is recorded.
+
+        Parameters
+        ----------
+        path: the endpoint below the address of the server.
+        body: the request.
+        seconds: how long it may take.
+        """
+        request = to_json({**body, "model": self.settings.model})
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._endpoint_at(path).post(request, self._whole_timeout, {}) as response,
+            ):
+                await read_whole(response.content, self._limits.max_answer)
+                fine = response.status < 300
+        except (*FAILURES, AnswerError):
+            return False
+        if fine:
+            self.record.succeeded()
+        return fine
 
     async def _once(self, request: bytes, seconds: float) -> Completion:
         try:

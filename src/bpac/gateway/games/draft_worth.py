@@ -18,8 +18,6 @@ from bpac.gateway.games.savings_report import Prices
 from bpac.routing.decision import Decision
 from bpac.wire.usage import Usage
 
-# Why a request was not drafted, as the journal and the header x-bpac-unscored say it.
-COSTS_MORE = "draft-costs-more"
 # Share of the requests that are drafted although drafts do not pay.
 PROBES = 0.05
 # Requests over which averages are taken, and how many are needed for a verdict.

@@ -44,6 +44,7 @@ class WatchedServer:
     breaker: the circuit breaker of requests to this server.
     role: what the model is used for.
     findings: of the latest probe.
+    probed_as: what the model was used for then; none if there was none.
     probed: when that probe was, in seconds since 1970; none if there was none.
     watching: the task that finds out whether it is down; none if there was none yet.
     tasks: its probes and trials that are under way.
@@ -55,6 +56,7 @@ class WatchedServer:
     breaker: Breaker
     role: ModelRole = field(default_factory=lambda: ModelRole({}))
     findings: list[Checked] = field(default_factory=list)
+    probed_as: ModelRole | None = None
     probed: float | None = None
     watching: "asyncio.Task[None] | None" = None
     tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
@@ -86,8 +88,8 @@ class HealthMonitor:
             server.breaker.suspected = partial(self.suspect, server)
 
     async def start(self) -> None:
-        """Probe all servers that have not been probed, and wait a moment; results that take longer come later."""
-        new = [server for server in self._servers if not server.findings and not server.tasks]
+        """Probe all servers that have not been probed for their use, and wait a moment; slower results come later."""
+        new = [server for server in self._servers if server.probed_as != server.role and not server.tasks]
         probes = [self._spawn(server, self._probe(server)) for server in new]
         if probes:
             await asyncio.wait(probes, timeout=WAIT)
@@ -142,6 +144,7 @@ class HealthMonitor:
         return [server for server in self._servers if server.name == name]
 
     async def _probe(self, server: WatchedServer) -> None:
+        server.probed_as = server.role
         server.findings = await probe(server.model, server.role, self._seconds)
         server.probed = round(time.time(), 3)
         level = worst(server.findings)

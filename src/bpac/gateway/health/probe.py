@@ -40,6 +40,10 @@ _NO_MODEL = re.compile(
 )
 
 
+# What a model is asked for that may answer no chats, by the endpoint.
+EMBEDDING: Mapping[str, Any] = {"input": "the sky is blue"}
+COMPLETION: Mapping[str, Any] = {"prompt": "The sky is", "max_tokens": 1}
+
 # Seconds within which a server must give one token: requests wait for it until then.
 LONGEST_TRIAL = 10.0
 
@@ -57,6 +61,9 @@ class Probed(Protocol):
     async def trial(self, seconds: float) -> None:
         """Ask for one token, and raise like ``once``."""
 
+    async def answers(self, path: str, body: Mapping[str, Any], seconds: float) -> bool:
+        """Whether a request that is no chat is answered."""
+
 
 async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Checked]:
     """What a model can and cannot do.
@@ -70,9 +77,14 @@ async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Checked]
     needs = Needs()
     for score in role.scores.values():
         needs |= score.needs
+    known = [Checked("reachable", "reachable"), Checked("key", "key accepted"), Checked("model", "model known")]
+    if role.alone and await model.answers("/embeddings", EMBEDDING, seconds):
+        return [*known, Checked("answer", "answers embeddings")]
     try:
         answer, refused = await _asked(model, needs, seconds)
     except (Failed, BpacError) as error:
+        if isinstance(error, Refused) and role.alone and await model.answers("/completions", COMPLETION, seconds):
+            return [*known, Checked("answer", "answers completions, no chats")]
         if isinstance(error, Refused) and not role.used:
             # It may be a model for something else than chats.
             return [Checked("reachable", "reachable"), Checked("key", "key accepted")]
@@ -81,11 +93,7 @@ async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Checked]
             slow = f"no answer to a short question within {seconds:g} s"
             return [Checked("reachable", "reachable"), Checked("answer", slow, "warning", remedy)]
         return list(_failed(error, model.settings, seconds))
-    found = [
-        Checked("reachable", "reachable"),
-        Checked("key", "key accepted"),
-        Checked("model", "model known"),
-    ]
+    found = known
     if refused:
         found.append(_no_logprobs(f"it refuses a request for log-probabilities ({refused})", role))
     else:

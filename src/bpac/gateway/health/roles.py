@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes import RouteSettings
 from bpac.scores import Score
 
 
@@ -16,12 +17,14 @@ class ModelRole:
     expert_of: the routes whose expert it is.
     judge_of: the routes that it grades drafts for.
     same_as_draft: whether a draft's model has the same name, so that only thinking makes this one an expert.
+    alone: whether only routes with one model use it, perhaps for something else than chats.
     """
 
     scores: dict[str, Score]
     expert_of: tuple[str, ...] = ()
     judge_of: tuple[str, ...] = ()
     same_as_draft: bool = False
+    alone: bool = False
 
     @property
     def used(self) -> bool:
@@ -38,12 +41,18 @@ def roles_of(config: Config) -> dict[str, ModelRole]:
     routes = config.routes
     experts = {name: one.expert.name for name, one in routes.items()}
     experts |= {name: one.expert.name for name, one in config.single_routes.items()}
+    single = {one.expert.name for one in config.single_routes.values()}
     return {
         name: ModelRole(
             {route: one.score for route, one in routes.items() if one.draft.name == name},
             tuple(route for route, expert in experts.items() if expert == name),
             tuple(route for route, one in routes.items() if one.judge is not None and one.judge.name == name),
             any(one.expert.name == name and one.draft.model == model.model for one in routes.values()),
+            name in single and not any(_uses(one, name) for one in routes.values()),
         )
         for name, model in config.models.items()
     }
+
+
+def _uses(route: RouteSettings, name: str) -> bool:
+    return name in (route.draft.name, route.expert.name, route.judge.name if route.judge is not None else None)

@@ -106,8 +106,10 @@ class CallWriter(Writer):
         try:
             yield
         except BaseException as error:
-            # The caller may have acted on what was put: the file is behind it.
-            self.fail(error)
+            # The caller may have acted on what was put: the file is behind it. That is no fault of the file, so nothing
+            # is logged.
+            self.failure = self.failure or StoreError(f"{self._path}: a block of work was given up: open it again")
+            self.failure.__cause__ = self.failure.__cause__ or error
             raise
         finally:
             work, self._collected = self._collected, None
