@@ -57,12 +57,6 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
     store = status.get("store") or {}
     if store.get("ok") is False:
         yield f"STORE: failed, {store.get('cause')}. What to do: {store.get('remedy')}"
-    failed = (status.get("configuration") or {}).get("failed_reload")
-    if failed:
-        yield f"CONFIGURATION: not reloaded, the old one stays in use: {failed.get('error')}"
-    for warning in status.get("warnings") or ():
-        what, remedy = f"{warning.get('what')}: {warning.get('cost')}", warning.get("remedy")
-        yield f"{warning.get('route')}: {what}. What to do: {remedy}"
     for name, model in (status.get("models") or {}).items():
         health = model.get("health") or {}
         failures = f"{health.get('failures', 0):,} failed attempts"
@@ -71,3 +65,6 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
         elif health.get("failures"):
             last = health.get("last") or {}
             yield f"model {name}: answers, after {failures}; the latest: {last.get('error')}"
+    failed = (status.get("configuration") or {}).get("failed_reload")
+    if failed:
+        yield f"CONFIGURATION: not reloaded, the old one stays in use: {failed.get('error')}"
