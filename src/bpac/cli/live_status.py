@@ -60,9 +60,6 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
     store = status.get("store") or {}
     if store.get("ok") is False:
         yield f"STORE: failed, {store.get('cause')}. What to do: {store.get('remedy')}"
-    failed = (status.get("configuration") or {}).get("failed_reload")
-    if failed:
-        yield f"CONFIGURATION: not reloaded, the old one stays in use: {failed.get('error')}"
     for one in status.get("warnings") or ():
         yield f"WARNING route {one['route']}: {one['what']}; {one['cost']}. What to do: {one['remedy']}"
     for name, model in (status.get("models") or {}).items():
@@ -73,3 +70,6 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
         elif health.get("failures"):
             last = health.get("last") or {}
             yield f"model {name}: answers, after {failures}; the latest: {last.get('error')}"
+    failed = (status.get("configuration") or {}).get("failed_reload")
+    if failed:
+        yield f"CONFIGURATION: not reloaded, the old one stays in use: {failed.get('error')}"

@@ -149,8 +149,11 @@ def test_a_store_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFi
     assert not (tmp_path / "missing").exists()
 
 
-def test_an_address_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By something else: an error. By the gateway itself: a warning, and so is its store."""
+def test_an_address_that_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By something else: an error. By the gateway itself, also behind a proxy: a warning, and so is its store."""
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")  # nothing listens there
     with ScriptedServer(MODELS) as models, socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

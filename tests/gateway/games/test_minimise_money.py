@@ -67,7 +67,8 @@ def test_giving_up_drafts_is_no_fault(
         with RunningGateway(config) as gateway:
             assert reasons(gateway, 60)[-25:] == ["draft-costs-more"] * 25
             status = gateway.status()
-    assert (status["state"], status["troubles"]) == ("warming_up", [])
+    assert status["state"] != "not_routing"
+    assert status["troubles"] == []
     assert not [record for record in caplog.records if "no score" in record.getMessage()]
 
 

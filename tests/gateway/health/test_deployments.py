@@ -229,3 +229,16 @@ def test_mistakes_are_named(change: dict[str, Any], said: str) -> None:
     data["models"]["small"] |= change
     with pytest.raises(SettingsError, match=said):
         Config.read(data)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_response_outside_the_games_names_its_deployment(stream: bool) -> None:
+    """A forced request, and one of a route with one model, may be answered by the second one, too."""
+    with ExitStack() as opened:
+        servers = [opened.enter_context(ScriptedServer(script)) for script in (FAILING, GOOD)]
+        data = config(*(server.base_url for server in servers))
+        data["routes"]["alone"] = {"expert": "large"}
+        gateway = opened.enter_context(RunningGateway(data))
+        forced = post(gateway.url, {**ASK, "stream": stream}, headers={"x-bpac-force": "expert"})
+        alone = post(gateway.url, {**ASK, "stream": stream, "model": "alone"})
+        assert [reply.headers["x-bpac-deployment"] for reply in (forced, alone)] == ["b", "b"]

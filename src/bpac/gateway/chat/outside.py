@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from bpac.errors import Unavailable
 from bpac.gateway.chat.expert_result import DraftInstead, ExpertAnswer, ExpertResult
-from bpac.gateway.chat.model import Model
+from bpac.gateway.chat.model import Model, ModelCall
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn
@@ -57,13 +57,16 @@ class OutsideAnswers:
         self.metrics.count("bpac_outside_total", route=self.route, reason=self.reason, answered_by=self.answered_by)
         headers = self._headers()
         request.is_known(*headers[:2])
-        found, task = await fetched_alone(self.spawn, partial(self._fetch, request))
+        model = self.model.for_request()
+        found, task = await fetched_alone(self.spawn, partial(self._fetch, request, model))
+        if model.deployment:
+            headers.append((b"x-bpac-deployment", model.deployment.encode()))
         response = expert_response(found, headers, stream=request.stream)
         response.abandon = task.cancel
         return response
 
-    async def _fetch(self, request: ChatRequest, result: ExpertResult) -> None:
-        body, model, meter = request.expert_body(stream=request.stream), self.model.for_request(), Meter()
+    async def _fetch(self, request: ChatRequest, model: ModelCall, result: ExpertResult) -> None:
+        body, meter = request.expert_body(stream=request.stream), Meter()
         if not request.stream:
             result.put((await model.whole(body, meter)).raw)
             return

@@ -12,7 +12,7 @@ from bpac.gateway.config.file import Config
 
 # Turns thinking off and on where one server has one model that can do both (vLLM, SGLang, llama.cpp).
 _THINKING: Mapping[str, str] = {
-    "draft": "body = { chat_template_kwargs = { enable_thinking = false } }  # other servers: docs/gateway.md",
+    "draft": "body = { chat_template_kwargs = { enable_thinking = false } }  # other servers: docs/providers.md",
     "expert": "body = { chat_template_kwargs = { enable_thinking = true } }",
 }
 # What a route's loss is for each kind of answers.

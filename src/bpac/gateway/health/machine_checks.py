@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 from bpac.errors import BpacError, StoreInUse
 from bpac.gateway.auth.keys import Role
@@ -106,8 +106,10 @@ def check_address(config: Config) -> Checked:
 
 def _gateway_listens(config: Config) -> bool:
     host = f"[{config.host}]" if ":" in config.host else config.host
+    # Not through a proxy: it is on this machine.
+    opener = build_opener(ProxyHandler({}))
     try:
-        with urlopen(f"http://{host}:{config.port}/healthz", timeout=2.0) as response:
+        with opener.open(f"http://{host}:{config.port}/healthz", timeout=2.0) as response:
             return bool(response.read(100) == b'{"status":"ok"}')
     except (URLError, OSError, ValueError):
         return False
