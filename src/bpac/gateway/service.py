@@ -4,30 +4,26 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sized
-from contextlib import contextmanager, suppress
+from collections.abc import Sized
+from contextlib import suppress
 from typing import Any
 
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.chat.deployments import Deployments
-from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.outside import outside_counts
-from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.chat.response import ChatResponse
-from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.dispatcher import Dispatcher
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.key_warnings import warn_of_keys
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.retired import RetiredGames
-from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.games.status import GatewayStatus
 from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
-from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
+from bpac.gateway.http.bad_request import stopping
 from bpac.gateway.opening import Opener, games_in
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
@@ -81,7 +77,7 @@ class Service:
         self.monitor = HealthMonitor()
         self._running = RunningConfigs(RunningConfig(config, graders))
         self._retired = RetiredGames()
-        self._stopping = False
+        self.dispatcher = Dispatcher(self._running, self.metrics, self._check_store)
         self._sweeper: asyncio.Task[None] | None = None
 
     @property
@@ -101,7 +97,7 @@ class Service:
 
     @property
     def _works(self) -> bool:
-        return self._sweeper is not None and not self._stopping and self.store.failure is None
+        return self._sweeper is not None and not self.dispatcher.stopping and self.store.failure is None
 
     def _can_answer(self, route: RouteSettings) -> bool:
         # Without its draft a route is answered by its expert, and without its expert accepted drafts are served.
@@ -158,7 +154,7 @@ class Service:
             self._opener.open_single_routes(running)
             # A game may be read from the store again, which has to contain all of it.
             await self.store.durable()
-            if self._stopping:
+            if self.dispatcher.stopping:
                 raise stopping()
             # Nothing waits from here on, so no request sees a part of the change.
             self._opener.open_routes(running, self.store)
@@ -178,7 +174,7 @@ class Service:
 
     async def stop(self) -> None:
         """Wait for what is under way, as long as the configuration allows, and close everything."""
-        self._stopping = True
+        self.dispatcher.stopping = True
         await self.monitor.stop()
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -205,74 +201,6 @@ class Service:
         await asyncio.to_thread(self.store.close)
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
-
-    async def answer(
-        self, request: ChatRequest, caller: Caller, caller_left: Callable[[], bool], force: Force | None = None
-    ) -> ChatResponse:
-        """The response to a request; an error that is raised is what the caller gets.
-
-        Parameters
-        ----------
-        request: what is asked.
-        caller: who asks.
-        caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
-        force: the model that the caller wants to answer; none to have it decided.
-        """
-        running = self._running.current
-        single = running.single_routes.get(request.model)
-        if single is not None:
-            if force is not None and force.model != "expert":
-                raise BadRequest(
-                    f"the route {request.model} has one model: leave out x-bpac-force", param="x-bpac-force"
-                )
-            with self._admitted(running, request.model):
-                return await single.chats.answer(request)
-        route, games, label = self._route(request.model)
-        name = route.settings.name
-        if force is not None and not (force.allowed or route.settings.allow_force):
-            raise force.not_allowed()
-        with self._admitted(running, name):
-            if force is not None:
-                return await running.forced[name][force.model].answer(request)
-            if self.store.failure is not None:
-                self.store_record.failed(self.store.failure)
-                raise self.store.failure
-            return await route.answer(request, games.game(request, caller, label), caller_left)
-
-    async def pass_through(self, path: str, body: Mapping[str, Any]) -> ChatResponse:
-        """The response to a request that is not a chat; an error that is raised is what the caller gets.
-
-        Parameters
-        ----------
-        path: the endpoint below ``/v1``.
-        body: the request.
-        """
-        running, name = self._running.current, body.get("model")
-        if not isinstance(name, str) or not name:
-            raise BadRequest("model is missing: /v1/models lists the routes", param="model")
-        single = running.single_routes.get(name)
-        if single is None:
-            if name in running.routes:
-                message = f"the route {name!r} decides between two models, for chats only: use a route with one model"
-                raise BadRequest(message, 400, "model", "not_a_single_route")
-            raise no_such_route(name)
-        with self._admitted(running, name):
-            return await single.pass_through(path, body)
-
-    @contextmanager
-    def _admitted(self, running: RunningConfig, route: str) -> Iterator[None]:
-        """Count a request that is being answered, or refuse it before anything of it is known."""
-        # Before anything is decided, so that refusing a request does not depend on what its coin would have said.
-        if self._stopping:
-            raise stopping()
-        if self.busy >= running.config.max_in_flight:
-            self.metrics.count("bpac_turned_away_total", route=route)
-            raise BadRequest("too many requests in progress, try again later", 429, code="overloaded", retry_after=1)
-        running.answering += 1
-        try:
-            yield
-        finally:
-            running.answering -= 1
 
     def routes(self) -> list[str]:
         """The names that clients send as ``model``."""
@@ -313,9 +241,14 @@ class Service:
 
     def store_status(self) -> dict[str, Any]:
         """Whether the store works, as JSON values."""
+        with suppress(StoreError):
+            self._check_store()
+        return self.store_record.to_json()
+
+    def _check_store(self) -> None:
         if self.store.failure is not None:
             self.store_record.failed(self.store.failure)
-        return self.store_record.to_json()
+            raise self.store.failure
 
     def measurements(self) -> str:
         """The metrics in the text format of Prometheus."""
@@ -323,14 +256,6 @@ class Service:
         models = {name: self.records[name].health for name in self.config.models}
         warnings = Counter(str(warning["route"]) for warning in status.warnings)
         return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models, warnings=warnings)
-
-    def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
-        name, _, label = model.partition(":")
-        for candidate, rest in ((model, ""), (name, label)):
-            found = self._running.current.routes.get(candidate)
-            if found is not None and (not rest or found[0].settings.segment_by == "model"):
-                return *found, rest
-        raise no_such_route(model)
 
     async def _sweep(self) -> None:
         while True:

@@ -30,6 +30,6 @@ class ChatEndpoint(AnsweringEndpoint):
         caller = Caller(identity.segment, headers)
 
         def answer(caller_left: Callable[[], bool]) -> Awaitable[ChatResponse]:
-            return self._service.answer(request, caller, caller_left, force)
+            return self._service.dispatcher.answer(request, caller, caller_left, force)
 
         return Pending(answer, request.stream, hide_usage)

@@ -31,7 +31,7 @@ class PassThroughEndpoint(AnsweringEndpoint):
         body = parse_object(data, limits.max_depth, limits.max_values)
 
         def answer(_: Callable[[], bool]) -> Awaitable[ChatResponse]:
-            return self._service.pass_through(self._path, body)
+            return self._service.dispatcher.pass_through(self._path, body)
 
         return Pending(answer, body.get("stream") is True)
 
