@@ -19,6 +19,11 @@ def oracle_expert_call_rate(table: Table, epsilon: float) -> float:
     return 1.0 - accepted * (1.0 - ORACLE.explores)
 
 
+def risk_of(table: Table, threshold: float) -> float:
+    """The average loss of the drafts below a threshold, over all rows of the table, without the factor κ."""
+    return float(np.mean(table.loss * (table.uncertainty < threshold)))
+
+
 def _oracle_threshold(table: Table, epsilon: float) -> float:
     order = np.argsort(table.uncertainty, kind="stable")
     scores = table.uncertainty[order]

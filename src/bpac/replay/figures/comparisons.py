@@ -64,3 +64,17 @@ def _draw_bars(calls: Mapping[str, tuple[float, float, float]], axes: "Axes") ->
     axes.set_yticks(at, [textwrap.fill(name, 24, break_on_hyphens=False) for name in calls])
     axes.invert_yaxis()
     axes.set_xlim(0.0, 115.0)
+
+
+def share_panel(shares: Mapping[str, float], title: str) -> Panel:
+    """A share for each name, as horizontal bars with their values in percent."""
+    return Panel(title, partial(_draw_shares, shares), 1.4, 0.35 + 0.12 * len(shares))
+
+
+def _draw_shares(shares: Mapping[str, float], axes: "Axes") -> None:
+    lengths = [100.0 * share for share in shares.values()]
+    bars = axes.barh(np.arange(len(shares)), lengths, 0.7, color=COLOURS["portfolio"])
+    axes.bar_label(bars, [f"{length:.0f}" for length in lengths], fontsize=8, padding=2)
+    axes.set_yticks(np.arange(len(shares)), [textwrap.fill(name, 30) for name in shares])
+    axes.invert_yaxis()
+    axes.set_xlim(min(0.0, *lengths), max(100.0, *lengths) * 1.1)

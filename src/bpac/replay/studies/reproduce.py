@@ -25,8 +25,10 @@ from bpac.replay.studies.hostile import HostileStudy
 from bpac.replay.studies.load import FaultsStudy, OrderStudy
 from bpac.replay.studies.own import OWN
 from bpac.replay.studies.report import ReportSection, write_report
+from bpac.replay.studies.savings import SavingsStudy
 from bpac.replay.studies.stall import StallStudy
 from bpac.replay.studies.study import ResultsFolder, Study
+from bpac.replay.studies.variants import VARIANTS
 
 METHODS = (
     "B-PAC is the paper's policy as printed: a grid of 1,001 thresholds, adaptive bets, a warm-up of 200 questions. "
@@ -51,6 +53,8 @@ GIVEN = (
     "The streams are the given tables. Every run shuffles them with its own seed, except where the recorded order is "
     "kept."
 )
+
+BENCHMARK_PARTS = (paper.MMLU, paper.MATH, paper.BBH, paper.MAGPIE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,8 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         paper.FIGURE_8,
         paper.FIGURE_9,
         OverheadStudy(),
-        GapStudy("summary", (paper.MMLU, paper.MATH, paper.BBH, paper.MAGPIE), 0.08),
+        GapStudy("summary", BENCHMARK_PARTS, 0.08),
+        SavingsStudy(BENCHMARK_PARTS, VARIANTS),
         StallStudy(),
         *OWN,
         DriftStudy(),

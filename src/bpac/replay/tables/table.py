@@ -71,6 +71,11 @@ def head(table: Table, rows: int) -> Table:
     return table.take(np.arange(rows))
 
 
+def repeated(table: Table, times: int) -> Table:
+    """Every row as many times: a longer stream with the same distribution, once it is shuffled."""
+    return table.take(np.tile(np.arange(len(table)), times))
+
+
 def joined(*tables: Table) -> Table:
     """The rows of all tables, one table after the other. Only columns that all of them have are kept."""
     if not tables:
