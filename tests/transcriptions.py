@@ -100,6 +100,8 @@ class PortfolioTranscription:
         round_down: Callable[[float], float] = rounded_down,
         constant_bound: float | None = None,
         fractions: Sequence[float] = FOUR_FRACTIONS,
+        floor: float = 0.0,
+        floor_fractions: Sequence[float] = (),
     ) -> None:
         self.epsilon, self.kept_share = epsilon, kept_share
         self.bar = math.log(1.0 / alpha)
@@ -107,6 +109,8 @@ class PortfolioTranscription:
         self.thresholds: Vector = np.array(sorted({round_down(score) for score in scores} | {1.0}))
         self.logs: Vector = np.zeros((len(fractions), len(self.thresholds)))
         self.fractions: Vector = np.array(fractions)[:, np.newaxis]
+        self.floor = floor
+        self.floor_fractions: Vector = np.array(floor_fractions or fractions)[:, np.newaxis]
         self.latched = latched
         self.constant_bound = constant_bound
         self.threshold = 0.0
@@ -123,7 +127,8 @@ class PortfolioTranscription:
         seen = self.round_down(uncertainty) < self.thresholds
         payoff = self.epsilon - self.kept_share * (loss / propensity) * seen
         bound = self.constant_bound or max(self.epsilon, self.kept_share / least_propensity - self.epsilon)
-        self.logs += np.log(1.0 + self.fractions * payoff / bound)
+        stakes = self.floor_fractions if least_propensity == self.floor else self.fractions
+        self.logs += np.log(1.0 + stakes * payoff / bound)
         safe = self.log_wealth >= self.bar
         now = float(self.thresholds[safe].max()) if safe.any() else 0.0
         self.threshold = max(self.threshold, now) if self.latched else now

@@ -14,6 +14,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
 from bpac.routing.journal.entries import Labelled
 from bpac.routing.outcomes import Outcomes
+from bpac.routing.policies import Portfolio
 from bpac.routing.settings import Settings
 
 CROWDED_OUT = "crowded out"
@@ -38,6 +39,7 @@ class Route(Outcomes):
         self.score_names = settings.policy.score_names
         self.certain_while_closed = settings.policy.certain_while_closed
         self.in_order = settings.policy.in_order
+        self.dither = settings.policy.dither if isinstance(settings.policy, Portfolio) else 0.0
         self.labelled = 0
         self.expert_calls = 0
         self.drafts_served = 0

@@ -93,7 +93,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON values."""
-        return {f.name: _encode(getattr(self, f.name)) for f in fields(self)}
+        return _written(self)
 
     @classmethod
     def from_json(cls, data: object) -> "Settings":
@@ -118,13 +118,20 @@ def check_policy(policy: object) -> None:
 
 def _encode(value: Any) -> Any:
     if type(value) in KINDS.values():
-        return {"kind": type(value).__name__} | {
-            f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init
-        }
+        return {"kind": type(value).__name__} | _written(value)
     if isinstance(value, tuple):
         return list(value)
     # As pairs: the order of the scores matters, and that of JSON keys does not.
     return [list(pair) for pair in value.items()] if isinstance(value, Mapping) else value
+
+
+def _written(value: Any) -> dict[str, Any]:
+    """The settings of a value, without those that have the value that journals before them imply."""
+    unwritten = getattr(value, "unwritten", {})
+    plain = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    return {
+        name: _encode(setting) for name, setting in plain.items() if name not in unwritten or setting != unwritten[name]
+    }
 
 
 def _decode(value: object, path: str) -> Any:
@@ -144,6 +151,7 @@ def _build(kind: type[Any], data: object, path: str) -> Any:
         if key not in known:
             raise SettingsError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
     try:
-        return kind(**{key: _decode(value, f"{path}.{key}") for key, value in data.items()})
+        settings = {key: _decode(value, f"{path}.{key}") for key, value in data.items()}
+        return kind(**(getattr(kind, "unwritten", {}) | settings))
     except TypeError as error:
         raise SettingsError(f"{path}: {error}") from error

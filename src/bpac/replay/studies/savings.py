@@ -84,7 +84,8 @@ class SavingsTask:
         metrics = replay_metrics(table, path)
         highest = max(decision.threshold for decision in path.decisions)
         kept_share = method.settings.terms.kept_share
-        unsafe = kept_share * risk_of(table, highest) > method.epsilon + 1e-12
+        dither = getattr(method.policy, "dither", 0.0)
+        unsafe = kept_share * risk_of(table, highest, dither) > method.epsilon + 1e-12
         cost = math.nan if metrics.token_ratio is None else metrics.token_ratio
         return {"figures": np.array([metrics.expert_call_rate, cost, metrics.empirical_risk, unsafe])}
 

@@ -47,6 +47,11 @@ class Table:
         """The table with only these rows, given by index or mask, in their order."""
         return replace(self, **{name: column[rows] for name, column in self.columns().items()})
 
+    @property
+    def has_few_scores(self) -> bool:
+        """Whether fewer than one score in ten is distinct, as with stated confidences."""
+        return 10 * len(np.unique(self.uncertainty)) < len(self)
+
     def only(self, verdict: Literal["expert_correct", "expert_preferred"]) -> "Table":
         """The rows in which the expert is correct, or preferred: the filters that the paper applies."""
         column: Vector | None = getattr(self, verdict)
