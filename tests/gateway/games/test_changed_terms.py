@@ -196,7 +196,7 @@ def _ignoring_errors(url: str) -> None:
 def test_a_game_from_before_an_improvement_of_the_bets_goes_on_as_it_began(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A setting that its terms do not have is no reason to begin another game, which would start at a threshold of 0."""
+    """A setting that its terms do not have is no reason to begin another game, which would start at 0."""
     with ScriptedServer(MODELS) as models:
         store = f"sqlite:///{tmp_path / 'bpac.db'}"
         config = settings(models.base_url, gateway={"store": store})
