@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 from bpac.cli.program import main
-from bpac.replay.oracle import risk_of
+from bpac.replay.oracle import oracle_policy, risk_of
+from bpac.replay.replay import Replay
+from bpac.replay.studies.calls import KINDS, CallsTask, kinds_of_calls
 from bpac.replay.studies.comparison import Part
+from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.studies.savings import EPSILONS, LENGTHS, longer, table_of
 from bpac.replay.studies.variants import VARIANTS
 from bpac.replay.tables.builtin import builtin_table
 from bpac.replay.tables.table import Table
 from bpac.replay.tables.writing import write_table
+from bpac.routing.policies import Portfolio
 
 
 def test_every_variant_is_shown_with_calls_cost_promise_and_gap(tmp_path: Path) -> None:
@@ -47,3 +51,32 @@ def test_a_longer_stream_has_the_same_risk(given: bool) -> None:
     for threshold in (0.0, 0.1, 0.4, 1.0):
         tolerance = 1e-12 if given else 5 / len(table)
         assert risk_of(five_fold, threshold) == pytest.approx(risk_of(table, threshold), abs=tolerance)
+
+
+def test_every_expert_call_is_of_one_kind() -> None:
+    """The four kinds sum to the expert call rate; with nothing certified, all calls are needed or waiting for it."""
+    table = builtin_table("mmlu-pro-like", rows=2500)
+    task = CallsTask(RoutingMethod("portfolio", Portfolio(), 0.08), Part("MMLU", "mmlu", {"uncertainty": table}))
+    kinds = task.run(3)["kinds"]
+    _, path = Replay(table, task.method.make_router, seed=3).run(0, trace=True)
+    assert kinds.sum() == pytest.approx(path.call_expert.mean(), abs=1e-12)
+    assert (kinds > 0.0).all()
+    needed = float(np.mean(table.uncertainty >= oracle_policy(table, 0.08).threshold))  # type: ignore[attr-defined]
+    assert kinds[3] == pytest.approx(needed, abs=0.02)
+    closed = [decision._replace(threshold=0.0, propensity=1.0, call_expert=True) for decision in path.decisions]
+    waiting, explored, uncertified, needed_too = kinds_of_calls(table, closed, 0.08)
+    assert (explored, uncertified) == (0.0, 0.0)
+    assert waiting + needed_too == pytest.approx(1.0)
+
+
+def test_calls_are_printed_and_drawn_for_given_tables(tmp_path: Path) -> None:
+    """``bpac reproduce calls --tables`` writes the kinds of calls as numbers and as a figure."""
+    write_table(builtin_table("math-like", rows=300), tmp_path / "answers.csv")
+    out = ["--runs", "2", "--workers", "1", "--out", str(tmp_path / "report")]
+    assert main(["reproduce", "calls", "--tables", str(tmp_path / "answers.csv"), *out]) == 0
+    rows = list(csv.DictReader((tmp_path / "report" / "calls.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 4
+    for row in rows:
+        parts = [float(row[kind.replace(" ", "_")]) for kind in KINDS]
+        assert sum(parts) == pytest.approx(float(row["expert_call_rate"]))
+    assert (tmp_path / "report" / "calls.svg").exists()

@@ -30,7 +30,7 @@ LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 # Terms that the losses of a draft and its score depend on. Games that agree in them have the same rounds.
 ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts")
 # Settings of the router that older games do not have, and that promise nothing else than games without them.
-IMPROVED = ("policy.floor_fractions", "policy.dither", "certificate")
+IMPROVED = ("policy.floor_fractions", "policy.dither", "exploration.whole_game", "certificate")
 # Values of these terms are not logged: operators may put anything into the body of a request.
 _PRIVATE = ("draft", "expert", "judge")
 # Tables that are compared as they are: a server may tell an empty field from a missing one.

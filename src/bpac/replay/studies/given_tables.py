@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from bpac.replay.paper import figures
 from bpac.replay.paper.table_1 import COMPARISON, MeasurePrompting, Table1Study
+from bpac.replay.studies.calls import CallsStudy
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import GapStudy
 from bpac.replay.studies.savings import SavingsStudy
@@ -59,4 +60,4 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     studies: list[Study] = [replace(one, because="the tables are not the paper's") for one in comparisons]
     studies.insert(3, Table1Study(prompting, replace(COMPARISON, parts=shuffled, statements=())))
     gaps = (GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)
-    return [*studies, *gaps, SavingsStudy(shuffled, VARIANTS)]
+    return [*studies, *gaps, SavingsStudy(shuffled, VARIANTS), CallsStudy(shuffled)]

@@ -16,6 +16,7 @@ from bpac.replay.paper.judge import JudgeStudy, MeasureJudge
 from bpac.replay.paper.overhead import OverheadStudy
 from bpac.replay.paper.table_1 import MeasurePrompting, Table1Study
 from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
+from bpac.replay.studies.calls import CallsStudy
 from bpac.replay.studies.certificate import CertificateStudy
 from bpac.replay.studies.checklist import write_checklist
 from bpac.replay.studies.drift import DriftStudy
@@ -102,6 +103,7 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         OverheadStudy(),
         GapStudy("summary", BENCHMARK_PARTS, 0.08),
         SavingsStudy(BENCHMARK_PARTS, VARIANTS),
+        CallsStudy(BENCHMARK_PARTS),
         StallStudy(),
         *OWN,
         DriftStudy(),
