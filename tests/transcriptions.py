@@ -1,13 +1,14 @@
 """Slow, obvious transcriptions of the specification (MATH), against which the fast code is compared."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+EQUAL_SHARES = dict.fromkeys((0.1, 0.3, 0.6, 0.9), 0.25)
 FOUR_FRACTIONS = (0.1125, 0.3375, 0.5625, 0.7875)  # 0.9 (k + ½) / 4
 
 
@@ -100,6 +101,8 @@ class PortfolioTranscription:
         round_down: Callable[[float], float] = rounded_down,
         constant_bound: float | None = None,
         fractions: Sequence[float] = FOUR_FRACTIONS,
+        floor: float = 0.0,
+        floor_fractions: Sequence[float] = (),
     ) -> None:
         self.epsilon, self.kept_share = epsilon, kept_share
         self.bar = math.log(1.0 / alpha)
@@ -107,6 +110,8 @@ class PortfolioTranscription:
         self.thresholds: Vector = np.array(sorted({round_down(score) for score in scores} | {1.0}))
         self.logs: Vector = np.zeros((len(fractions), len(self.thresholds)))
         self.fractions: Vector = np.array(fractions)[:, np.newaxis]
+        self.floor = floor
+        self.floor_fractions: Vector = np.array(floor_fractions or fractions)[:, np.newaxis]
         self.latched = latched
         self.constant_bound = constant_bound
         self.threshold = 0.0
@@ -123,7 +128,8 @@ class PortfolioTranscription:
         seen = self.round_down(uncertainty) < self.thresholds
         payoff = self.epsilon - self.kept_share * (loss / propensity) * seen
         bound = self.constant_bound or max(self.epsilon, self.kept_share / least_propensity - self.epsilon)
-        self.logs += np.log(1.0 + self.fractions * payoff / bound)
+        stakes = self.floor_fractions if least_propensity == self.floor else self.fractions
+        self.logs += np.log(1.0 + stakes * payoff / bound)
         safe = self.log_wealth >= self.bar
         now = float(self.thresholds[safe].max()) if safe.any() else 0.0
         self.threshold = max(self.threshold, now) if self.latched else now
@@ -183,24 +189,34 @@ def transcribed_trace(
 
 
 def served_loss_bound(
-    audits: Sequence[tuple[float, float]], floor: float, alpha: float, *, shadow: bool = False, upper: bool = True
+    audits: Sequence[tuple[float, float]],
+    floor: float,
+    alpha: float,
+    *,
+    shadow: bool = False,
+    upper: bool = True,
+    shares: Mapping[float, float] = EQUAL_SHARES,
+    guess: float = 0.0,
 ) -> float:
-    """Section 7 by bisection: where the mean of ``E(η)`` over four η reaches 1/α; audits are (propensity, loss)."""
+    """Section 7 by bisection: where the mean of ``E(η)`` reaches 1/α; audits are (propensity, loss).
+
+    With a guess, it bounds the sum of what the losses are above their guess.
+    """
     sign = 1.0 if upper else -1.0
-    rates = [sign * share * -math.log(1.0 - floor) for share in (0.1, 0.3, 0.6, 0.9)]
+    rates = {sign * share * -math.log(1.0 - floor): weight for share, weight in shares.items()}
 
     def mean(served: float) -> float:
         total = 0.0
-        for rate in rates:
+        for rate, weight in rates.items():
             log = rate * served
             for propensity, loss in audits:
-                kept = 1.0 - propensity
-                factor = math.exp(-rate * loss) - kept if shadow else 1.0 - kept * math.exp(rate * loss)
+                kept, rest = 1.0 - propensity, loss - guess
+                factor = math.exp(-rate * rest) - kept if shadow else 1.0 - kept * math.exp(rate * rest)
                 log += math.log(factor / propensity)
-            total += math.exp(min(log, 700.0)) / len(rates)
+            total += math.exp(min(log, 700.0)) * weight
         return total
 
-    low, high = 0.0, 1e9
+    low, high = (-1e9, 1e9) if guess else (0.0, 1e9)
     for _ in range(200):
         middle = (low + high) / 2.0
         if (mean(middle) >= 1.0 / alpha) == upper:

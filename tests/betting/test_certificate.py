@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.betting.bounds.certificate import RATE_SHARES, Certificate, ServedLoss
+from bpac.betting.bounds.certificate import RATE_MIXTURES, Certificate, CertificateKind, ServedLoss
 from bpac.betting.payoff import LOG_UNIT, Terms
 from tests.betting.rounds import a_round
 from tests.transcriptions import served_loss_bound
@@ -25,9 +25,46 @@ def above(floor: float, audits: Sequence[Audit]) -> list[Audit]:
     return [(floor + share * (1.0 - floor), loss) for share, loss in audits]
 
 
-def served_loss(floor: float, *, shadow: bool = False, alpha: float = ALPHA) -> ServedLoss:
+KINDS: list[CertificateKind] = ["plain", "sharp"]
+EPSILON = 0.1
+
+
+def served_loss(
+    floor: float, kind: CertificateKind = "plain", *, shadow: bool = False, alpha: float = ALPHA
+) -> ServedLoss:
     """An account of the loss that is served."""
-    return ServedLoss(Terms(0.1, floor, shadow=shadow), alpha)
+    return ServedLoss(Terms(EPSILON, floor, shadow=shadow), alpha, kind)
+
+
+def audit(served: ServedLoss, propensity: float, loss: float) -> None:
+    """An audit whose loss is known at once."""
+    served.audited(propensity)
+    served.resolve(a_round(propensity=propensity), loss)
+
+
+def test_the_weights_of_a_mixture_sum_to_1_and_its_rates_keep_factors_positive() -> None:
+    """So a mixture of martingales with mean 1 is one, too."""
+    for mixture in RATE_MIXTURES.values():
+        assert len(mixture.shares) == len(mixture.weights)
+        assert math.fsum(mixture.weights) == pytest.approx(1.0, abs=1e-12)
+        assert 0.0 < min(mixture.shares) < max(mixture.shares) < 1.0
+
+
+@given(floor=floors, audits=audits, shadow=st.booleans())
+def test_sharp_bounds_are_where_their_mixture_reaches_its_bar(floor: float, audits: list[Audit], shadow: bool) -> None:
+    """With a guess of 2ε they bound what the losses are beyond it, and the guesses of what was served are added."""
+    served, known, kept = served_loss(floor, "sharp", shadow=shadow), above(floor, audits), 10**6
+    for propensity, loss in known:
+        audit(served, propensity, loss)
+    certificate = served.certificate(rounds=100, kept=kept)
+    mixture = RATE_MIXTURES["sharp"]
+    shares = dict(zip(mixture.shares, mixture.weights, strict=True))
+    for side, found in (("upper", certificate.upper), ("lower", certificate.lower)):
+        rest = served_loss_bound(
+            known, floor, ALPHA, shadow=shadow, upper=side == "upper", shares=shares, guess=2.0 * EPSILON
+        )
+        assert found == pytest.approx(rest + 2.0 * EPSILON * kept, rel=1e-8)
+    assert served.upper() == certificate.upper
 
 
 @given(floor=floors, audits=audits, shadow=st.booleans())
@@ -45,30 +82,37 @@ def test_bounds_are_where_the_mixture_reaches_its_bar(floor: float, audits: list
     assert certificate.lower <= lower + 1e-11 * (1.0 + lower)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shadow", [False, True], ids=["serve", "shadow"])
-@given(floor=floors, share=st.floats(0, 0.99), loss=st.floats(0.01, 1))
-def test_every_factor_has_expectation_1(floor: float, share: float, loss: float, shadow: bool) -> None:
+@given(floor=floors, share=st.floats(0, 0.99), loss=st.one_of(st.just(0.0), st.floats(0.01, 1)))
+def test_every_factor_has_expectation_1(
+    floor: float, share: float, loss: float, shadow: bool, kind: CertificateKind
+) -> None:
     """Over the coin alone, each factor averages 1 whatever the loss: above never, below by rounding only."""
-    served = served_loss(floor, shadow=shadow)
+    served = served_loss(floor, kind, shadow=shadow)
     propensity = floor + share * (1.0 - floor)
-    served.resolve(a_round(propensity=propensity), loss)
+    audit(served, propensity, loss)
+    guess = RATE_MIXTURES[kind].guess * EPSILON
     for side, sign in (("upper", 1.0), ("lower", -1.0)):
-        for units, rate_share in zip(served.state()[side], RATE_SHARES, strict=True):
+        for units, rate_share in zip(served.state()[side], RATE_MIXTURES[kind].shares, strict=True):
             rate = sign * rate_share * -math.log(1.0 - floor)
-            kept = math.exp(rate * loss)
+            kept = math.exp(rate * (loss - guess))
             audited = math.exp(units / LOG_UNIT) * (kept if shadow else 1.0)
             expectation = propensity * audited + (1.0 - propensity) * kept
             assert 1.0 - 1e-10 <= expectation <= 1.0 + 1e-14
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shadow", [False, True], ids=["serve", "shadow"])
 @pytest.mark.parametrize("cheap", [0.3, 1.0])
-def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(shadow: bool, cheap: float) -> None:
+def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(
+    shadow: bool, cheap: float, kind: CertificateKind
+) -> None:
     """On a stream that turns on what it sees, all 2^10 paths of the coin: either bound ever fails with chance ≤ α."""
     alpha, floor, rounds = 0.3, 0.4, 10
     failed_above = failed_below = 0.0
     for path in itertools.product((True, False), repeat=rounds):
-        served = served_loss(floor, shadow=shadow, alpha=alpha)
+        served, kept = served_loss(floor, kind, shadow=shadow, alpha=alpha), 0
         chance, total, above_it, below_it = 1.0, 0.0, False, False
         for step, audited in enumerate(path):
             # Hostile: a draft costs everything after one that was kept, and perhaps less after an audit.
@@ -76,10 +120,11 @@ def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(shadow: bool, chea
             propensity = floor if step % 3 else 0.7
             chance *= propensity if audited else 1.0 - propensity
             if audited:
-                served.resolve(a_round(propensity=propensity), loss)
+                audit(served, propensity, loss)
             if shadow or not audited:
                 total += loss
-            certificate = served.certificate(step + 1, step + 1)
+                kept += 1
+            certificate = served.certificate(step + 1, kept if kind == "sharp" else step + 1)
             above_it = above_it or total > certificate.upper + 1e-9
             below_it = below_it or total < certificate.lower - 1e-9
         failed_above += chance * above_it
@@ -89,12 +134,14 @@ def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(shadow: bool, chea
     assert failed_below > 0.0 or shadow or cheap < 1.0, "where all is lost, the lower bound must be able to fail"
 
 
-@given(floor=floors, audits=audits, shadow=st.booleans())
-def test_a_refund_undoes_its_charge(floor: float, audits: list[Audit], shadow: bool) -> None:
+@given(floor=floors, audits=audits, shadow=st.booleans(), kind=st.sampled_from(KINDS))
+def test_a_refund_undoes_its_charge(floor: float, audits: list[Audit], shadow: bool, kind: CertificateKind) -> None:
     """Charged and refunded audits end in the same bits as audits known at once, and never look better before."""
-    at_once, late = served_loss(floor, shadow=shadow), served_loss(floor, shadow=shadow)
+    at_once, late = served_loss(floor, kind, shadow=shadow), served_loss(floor, kind, shadow=shadow)
     rounds = [a_round(propensity=propensity) for propensity, _ in above(floor, audits)]
     for decision, (_, loss) in zip(rounds, audits, strict=True):
+        at_once.audited(decision.propensity)
+        late.audited(decision.propensity)
         at_once.resolve(decision, loss)
         late.charge(decision)
     assert late.upper() >= at_once.upper()
@@ -153,13 +200,13 @@ def test_without_exploration_there_are_only_trivial_bounds() -> None:
     assert copy.state() == served.state()
 
 
-@given(audits=audits)
-def test_bounds_continue_from_a_saved_state(audits: list[Audit]) -> None:
+@given(audits=audits, kind=st.sampled_from(KINDS))
+def test_bounds_continue_from_a_saved_state(audits: list[Audit], kind: CertificateKind) -> None:
     """State through JSON gives the same bounds, also where they have been computed before."""
-    served, copy = served_loss(0.2), served_loss(0.2)
+    served, copy = served_loss(0.2, kind), served_loss(0.2, kind)
     assert copy.upper() > 0.0
     for propensity, loss in above(0.2, audits):
-        served.resolve(a_round(propensity=propensity), loss)
+        audit(served, propensity, loss)
     served.served_instead()
     copy.load(json.loads(json.dumps(served.state())))
     assert copy.certificate(50, MANY) == served.certificate(50, MANY)

@@ -39,7 +39,12 @@ rounds = st.lists(
 Round = tuple[Decision, float | None, str]
 
 
-def transcribed(levels: Levels, constant_bound: float | None, outcomes: Sequence[tuple[Decision, float]]) -> Any:
+def transcribed(
+    levels: Levels,
+    constant_bound: float | None,
+    outcomes: Sequence[tuple[Decision, float]],
+    floor_fractions: Sequence[float] = (),
+) -> Any:
     """The transcription after these rounds, from the beginning."""
     slow = PortfolioTranscription(
         TERMS.epsilon,
@@ -48,6 +53,8 @@ def transcribed(levels: Levels, constant_bound: float | None, outcomes: Sequence
         SCORES,
         round_down=lambda score: levels.value(levels.code(score)),
         constant_bound=constant_bound,
+        floor=TERMS.floor,
+        floor_fractions=floor_fractions,
     )
     for decision, loss in outcomes:
         slow.settle(decision.uncertainty, decision.propensity, decision.least_propensity, loss)
@@ -61,7 +68,11 @@ def agree(wealth: PortfolioWealth, slow: Any) -> None:
 
 
 def moments(
-    wealth: PortfolioWealth, rounds: list[Round], levels: Levels, constant_bound: float | None
+    wealth: PortfolioWealth,
+    rounds: list[Round],
+    levels: Levels,
+    constant_bound: float | None,
+    floor_fractions: Sequence[float] = (),
 ) -> Iterator[Any]:
     """Feed the rounds, and give the transcription at every moment; what is not known counts as loss 1."""
     outcomes: list[tuple[Decision, float]] = []
@@ -77,11 +88,11 @@ def moments(
             outcomes.append((decision, 1.0))
             wealth.charge(decision)
             wealth.forfeit(decision)
-        yield transcribed(levels, constant_bound, outcomes)
+        yield transcribed(levels, constant_bound, outcomes, floor_fractions)
     for index, decision, loss in reversed(late):
         outcomes[index] = (decision, loss)
         wealth.refund(decision, loss)
-        yield transcribed(levels, constant_bound, outcomes)
+        yield transcribed(levels, constant_bound, outcomes, floor_fractions)
 
 
 @pytest.mark.parametrize("levels", LEVELS, ids=repr)
@@ -96,6 +107,18 @@ def test_wealth_agrees_with_the_transcription_at_every_moment(
     bound = TERMS.payoff_bound(TERMS.floor) if constant else None
     wealth = kind(TERMS, BAR, FOUR_FRACTIONS, levels, latched=False)
     for slow in moments(wealth, rounds, levels, bound):
+        agree(wealth, slow)
+        if all(abs(log - BAR) > 1e-9 for log in slow.log_wealth):
+            assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)
+
+
+@settings(max_examples=50)
+@given(rounds=rounds)
+def test_stakes_at_the_exploration_floor_are_their_own(rounds: list[Round]) -> None:
+    """In rounds whose least propensity is the floor the gamblers have other stakes, charged and refunded alike."""
+    bold = (0.4, 0.85, 0.85, 0.95)
+    wealth = PortfolioWealth(TERMS, BAR, FOUR_FRACTIONS, RelativeLevels(), latched=False, floor_fractions=bold)
+    for slow in moments(wealth, rounds, RelativeLevels(), None, bold):
         agree(wealth, slow)
         if all(abs(log - BAR) > 1e-9 for log in slow.log_wealth):
             assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)

@@ -1,4 +1,5 @@
 import math
+import random
 from collections.abc import Callable
 
 import numpy as np
@@ -9,6 +10,7 @@ from bpac.betting.payoff import Terms
 from bpac.routing.coins import ListedCoins
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
+from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Portfolio
 from tests.routing.streams import STREAMS, stream
 from tests.transcriptions import rounded_down
@@ -143,3 +145,24 @@ def test_a_tiny_exploration_rate_keeps_the_threshold(memory: str) -> None:
     for _ in range(20):
         assert not router.decide(0.1).call_expert
     assert router.threshold == 0.5
+
+
+@pytest.mark.parametrize("whole_game", [True, False])
+def test_after_an_alarm_as_much_traffic_is_expected_as_the_whole_game_had(whole_game: bool) -> None:
+    """A long game explores longer after a drift than a new one would; a rebuilt router has the same rates."""
+    entries: list[Entry] = []
+    router = Router(0.1, exploration=WhileItPays(whole_game=whole_game), seed=1, journal=entries.append)
+    dice, expected = random.Random(1), []
+    for step in range(12_000):
+        decision = router.decide(dice.random())
+        if decision.call_expert:
+            router.observe(decision, float(dice.random() < (0.3 if step > 9000 else 0.02)))
+        if router.epoch > 1 and not expected:
+            learner = router._route.current.learner
+            assert learner is not None
+            expected.append(learner.before)
+    assert (expected[0] > 9000) == whole_game
+    assert Router.rebuild(entries).snapshot() == router.snapshot()
+    again = Router.rebuild([], snapshot=router.snapshot())._route.current.learner
+    assert again is not None
+    assert (again.before > 9000) == whole_game

@@ -73,6 +73,7 @@ policies: st.SearchStrategy[Any] = st.one_of(
         Portfolio,
         memory=st.sampled_from([None, "alarmed", "revocable", "latched"]),
         fractions=st.lists(open_fractions, min_size=1, max_size=5).map(tuple),
+        dither=st.floats(0.0, 0.9),
         levels=st.one_of(st.none(), levels),
         scores=st.one_of(st.just({}), scores),
         drift=alarms,

@@ -7,9 +7,12 @@ import pytest
 
 from bpac import Router
 from bpac.errors import JournalError, SnapshotError
-from bpac.routing.journal.entries import Entry, Resolved
+from bpac.replay.tables.builtin import builtin_table
+from bpac.routing.exploration.learned_rates import WhileItPays
+from bpac.routing.journal.entries import Entry, Opened, Resolved
 from bpac.routing.journal.snapshot import FORMAT, verify_snapshot
 from bpac.routing.policies import POLICIES, Paper, Portfolio
+from bpac.routing.settings import Settings
 
 
 def played(steps: int = 80, policy: Any = "portfolio", **settings: Any) -> tuple[Router, list[Entry]]:
@@ -152,3 +155,28 @@ def test_taking_a_snapshot_changes_nothing() -> None:
             alone.observe(decisions[1], float(step % 9 == 0))
         watched.snapshot()
     assert watched.snapshot() == alone.snapshot()
+
+
+def test_a_game_from_before_the_sharper_settings_goes_on_as_it_began() -> None:
+    """A journal without the newer settings gives the threshold and the certificate that it gave when it was written."""
+    settings = Settings(
+        0.08, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False), certificate="plain"
+    ).to_json()
+    assert "certificate" not in settings
+    assert "whole_game" not in settings["exploration"]
+    assert not {"floor_fractions", "dither"} & set(settings["policy"])
+    router = Router.rebuild([Opened(settings)], seed=3)
+    table = builtin_table("mmlu-pro-like", 5, 2500)
+    for uncertainty, loss in zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True):
+        decision = router.decide(uncertainty)
+        if decision.call_expert:
+            router.observe(decision, loss)
+    certificate = router.certificate()
+    assert (router.threshold, certificate.lower, certificate.upper) == (
+        0.384765625,
+        pytest.approx(67.45469973544684, rel=1e-12),
+        pytest.approx(395.8743736099956, rel=1e-12),
+    )
+    again = Router.rebuild([], snapshot=router.snapshot())
+    assert len(again.snapshot()["state"]["served"]["upper"]) == 4
+    assert again.certificate() == certificate

@@ -12,6 +12,7 @@ from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.routing.coins import ListedCoins
 from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 from bpac.routing.policies import Paper, Policy, Portfolio
+from bpac.routing.policies.portfolio import FLOOR_FRACTIONS
 from tests.routing.streams import STREAMS, drifting, stream
 from tests.transcriptions import (
     AlarmTranscription,
@@ -105,7 +106,16 @@ def test_the_portfolio_for_any_stream_agrees_at_every_step(kind: str) -> None:
 def test_the_alarmed_portfolio_agrees_at_every_step() -> None:
     """Through a drift, the alarm raises exploration and then starts a new epoch exactly where section 3 says."""
     rows = drifting(2500, turn=1000)
-    start = partial(PortfolioTranscription, EPSILON, ALPHA, KEPT_SHARE, [row.uncertainty for row in rows], latched=True)
+    start = partial(
+        PortfolioTranscription,
+        EPSILON,
+        ALPHA,
+        KEPT_SHARE,
+        [row.uncertainty for row in rows],
+        latched=True,
+        floor=0.05,
+        floor_fractions=FLOOR_FRACTIONS,
+    )
     trace = list(transcribed_trace(start, rows, certain_while_closed=True, alarm=partial(AlarmTranscription, EPSILON)))
     compare(Portfolio(), rows, trace, TwoStage())
     assert {0.7, 0.05, 0.5, 1.0} == {step.propensity for step in trace}, "the alarm must make the router careful"

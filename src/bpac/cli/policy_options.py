@@ -9,7 +9,7 @@ from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.drafting import DRAFT_TIMES, Drafting
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
-from bpac.routing.policies import MEMORIES, POLICIES, Paper, Policy, named_policy
+from bpac.routing.policies import MEMORIES, POLICIES, Paper, Policy, Portfolio, named_policy
 
 SCHEDULES = (
     "two-stage[:WARMUP_RATE:DEPLOY_RATE:WARMUP_STEPS], constant:RATE, gain[:EAGERNESS:FLOOR:CEILING] "
@@ -50,6 +50,14 @@ def add_policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
         "first WARMUP_STEPS queries; constant: always the same; gain: in proportion to the "
         "traffic that looks safe and is not accepted yet; while-it-pays: a high rate as long as audits are worth their "
         "cost over the next HORIZON queries or more (default: that of the policy)",
+    )
+    parser.add_argument(
+        "--dither",
+        default="auto",
+        metavar="SHARE",
+        help="lower each score at random by at most this share of itself, so that the portfolio can accept a part of "
+        "the drafts that have the same score; 0 for not at all (default: auto, which is 0.0156 for scores with few "
+        "values and memory alarmed, else 0)",
     )
     parser.add_argument(
         "--bet", metavar="SPEC", help=f"bet of the policies paper and paper-prior: {BETS} (default: adaptive)"
@@ -94,6 +102,10 @@ def add_policy_options(parser: argparse.ArgumentParser, epsilon: float) -> None:
 def chosen_policy(options: argparse.Namespace) -> Policy:
     """The policy that the options name."""
     policy = named_policy(options.policy, options.memory, options.assume)
+    if options.dither != "auto":
+        if not isinstance(policy, Portfolio):
+            raise InputError(f"--dither is an option of the policy portfolio, not of {options.policy}: remove it")
+        policy = replace(policy, dither=parse_share(options.dither))
     if options.bet is None:
         return policy
     if not isinstance(policy, Paper):
@@ -112,6 +124,21 @@ def router_factory(options: argparse.Namespace, policy: Policy) -> RouterFactory
 def chosen_drafting(options: argparse.Namespace) -> Drafting:
     """How drafts are made, as the options say."""
     return Drafting.parse(options.draft_time, options.in_flight, tickets=not options.no_tickets)
+
+
+def parse_share(text: str) -> float:
+    """Read a share below 1.
+
+    >>> parse_share("0.02")
+    0.02
+    """
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share < 1.0:
+        raise InputError(f"--dither {text}: give auto, or a number from 0 to below 1")
+    return share
 
 
 def parse_exploration(text: str) -> Exploration:

@@ -19,6 +19,24 @@ def oracle_expert_call_rate(table: Table, epsilon: float) -> float:
     return 1.0 - accepted * (1.0 - ORACLE.explores)
 
 
+def risk_of(table: Table, threshold: float, dither: float = 0.0) -> float:
+    """The average loss of the drafts below a threshold, over all rows of the table, without the factor κ.
+
+    Parameters
+    ----------
+    table: the table.
+    threshold: the threshold.
+    dither: by how much scores are lowered at random at most; the risk is the mean over the draws.
+    """
+    scores = table.uncertainty
+    below = (scores < threshold).astype(np.float64)
+    if dither:
+        # U (1 − w V) < u for all V above (1 − u/U) / w.
+        spread = (scores > threshold) & (scores < 1.0)
+        below[spread] = np.clip(1.0 - (1.0 - threshold / scores[spread]) / dither, 0.0, 1.0)
+    return float(np.mean(table.loss * below))
+
+
 def _oracle_threshold(table: Table, epsilon: float) -> float:
     order = np.argsort(table.uncertainty, kind="stable")
     scores = table.uncertainty[order]

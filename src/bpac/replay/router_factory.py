@@ -1,14 +1,26 @@
 """Makes the routers of replays and simulations."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from bpac.replay.tables.table import Table
 from bpac.routing.coins import Coins
+from bpac.routing.dithering import WIDTH
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.journal.entries import Entry
-from bpac.routing.policies import Policy
+from bpac.routing.policies import Policy, Portfolio
 from bpac.routing.router import Router
+
+
+def dithered_for(policy: Policy, table: Table) -> Policy:
+    """The policy for a table: the default policy dithers scores with few values, as it does in the gateway.
+
+    Fixed memories are left as they are: they are the reference that the specification's traces describe.
+    """
+    if isinstance(policy, Portfolio) and policy.memory == "alarmed" and table.has_few_scores:
+        return replace(policy, dither=WIDTH)
+    return policy
 
 
 @dataclass(frozen=True, slots=True)

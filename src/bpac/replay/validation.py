@@ -17,7 +17,7 @@ from bpac.replay.simulation.events import Answered, Drafted, Event, delayed
 from bpac.replay.simulation.fault_rules import FaultRules
 from bpac.replay.simulation.faults import Faults
 from bpac.replay.simulation.gateway import FAULT_RULES, SimulatedGateway
-from bpac.replay.simulation.laws import Law
+from bpac.replay.simulation.laws import Law, dithered_risk
 from bpac.replay.simulation.load import NO_FAULTS, under_load
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.journal.entries import Entry
@@ -118,7 +118,8 @@ class Validation:
         if changed and self.certificate and not bounds_missed:
             bounds_missed = _missed(gateway.router, served)
         # Risk never falls with the threshold, so that it is enough to look at the highest one.
-        unsafe = terms.kept_share * self.law.risk(highest) > terms.epsilon + 1e-12
+        dither = getattr(gateway.router.settings.policy, "dither", 0.0)
+        unsafe = terms.kept_share * dithered_risk(self.law, highest, dither) > terms.epsilon + 1e-12
         checked: dict[Promise, bool] = {
             "threshold": unsafe,
             "served": average_exceeded,

@@ -1,9 +1,13 @@
-"""Random sources: one uniform draw for each step, the same every time it is computed."""
+"""Random sources: uniform draws for each step, the same every time they are computed.
+
+The draw that decides whether the expert is called is the coin (``draws``). A second draw, independent of it, dithers
+the score where that is asked for (``dithers``).
+"""
 
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +26,17 @@ class Coins(Protocol):
 
     def draws(self, step: int) -> list[float]:
         """Numbers in [0, 1) for this step and some that follow it: the *last* of the list is this step's."""
+
+
+@runtime_checkable
+class DitheringCoins(Coins, Protocol):
+    """A random source that can also dither scores."""
+
+    def dithers(self, step: int) -> list[float]:
+        """Numbers in [0, 1), independent of the coins, for this step and some that follow: the last is this step's.
+
+        Steps below 0 are rows of history.
+        """
 
 
 class SeededCoins:
@@ -43,15 +58,26 @@ class SeededCoins:
 
     def draws(self, step: int) -> list[float]:
         """Numbers in [0, 1) for this step and some that follow it: the last of the list is this step's."""
+        return self._block(step, 0)
+
+    def dithers(self, step: int) -> list[float]:
+        """Numbers of another part of the generator's sequence, which shares no draw with the coins."""
+        return self._block(step, 1 << 192)
+
+    def _block(self, step: int, part: int) -> list[float]:
         block, index = divmod(step, BLOCK)
-        # Blocks lie far apart in the generator's sequence, so that no two share a draw.
-        generator = np.random.Generator(np.random.Philox(key=self._seed, counter=block << 64))
+        # Blocks lie far apart in the generator's sequence, so that no two share a draw; those of history are the last.
+        counter = part + (block % (1 << 64) << 64)
+        generator = np.random.Generator(np.random.Philox(key=self._seed, counter=counter))
         rest: list[float] = generator.random(BLOCK)[index:][::-1].tolist()
         return rest
 
 
 class ListedCoins:
-    """Draws from a list, the first for step 1: the ``coin`` column of a table."""
+    """Draws from a list, the first for step 1: the ``coin`` column of a table.
+
+    A list has no draws that dither scores: they are those of seed 0.
+    """
 
     def __init__(self, draws: Sequence[float]) -> None:
         for row, draw in enumerate(draws, start=1):
@@ -64,6 +90,10 @@ class ListedCoins:
         if step > len(self._draws):
             raise InputError(f"there is no coin for step {step}: the list has {len(self._draws)}")
         return [float(draw) for draw in self._draws[: step - 2 if step > 1 else None : -1]]
+
+    def dithers(self, step: int) -> list[float]:
+        """The same numbers for every list."""
+        return SeededCoins(0).dithers(step)
 
 
 class CoinKeyStore(Protocol):
@@ -96,6 +126,8 @@ class CommittedCoins:
         self._first_step = 0
         self._key = b""
         self._in_use = False
+        # History is chosen by the operator, so there is nothing to commit to.
+        self._of_history = SeededCoins()
 
     def commitment(self, step: int) -> Committed | None:
         """What must stand in the journal before the draws of this step are used; none if it is there already."""
@@ -109,10 +141,23 @@ class CommittedCoins:
 
     def draws(self, step: int) -> list[float]:
         """The draws of this step and of the rest of its block: the last of the list is this step's."""
+        self._check(step)
+        self._in_use = True
+        return self._rest(block_of_draws(self._key), step)
+
+    def dithers(self, step: int) -> list[float]:
+        """The same for the draws that dither scores; rows of history have draws of their own."""
+        if step < 1:
+            return self._of_history.dithers(step)
+        self._check(step)
+        return self._rest(block_of_dithers(self._key), step)
+
+    def _check(self, step: int) -> None:
         if not 0 <= step - self._first_step < COMMITTED_BLOCK or not self._key:
             raise InputError(f"no key was committed to for step {step}: write what commitment({step}) returns first")
-        self._in_use = True
-        return block_of_draws(self._key)[: step - self._first_step - 1 if step > self._first_step else None : -1]
+
+    def _rest(self, block: list[float], step: int) -> list[float]:
+        return block[: step - self._first_step - 1 if step > self._first_step else None : -1]
 
 
 def key_digest(key: bytes) -> str:
@@ -126,6 +171,15 @@ def block_of_draws(key: bytes) -> list[float]:
     They are the SHAKE-256 of ``bpac coins``, a zero byte and the key, in pieces of eight bytes. Each piece is a number,
     least significant byte first; its upper 53 bits are the draw.
     """
-    stream = hashlib.shake_256(b"bpac coins\0" + key).digest(8 * COMMITTED_BLOCK)
+    return _numbers(b"bpac coins\0" + key)
+
+
+def block_of_dithers(key: bytes) -> list[float]:
+    """The draws that dither the scores of a block: as ``block_of_draws``, with ``bpac dithers`` for ``bpac coins``."""
+    return _numbers(b"bpac dithers\0" + key)
+
+
+def _numbers(secret: bytes) -> list[float]:
+    stream = hashlib.shake_256(secret).digest(8 * COMMITTED_BLOCK)
     draws: list[float] = ((np.frombuffer(stream, "<u8") >> np.uint64(11)) * 2.0**-53).tolist()
     return draws

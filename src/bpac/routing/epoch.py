@@ -14,7 +14,7 @@ from bpac.betting.ledgers.ledger import Account
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors import ByArrival, SplitScores
 from bpac.routing.decision import Decision
-from bpac.routing.exploration.learned_rates import LearnedRates
+from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
 from bpac.routing.journal.entries import Labelled
 from bpac.routing.rule import decide_query
 from bpac.routing.settings import Settings
@@ -59,6 +59,9 @@ class Epoch:
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
         self._rates = settings.exploration.start(terms)
         self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
+        schedule = settings.exploration
+        if self.learner is not None and isinstance(schedule, WhileItPays) and schedule.whole_game:
+            self.learner.before = max(start, 0)
         self.drift = Drift(terms, policy.alarm) if policy.alarm else None
         self.by_arrival: ByArrival | None = None
         # The account that sees decisions, and all accounts that see outcomes, in this order.

@@ -7,8 +7,9 @@
 """
 
 from collections import Counter
+from typing import cast
 
-from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.bounds.certificate import CertificateKind, ServedLoss
 from bpac.betting.drift.drift import Drift
 from bpac.betting.ledgers.ledger import Account
 from bpac.routing.decision import Decision
@@ -33,7 +34,7 @@ class Outcomes:
         self.terms = settings.terms
         self._commutes = settings.policy.commutes
         self._max_owed = settings.max_owed
-        self.served = ServedLoss(self.terms, settings.alpha)
+        self.served = ServedLoss(self.terms, settings.alpha, cast(CertificateKind, settings.certificate))
         self._lasting: tuple[Account[Decision], ...] = (self.served,)
         self.current = Epoch(settings, self.terms, self.served, number=1, start=0)
         self.step = 0

@@ -14,6 +14,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
 from bpac.routing.journal.entries import Labelled
 from bpac.routing.outcomes import Outcomes
+from bpac.routing.policies import Portfolio
 from bpac.routing.settings import Settings
 
 CROWDED_OUT = "crowded out"
@@ -38,6 +39,7 @@ class Route(Outcomes):
         self.score_names = settings.policy.score_names
         self.certain_while_closed = settings.policy.certain_while_closed
         self.in_order = settings.policy.in_order
+        self.dither = settings.policy.dither if isinstance(settings.policy, Portfolio) else 0.0
         self.labelled = 0
         self.expert_calls = 0
         self.drafts_served = 0
@@ -69,10 +71,11 @@ class Route(Outcomes):
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
-        step, uncertainty, threshold, _, least_propensity, call_expert, serve_draft, number, _, _, _ = decision
+        step, uncertainty, threshold, propensity, least_propensity, call_expert, serve_draft, number, _, _, _ = decision
         self.step = step
         if serve_draft:
             self.drafts_served += 1
+            self.served.kept += 1
         epoch = self.current
         current = number == epoch.number
         changes = step <= epoch.steady_after
@@ -89,6 +92,8 @@ class Route(Outcomes):
         if call_expert:
             self.expert_calls += 1
             self.uncharged = decision
+            if propensity < 1.0:
+                self.served.audited(propensity)
             if len(self.owed) >= self._max_owed:
                 # Give up on the oldest, so that a route's memory is bounded.
                 self.give_up(self.owed[next(iter(self.owed))], CROWDED_OUT)
@@ -172,4 +177,5 @@ class Route(Outcomes):
         self.given_up = {decision.step: decision for decision in map(Decision.from_list, state["given_up"])}
         self.current = Epoch(self.settings, self.terms, self.served, state["epoch"], state["epoch_start"])
         self.served.load(state["served"])
+        self.served.kept = self.drafts_served
         self.current.load(state, self.step)

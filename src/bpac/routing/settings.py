@@ -4,9 +4,10 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from bpac.arguments import keep, of_kind, one_of, open_fraction, whole
+from bpac.betting.bounds.certificate import RATE_MIXTURES, CertificateKind
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, ListedLevels, RelativeLevels
 from bpac.betting.payoff import Terms
@@ -47,7 +48,12 @@ class Settings:
     alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has level α again.
     max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up. As many that were
         given up are remembered, in case their outcome comes later, and as many rounds wait for an earlier ticket.
+    certificate: how the actual loss is bounded, see ``ServedLoss`` (default: ``sharp`` with a portfolio, ``plain`` with
+        the other policies, which are as the specification describes them).
     """
+
+    # What a journal says that was written before this setting existed.
+    unwritten: ClassVar[Mapping[str, Any]] = {"certificate": "plain"}
 
     epsilon: float
     alpha: float
@@ -56,6 +62,7 @@ class Settings:
     explore: Literal["serve", "shadow"] = "serve"
     alpha_epochs: Literal["all", "each"] = "all"
     max_owed: int = 4096
+    certificate: CertificateKind | None = None
 
     def __post_init__(self) -> None:
         keep(self, epsilon=open_fraction(self.epsilon, "epsilon"), alpha=open_fraction(self.alpha, "alpha"))
@@ -63,6 +70,9 @@ class Settings:
         one_of(self.alpha_epochs, "alpha_epochs", ("all", "each"))
         whole(self.max_owed, "max_owed", 1)
         check_policy(self.policy)
+        if self.certificate is None:
+            keep(self, certificate="sharp" if isinstance(self.policy, Portfolio) else "plain")
+        one_of(self.certificate, "certificate", tuple(RATE_MIXTURES))
         of_kind(self.exploration, "exploration", [kind for kind in KINDS.values() if hasattr(kind, "floor")])
         fixed = isinstance(self.policy, Fixed | Offline)
         if not self.exploration.floor and not fixed:
@@ -93,7 +103,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON values."""
-        return {f.name: _encode(getattr(self, f.name)) for f in fields(self)}
+        return _written(self)
 
     @classmethod
     def from_json(cls, data: object) -> "Settings":
@@ -118,13 +128,20 @@ def check_policy(policy: object) -> None:
 
 def _encode(value: Any) -> Any:
     if type(value) in KINDS.values():
-        return {"kind": type(value).__name__} | {
-            f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init
-        }
+        return {"kind": type(value).__name__} | _written(value)
     if isinstance(value, tuple):
         return list(value)
     # As pairs: the order of the scores matters, and that of JSON keys does not.
     return [list(pair) for pair in value.items()] if isinstance(value, Mapping) else value
+
+
+def _written(value: Any) -> dict[str, Any]:
+    """The settings of a value, without those that have the value that journals before them imply."""
+    unwritten = getattr(value, "unwritten", {})
+    plain = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    return {
+        name: _encode(setting) for name, setting in plain.items() if name not in unwritten or setting != unwritten[name]
+    }
 
 
 def _decode(value: object, path: str) -> Any:
@@ -144,6 +161,7 @@ def _build(kind: type[Any], data: object, path: str) -> Any:
         if key not in known:
             raise SettingsError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
     try:
-        return kind(**{key: _decode(value, f"{path}.{key}") for key, value in data.items()})
+        settings = {key: _decode(value, f"{path}.{key}") for key, value in data.items()}
+        return kind(**(getattr(kind, "unwritten", {}) | settings))
     except TypeError as error:
         raise SettingsError(f"{path}: {error}") from error

@@ -17,6 +17,9 @@ from bpac.routing.route import Route
 # be out of date. That costs a few grades, or a few audits given up although they were worth something; never the
 # promise.
 LOOK_EVERY = 128
+# A threshold whose wealth has fallen to this power of α has no prospect. Bold stakes at the exploration floor lose much
+# at a loss and win it back, so α itself would be too early.
+HOPELESS = 1.5
 
 
 class GradingValue:
@@ -47,5 +50,5 @@ class GradingValue:
             charged = [owed for owed in route.owed.values() if owed.epoch == route.epoch]
             # A look takes time for each open audit, so the more there are, the rarer it is.
             self._epoch, self._next_look = route.epoch, route.entries + max(LOOK_EVERY, len(charged))
-            self._hopeless_from = bettor.hopeless_from(math.log(route.settings.alpha), charged)
+            self._hopeless_from = bettor.hopeless_from(HOPELESS * math.log(route.settings.alpha), charged)
         return decision.uncertainty < self._hopeless_from

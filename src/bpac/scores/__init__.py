@@ -25,6 +25,7 @@ __all__ = [
     "Score",
     "SelfConsistency",
     "Verbalized",
+    "has_few_values",
     "named_score",
     "same_words",
     "stated_confidence",
@@ -40,6 +41,17 @@ SCORES: dict[str, Callable[..., Score]] = {
     "self_consistency": SelfConsistency,
     "option_probability": OptionProbability,
 }
+
+
+def has_few_values(score: Score) -> bool:
+    """Whether many drafts have exactly the same score, as with stated confidences, so that dithering is of use.
+
+    >>> has_few_values(named_score("verbalized", otherwise=1.0)), has_few_values(Entropy())
+    (True, False)
+    """
+    if isinstance(score, Otherwise):
+        return has_few_values(score.score)
+    return isinstance(score, Verbalized | SelfConsistency)
 
 
 def named_score(

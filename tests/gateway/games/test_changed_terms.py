@@ -13,8 +13,11 @@ import pytest
 
 from bpac.cli.program import main
 from bpac.gateway.config.file import Config
+from bpac.gateway.games.terms import changes
+from bpac.routing.dithering import WIDTH
 from bpac.routing.journal.entries import Opened, Started
 from bpac.routing.journal.past_game import past_of
+from bpac.routing.policies import POLICIES, Portfolio
 from bpac.stores import open_store
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import settings, wait_for
@@ -188,3 +191,45 @@ def _charged(entries: list[Any]) -> int:
 def _ignoring_errors(url: str) -> None:
     with suppress(OSError):
         post(url, ASK)
+
+
+def test_a_game_from_before_an_improvement_of_the_bets_goes_on_as_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setting that its terms do not have is no reason to begin another game, which would start at 0."""
+    with ScriptedServer(MODELS) as models:
+        store = f"sqlite:///{tmp_path / 'bpac.db'}"
+        config = settings(models.base_url, gateway={"store": store})
+        with monkeypatch.context() as patch:
+            patch.setitem(POLICIES, "portfolio", Portfolio(floor_fractions=()))
+            assert one_request(config) == (1, 1)
+        assert one_request(config) == (1, 2)
+        changed = settings(models.base_url, gateway={"store": store}, memory="latched")
+        assert one_request(changed) == (2, 1)
+    opened = open_store(store)
+    try:
+        assert "floor_fractions" not in opened.games()[0].terms
+    finally:
+        opened.close()
+
+
+def test_only_a_setting_that_is_missing_before_is_no_change() -> None:
+    """A game with dithered scores, or with the sharper certificate, does not go on without them."""
+    old = {"score": "verbalized", "router": {"epsilon": 0.1, "policy": {"kind": "Portfolio"}}}
+    policy = {"kind": "Portfolio", "dither": 0.5, "floor_fractions": [0.9]}
+    new = {"score": "verbalized", "router": {"epsilon": 0.1, "certificate": "sharp", "policy": policy}}
+    assert changes(json.dumps(old), json.dumps(new)) == []
+    assert [change.name for change in changes(json.dumps(new), json.dumps(old))] == [
+        "certificate",
+        "policy.dither",
+        "policy.floor_fractions",
+    ]
+
+
+@pytest.mark.parametrize(("score", "width"), [("verbalized", WIDTH), ("self_consistency", WIDTH), ("entropy", 0.0)])
+def test_scores_with_few_values_are_dithered(score: str, width: float) -> None:
+    """The default policy dithers them; scores from log-probabilities have no ties to break."""
+    route = Config.read(settings("http://127.0.0.1:1/v1", score=score)).routes["homework"]
+    policy = route.new_router().settings.policy
+    assert isinstance(policy, Portfolio)
+    assert policy.dither == width

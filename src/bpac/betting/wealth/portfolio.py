@@ -32,12 +32,15 @@ class PortfolioWealth(Ledger):
     levels: where losses are booked.
     latched: whether a threshold certified once stays certified.
     score: which of several scores this wealth is about.
+    floor_fractions: stakes in rounds whose least propensity is the exploration floor, as many as ``fractions``; empty
+        for the same. They depend on what is known before the round, so the wealth is still that of a fair game.
     """
 
     __slots__ = (
         "_bar",
         "_changes",
         "_common",
+        "_floor_fractions",
         "_fractions",
         "_latched",
         "_least_propensity",
@@ -62,10 +65,13 @@ class PortfolioWealth(Ledger):
         *,
         latched: bool,
         score: int | None = None,
+        floor_fractions: Sequence[float] = (),
     ) -> None:
         self._terms = terms
         self._bar = bar
-        self._fractions = tuple(sorted(fractions))  # ascending, which LossTable requires
+        # Ascending, which LossTable requires.
+        self._fractions = tuple(sorted(fractions))
+        self._floor_fractions = tuple(sorted(floor_fractions or fractions))
         self._levels = levels
         self._level = levels.code
         self._latched = latched
@@ -168,19 +174,23 @@ class PortfolioWealth(Ledger):
         bound = self._bound(least_propensity)
         return [
             log_units(1.0 + fraction * payoff / bound) - win
-            for fraction, win in zip(self._fractions, self._wins(bound), strict=True)
+            for fraction, win in zip(self._stakes(least_propensity), self._wins(least_propensity), strict=True)
         ]
+
+    def _stakes(self, least_propensity: float) -> tuple[float, ...]:
+        return self._floor_fractions if least_propensity <= self._terms.floor else self._fractions
 
     def _bound(self, least_propensity: float) -> float:
         return self._terms.payoff_bound(least_propensity)
 
-    def _wins(self, bound: float) -> list[int]:
-        return [log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in self._fractions]
+    def _wins(self, least_propensity: float) -> list[int]:
+        bound = self._bound(least_propensity)
+        return [log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in self._stakes(least_propensity)]
 
     def _change_bound(self, least_propensity: float) -> None:
         self._collect()
         self._least_propensity = least_propensity
-        self._win = self._wins(self._bound(least_propensity))
+        self._win = self._wins(least_propensity)
         self._next_check = 1
 
     def _collect(self) -> None:

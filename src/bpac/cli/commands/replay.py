@@ -21,6 +21,7 @@ from bpac.replay.metrics import ReplayMetrics, ReplayPath, mean_and_std
 from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
 from bpac.replay.page import write_page
 from bpac.replay.replay import Replay
+from bpac.replay.router_factory import dithered_for
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.tables.table import Table
@@ -87,6 +88,8 @@ def _replay(options: argparse.Namespace) -> int:
     if options.expert_preferred_only:
         table = table.only("expert_preferred")
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else chosen_policy(options)
+    if options.dither == "auto":
+        policy = dithered_for(policy, table)
     make_router = router_factory(options, policy)
     replay = Replay(
         table=table,
@@ -116,6 +119,7 @@ def _report(options: argparse.Namespace, policy: Policy, table: Table, runs: lis
         "table": str(options.table),
         "policy": options.policy,
         "memory": getattr(policy, "memory", None),
+        "dither": getattr(policy, "dither", 0.0),
         "epsilon": options.epsilon,
         "alpha": options.alpha,
         "runs": len(runs),

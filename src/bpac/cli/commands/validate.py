@@ -14,9 +14,10 @@ from bpac.cli.policy_options import (
 from bpac.replay.metrics import mean_and_std
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.faults import FAULTS, Faults
-from bpac.replay.simulation.laws import LAWS, largest_safe, named_law
+from bpac.replay.simulation.laws import LAWS, LevelLaw, largest_safe, named_law
 from bpac.replay.validation import Promise, Validation, streams_needed, upper_95
-from bpac.routing.policies import ORACLE
+from bpac.routing.dithering import WIDTH
+from bpac.routing.policies import ORACLE, Portfolio
 
 PROMISES: dict[Promise, str] = {
     "threshold": "a threshold with a true risk above ε was in force at some step",
@@ -67,6 +68,8 @@ def _validate(options: argparse.Namespace) -> int:
     policy = chosen_policy(options)
     if options.policy == "oracle":
         policy = replace(ORACLE, threshold=largest_safe(law, options.epsilon / (1.0 - ORACLE.explores)))
+    if options.dither == "auto" and isinstance(law, LevelLaw) and policy == Portfolio():
+        policy = replace(Portfolio(), dither=WIDTH)
     promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
     make_router = router_factory(options, policy)
     faults = Faults.parse(options.faults)
@@ -86,6 +89,7 @@ def _validate(options: argparse.Namespace) -> int:
     report = {
         "policy": options.policy,
         "memory": getattr(policy, "memory", None),
+        "dither": getattr(policy, "dither", 0.0),
         "promise": promise,
         "law": options.law,
         "delay": options.delay,

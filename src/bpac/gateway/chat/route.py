@@ -115,15 +115,16 @@ class ServedRoute:
         if result is None or decision.serve_draft:
             with self.stages("journal"):
                 await game.store.durable()
-            return draft.response(self._headers(game, decision, "draft", draft.deployment))
+            return draft.response(self._headers(game, decision, uncertainty, "draft", draft.deployment))
         # The expert call waits until the decision is durable, so nothing of it comes before.
         found = await result.get()
         if isinstance(found, DraftInstead):
             await game.store.durable()
-            response = draft.response(self._headers(game, decision, "draft", draft.deployment))
+            response = draft.response(self._headers(game, decision, uncertainty, "draft", draft.deployment))
             response.headers.append((b"x-bpac-fallback", found.reason.encode()))
             return response
-        return expert_response(found, self._headers(game, decision, "expert", result.deployment), stream=request.stream)
+        headers = self._headers(game, decision, uncertainty, "expert", result.deployment)
+        return expert_response(found, headers, stream=request.stream)
 
     def _draft(self, request: ChatRequest, game: LiveGame) -> Draft:
         count = self.settings.first_tokens if request.stream else None
@@ -186,8 +187,11 @@ class ServedRoute:
         response.abandon = task.cancel
         return response
 
-    def _headers(self, game: LiveGame, decision: Decision, answered_by: str, deployment: str) -> list[Header]:
-        _, uncertainty, threshold, propensity, *_ = decision
+    def _headers(
+        self, game: LiveGame, decision: Decision, uncertainty: float, answered_by: str, deployment: str
+    ) -> list[Header]:
+        # The score as it was measured: the decision has the dithered one.
+        _, _, threshold, propensity, *_ = decision
         decision_id = game.decision_id(decision.step)
         headers = self._described(decision_id, answered_by, uncertainty, threshold, propensity)
         self._name_deployment(headers, deployment)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,8 +14,10 @@ from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
 from bpac.routing.coins import Coins
+from bpac.routing.dithering import WIDTH
+from bpac.routing.policies import Portfolio, named_policy
 from bpac.routing.router import Router
-from bpac.scores import FirstTokens, Otherwise, Score, named_score
+from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_score
 
 DEFAULT_SCORE = "mean_token_probability"
 
@@ -130,12 +133,13 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         coins: Coins | None = None,
     ) -> Router:
         """A router with the promise of this route."""
+        policy = named_policy(self.policy, self.memory, self.assume)
+        if isinstance(policy, Portfolio) and policy.assume == "iid" and has_few_values(self.score):
+            policy = replace(policy, dither=WIDTH)
         return Router(
             self.epsilon,
             self.alpha if alpha is None else alpha,
-            self.policy,
-            memory=self.memory,
-            assume=self.assume,
+            policy,
             explore=self.explore,
             alpha_epochs=self.alpha_epochs,
             max_owed=self.max_owed,

@@ -3,7 +3,9 @@
 1. Terms are JSON text in the first line of a journal. Defaults are written out, so that a default that a later version
    changes is a change of the terms, and a default that an operator writes into the file is none.
 2. Terms that an earlier version wrote without defaults are compared after filling them in.
-3. A term that is empty (``null``, ``{}``, ``[]``, ``""``) is the same as a term that is missing, except within the
+3. How bets are made may improve while the promise stays the same (``IMPROVED``). A game that began before goes on as it
+   began, with the settings in its journal.
+4. A term that is empty (``null``, ``{}``, ``[]``, ``""``) is the same as a term that is missing, except within the
    fields that are added to the requests of a model.
 """
 
@@ -27,6 +29,8 @@ LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 # Terms that the losses of a draft and its score depend on. Games that agree in them have the same rounds.
 ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts")
+# Settings of the router that older games do not have, and that promise nothing else than games without them.
+IMPROVED = ("policy.floor_fractions", "policy.dither", "exploration.whole_game", "certificate")
 # Values of these terms are not logged: operators may put anything into the body of a request.
 _PRIVATE = ("draft", "expert", "judge")
 # Tables that are compared as they are: a server may tell an empty field from a missing one.
@@ -79,7 +83,7 @@ def changes(before: str, after: str) -> list[TermChange]:
     return [
         TermChange(name, old.get(name), new.get(name))
         for name in sorted({*old, *new})
-        if _text(old.get(name)) != _text(new.get(name))
+        if _text(old.get(name)) != _text(new.get(name)) and not (name in IMPROVED and name not in old)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bpac.replay.figures.canvas import COLOURS, Panel
+from bpac.replay.figures.canvas import COLOURS, FREE, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,3 +64,37 @@ def _draw_bars(calls: Mapping[str, tuple[float, float, float]], axes: "Axes") ->
     axes.set_yticks(at, [textwrap.fill(name, 24, break_on_hyphens=False) for name in calls])
     axes.invert_yaxis()
     axes.set_xlim(0.0, 115.0)
+
+
+def share_panel(shares: Mapping[str, float], title: str) -> Panel:
+    """A share for each name, as horizontal bars with their values in percent."""
+    return Panel(title, partial(_draw_shares, shares), 1.4, 0.35 + 0.12 * len(shares))
+
+
+def _draw_shares(shares: Mapping[str, float], axes: "Axes") -> None:
+    lengths = [100.0 * share for share in shares.values()]
+    bars = axes.barh(np.arange(len(shares)), lengths, 0.7, color=COLOURS["portfolio"])
+    axes.bar_label(bars, [f"{length:.0f}" for length in lengths], fontsize=8, padding=2)
+    axes.set_yticks(np.arange(len(shares)), [textwrap.fill(name, 30) for name in shares])
+    axes.invert_yaxis()
+    axes.set_xlim(min(0.0, *lengths), max(100.0, *lengths) * 1.1)
+
+
+def stacked_panel(bars: Mapping[str, Sequence[float]], kinds: Sequence[str], title: str) -> Panel:
+    """A horizontal bar for each name, made of one part for each kind; parts with room for it show their percent."""
+    return Panel(title, partial(_draw_stacked, bars, kinds), 1.8, 0.5 + 0.13 * len(bars))
+
+
+def _draw_stacked(bars: Mapping[str, Sequence[float]], kinds: Sequence[str], axes: "Axes") -> None:
+    at, left = np.arange(len(bars)), np.zeros(len(bars))
+    for number, kind in enumerate(kinds):
+        lengths = np.array([100.0 * parts[number] for parts in bars.values()])
+        colour = COLOURS["oracle"] if number == len(kinds) - 1 else FREE[number][0]
+        drawn = axes.barh(at, lengths, 0.7, left=left, color=colour, label=kind)
+        shown = [f"{length:.0f}" if length >= 4.0 else "" for length in lengths]
+        axes.bar_label(drawn, shown, label_type="center", fontsize=8, color="white")
+        left += lengths
+    axes.set_yticks(at, [textwrap.fill(name, 34, break_on_hyphens=False) for name in bars])
+    axes.invert_yaxis()
+    axes.set_xlim(0.0, 100.0)
+    axes.legend(ncols=2, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False)

@@ -118,6 +118,26 @@ class LevelLaw:
         return float(np.sum(np.array(self.weights) * self.chances * below))
 
 
+def dithered_risk(law: Law, threshold: float, dither: float) -> float:
+    """The risk of a threshold on dithered scores, ``U · (1 − w · V)``: the mean over 1,000 values of V.
+
+    Parameters
+    ----------
+    law: the distribution of the scores before they are dithered.
+    threshold: the threshold.
+    dither: by how much scores are lowered at most, relative to themselves (w).
+
+    >>> law = LevelLaw(levels=(0.5,), weights=(1.0,), chances=(0.2,))
+    >>> law.risk(0.49), round(dithered_risk(law, 0.49, 0.04), 9)       # half of the drafts are below 0.49
+    (0.0, 0.1)
+    """
+    if not dither:
+        return law.risk(threshold)
+    # A score of 1 is not lowered.
+    draws = (np.arange(1000) + 0.5) / 1000.0
+    return float(np.mean([law.risk(min(threshold / (1.0 - dither * draw), 1.0)) for draw in draws.tolist()]))
+
+
 LAWS: dict[str, Law] = {
     "rising": PowerLaw(most=0.6, power=1.0),
     "flat": PowerLaw(most=0.25, power=0.0),

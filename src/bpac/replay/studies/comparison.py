@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bpac.replay.figures import Panel, panels_over_time
 from bpac.replay.parallel import Arrays
+from bpac.replay.router_factory import dithered_for
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod
 from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
@@ -40,8 +41,11 @@ class Part:
 
     def task(self, method: RoutingMethod) -> ReplayTask:
         """The replays of a method on this stream."""
-        table = None if self.tables is None else self.tables[method.score]
-        return ReplayTask(method, self.stream, self.rows, table, self.order)
+        if self.tables is None:
+            return ReplayTask(method, self.stream, self.rows, None, self.order)
+        table = self.tables[method.score]
+        fitting = replace(method, policy=dithered_for(method.policy, table))
+        return ReplayTask(fitting, self.stream, self.rows, table, self.order)
 
     def has(self, method: RoutingMethod) -> bool:
         """Whether the stream has the score that the method needs."""

@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 
 from bpac.replay.paper import figures
 from bpac.replay.paper.table_1 import COMPARISON, MeasurePrompting, Table1Study
+from bpac.replay.studies.calls import CallsStudy
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import GapStudy
+from bpac.replay.studies.savings import SavingsStudy
 from bpac.replay.studies.study import Study
+from bpac.replay.studies.variants import VARIANTS
 from bpac.replay.tables.table import Table
 
 EPSILONS = (0.05, 0.08)
@@ -56,4 +59,5 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     comparisons += [build(shuffled) for build in others]
     studies: list[Study] = [replace(one, because="the tables are not the paper's") for one in comparisons]
     studies.insert(3, Table1Study(prompting, replace(COMPARISON, parts=shuffled, statements=())))
-    return [*studies, *(GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)]
+    gaps = (GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)
+    return [*studies, *gaps, SavingsStudy(shuffled, VARIANTS), CallsStudy(shuffled)]

@@ -16,6 +16,7 @@ from bpac.replay.paper.judge import JudgeStudy, MeasureJudge
 from bpac.replay.paper.overhead import OverheadStudy
 from bpac.replay.paper.table_1 import MeasurePrompting, Table1Study
 from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
+from bpac.replay.studies.calls import CallsStudy
 from bpac.replay.studies.certificate import CertificateStudy
 from bpac.replay.studies.checklist import write_checklist
 from bpac.replay.studies.drift import DriftStudy
@@ -25,8 +26,10 @@ from bpac.replay.studies.hostile import HostileStudy
 from bpac.replay.studies.load import FaultsStudy, OrderStudy
 from bpac.replay.studies.own import OWN
 from bpac.replay.studies.report import ReportSection, write_report
+from bpac.replay.studies.savings import SavingsStudy
 from bpac.replay.studies.stall import StallStudy
 from bpac.replay.studies.study import ResultsFolder, Study
+from bpac.replay.studies.variants import VARIANTS
 
 METHODS = (
     "B-PAC is the paper's policy as printed: a grid of 1,001 thresholds, adaptive bets, a warm-up of 200 questions. "
@@ -51,6 +54,8 @@ GIVEN = (
     "The streams are the given tables. Every run shuffles them with its own seed, except where the recorded order is "
     "kept."
 )
+
+BENCHMARK_PARTS = (paper.MMLU, paper.MATH, paper.BBH, paper.MAGPIE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,9 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         paper.FIGURE_8,
         paper.FIGURE_9,
         OverheadStudy(),
-        GapStudy("summary", (paper.MMLU, paper.MATH, paper.BBH, paper.MAGPIE), 0.08),
+        GapStudy("summary", BENCHMARK_PARTS, 0.08),
+        SavingsStudy(BENCHMARK_PARTS, VARIANTS),
+        CallsStudy(BENCHMARK_PARTS),
         StallStudy(),
         *OWN,
         DriftStudy(),

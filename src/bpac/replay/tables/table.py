@@ -47,6 +47,11 @@ class Table:
         """The table with only these rows, given by index or mask, in their order."""
         return replace(self, **{name: column[rows] for name, column in self.columns().items()})
 
+    @property
+    def has_few_scores(self) -> bool:
+        """Whether fewer than one score in ten is distinct, as with stated confidences."""
+        return 10 * len(np.unique(self.uncertainty)) < len(self)
+
     def only(self, verdict: Literal["expert_correct", "expert_preferred"]) -> "Table":
         """The rows in which the expert is correct, or preferred: the filters that the paper applies."""
         column: Vector | None = getattr(self, verdict)
@@ -69,6 +74,11 @@ def head(table: Table, rows: int) -> Table:
     if not 1 <= rows <= len(table):
         raise TableError(f"cannot take the first {rows} rows of a table with {len(table)} rows")
     return table.take(np.arange(rows))
+
+
+def repeated(table: Table, times: int) -> Table:
+    """Every row as many times: a longer stream with the same distribution, once it is shuffled."""
+    return table.take(np.tile(np.arange(len(table)), times))
 
 
 def joined(*tables: Table) -> Table:

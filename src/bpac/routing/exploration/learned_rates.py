@@ -6,13 +6,14 @@ is computed less often as a stream grows.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from bpac.arguments import keep, open_fraction, positive, whole
+from bpac.arguments import keep, of_kind, open_fraction, positive, whole
 from bpac.betting.ledgers.ledger import Ledger, Round
 from bpac.betting.ledgers.levels import RelativeLevels
 from bpac.betting.payoff import Terms
@@ -46,7 +47,7 @@ class Schedule(Protocol):
         Parameters
         ----------
         gain: how much more traffic looks safe than is accepted, as a share of what is accepted.
-        rounds: how many there were.
+        rounds: how many there were, and so are expected to come.
         audits: the rounds that everything was known of, if each counts by its least propensity.
         """
 
@@ -86,7 +87,7 @@ class WhileItPays:
     An audit costs the same early and late, and what it teaches is worth more early. So it is either worth making
     now or not at all. The gap between what looks safe and what is certified closes like
     ``1 / sqrt(audits)``: one more audit closes a share ``1 / (2 · audits)`` of it, for all rounds to come.
-    As many are expected as there were, and at least ``horizon``. So audits pay while
+    As many are expected as there were in the whole game, and at least ``horizon``. So audits pay while
     ``audits < eagerness · max(rounds, horizon) · gain``.
 
     Parameters
@@ -96,17 +97,23 @@ class WhileItPays:
     floor, most: the two rates.
     horizon: fewest rounds that are expected to come.
     every: fewest rounds between two looks.
+    whole_game: whether the rounds before a drift alarm count for how many are expected, and not only those since.
     """
+
+    # What a journal says that was written before this setting existed.
+    unwritten: ClassVar[Mapping[str, Any]] = {"whole_game": False}
 
     eagerness: float = 0.25
     floor: float = 0.05
     most: float = 0.9
     horizon: int = 2000
     every: int = 64
+    whole_game: bool = True
 
     def __post_init__(self) -> None:
         _check(self)
         whole(self.horizon, "horizon", 0, 1 << 53)
+        of_kind(self.whole_game, "whole_game", (bool,))
 
     def start(self, terms: Terms) -> "LearnedRates":
         """The rates of a new epoch."""
@@ -145,6 +152,8 @@ class LearnedRates(Ledger):
         self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._rounds = 0
+        # Rounds of earlier epochs, if they count for how many are expected.
+        self.before = 0
         self._rate = schedule.most
 
     @property
@@ -215,5 +224,5 @@ class LearnedRates(Ledger):
         accepted = int(self._traffic[: self.LEVELS.code(threshold)].sum())
         # While nothing is accepted, there is everything to gain.
         gain = (top - accepted) / accepted if accepted else math.inf
-        self._rate = self._schedule.wanted(gain, self._rounds, self.audits)
+        self._rate = self._schedule.wanted(gain, self.before + self._rounds, self.audits)
         self.pause = max(self._schedule.every, min(self._rounds // 4, LONGEST_PAUSE))

@@ -69,4 +69,4 @@ def named_policy(name: str, memory: str | None = None, assume: str | None = None
     one_of(assume or "iid", "assume", ("iid", "any"))
     one_of(memory or "alarmed", "memory", MEMORIES)
     # Both were checked above.
-    return replace(policy, memory=memory, assume=assume or "iid", levels=None)  # type: ignore[arg-type]
+    return replace(policy, memory=memory, assume=assume or "iid", levels=None, floor_fractions=None)  # type: ignore[arg-type]

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
-from bpac.arguments import keep, of_kind, one_of, open_fraction, positive, some
+from bpac.arguments import closed_fraction, keep, of_kind, one_of, open_fraction, positive, some
 from bpac.betting.bounds.certificate import ServedLoss
 from bpac.betting.bounds.fixed_sample import FRACTIONS
 from bpac.betting.drift.alarm import AlarmSettings
@@ -20,6 +20,12 @@ from bpac.routing.policies.policy import PlainPolicy
 
 Memory = Literal["alarmed", "revocable", "latched"]
 MEMORIES = ("alarmed", "revocable", "latched")
+# In rounds at the exploration floor audits are rare, so that only thresholds well below ε can be certified in time, and
+# the best stake at a risk R is the fraction 1 − R/ε of the payoff bound: there, larger stakes win more. The two numbers
+# were the best on the built-in tables (multiples from 1.5 to 6, limits from 0.7 to 0.98; all of them beat 1).
+BOLDNESS = 4.0
+LARGEST_FRACTION = 0.9
+FLOOR_FRACTIONS = tuple(min(BOLDNESS * stake, LARGEST_FRACTION) for stake in FRACTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +41,16 @@ class Portfolio(PlainPolicy):
     levels: where thresholds may lie; with ``any`` the prior is uniform on them.
     scores: names and shares of α, where several scores compete (section 8).
     drift: the alarm of ``alarmed``.
+    floor_fractions: stakes of the gamblers in rounds whose least propensity is the exploration floor (section 16);
+        empty for the same as in other rounds (default: four times as large, at most 0.9, with memory ``alarmed`` and
+        the default fractions; else empty).
+    dither: by how much scores are lowered at random at most, relative to themselves (``routing/dithering.py``); for
+        scores with few values (default: 0, not at all).
     """
 
     passes_over: ClassVar[bool] = True
+    # What a journal says that was written before these settings existed.
+    unwritten: ClassVar[Mapping[str, Any]] = {"floor_fractions": (), "dither": 0.0}
 
     memory: Memory | None = None
     assume: Literal["iid", "any"] = "iid"
@@ -45,6 +58,8 @@ class Portfolio(PlainPolicy):
     levels: Levels | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     drift: AlarmSettings = AlarmSettings()
+    floor_fractions: tuple[float, ...] | None = None
+    dither: float = 0.0
 
     def __post_init__(self) -> None:
         one_of(self.assume, "assume", ("iid", "any"))
@@ -62,6 +77,22 @@ class Portfolio(PlainPolicy):
         of_kind(self.drift, "drift", (AlarmSettings,))
         fractions = some(self.fractions, "fractions", "fraction", open_fraction)
         keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
+        keep(self, floor_fractions=self._floor_fractions(), dither=closed_fraction(self.dither, "dither"))
+        if self.dither == 1.0:
+            raise SettingsError("dither must be below 1: it is the largest share by which a score is lowered")
+
+    def _floor_fractions(self) -> tuple[float, ...]:
+        if self.floor_fractions is None:
+            return FLOOR_FRACTIONS if self.memory == "alarmed" and self.fractions == FRACTIONS else ()
+        if not self.floor_fractions:
+            return ()
+        stakes = some(self.floor_fractions, "floor_fractions", "fraction", open_fraction)
+        if len(stakes) != len(self.fractions):
+            raise SettingsError(f"floor_fractions must be as many as fractions, {len(self.fractions)}; got {stakes!r}")
+        if self.assume == "any":
+            # The promise is then about a plain average, in which every round has the same stake.
+            raise SettingsError('floor_fractions must be empty with assume = "any"')
+        return stakes
 
     @property
     def exploration(self) -> Exploration:
@@ -88,7 +119,15 @@ class Portfolio(PlainPolicy):
         levels = cast(Levels, self.levels)  # set in __post_init__
         latched = self.memory != "revocable"
         if self.assume == "iid":
-            return PortfolioWealth(terms, -math.log(alpha), self.fractions, levels, latched=latched, score=score)
+            return PortfolioWealth(
+                terms,
+                -math.log(alpha),
+                self.fractions,
+                levels,
+                latched=latched,
+                score=score,
+                floor_fractions=cast(tuple[float, ...], self.floor_fractions),  # set in __post_init__
+            )
         bar = math.log(levels.top / alpha)
         return ConstantBoundWealth(terms, bar, self.fractions, levels, latched=latched, score=score)
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 
 from bpac.arguments import fraction, text
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, StaleProposal, UnknownStep
-from bpac.routing.coins import Coins, CommittedCoins
+from bpac.routing.coins import Coins, CommittedCoins, DitheringCoins, SeededCoins
 from bpac.routing.decision import Decision
+from bpac.routing.dithering import dithered
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.route import Route
 from bpac.routing.rule import decide_query
@@ -24,7 +25,18 @@ class Proposals:
     write: called with an entry that must stand in the journal before a decision.
     """
 
-    __slots__ = ("_coins", "_draws", "_last_step", "_route", "_tickets", "_write", "latest")
+    __slots__ = (
+        "_coins",
+        "_dither_source",
+        "_dithers",
+        "_draws",
+        "_last_dither",
+        "_last_step",
+        "_route",
+        "_tickets",
+        "_write",
+        "latest",
+    )
 
     def __init__(self, route: Route, tickets: Tickets, coins: Coins, write: Callable[[Entry], object]) -> None:
         self._route = route
@@ -34,6 +46,10 @@ class Proposals:
         # The coins of the next steps in reverse order: the first belongs to the last step that has one.
         self._draws: list[float] = []
         self._last_step = 0
+        # The same for the draws that dither scores. A random source without them leaves them to the operating system.
+        self._dithers: list[float] = []
+        self._last_dither = 0
+        self._dither_source = coins if isinstance(coins, DitheringCoins) else SeededCoins()
         # The only proposal that may still be applied: nothing has happened since it was made.
         self.latest: Decision | Resolved | None = None
 
@@ -51,6 +67,12 @@ class Proposals:
         step = route.step + 1
         if step > self._last_step:
             self._draw(step)
+        if route.dither:
+            draw = self.dither(step)
+            if uncertainties:
+                uncertainties = tuple(dithered(score, route.dither, draw) for score in uncertainties)
+            else:
+                uncertainty = dithered(uncertainty, route.dither, draw)  # type: ignore[arg-type]  # a number by now
         number = seen = 0
         if ticket is None and not route.running:
             # The threshold first, then the step: a threshold may be stale, never from the future.
@@ -76,6 +98,15 @@ class Proposals:
             seen,
         )
         return decision
+
+    def dither(self, step: int) -> float:
+        """The draw that dithers the scores of a step, or of a row of history, whose step is below 0."""
+        behind = self._last_dither - step
+        if not 0 <= behind < len(self._dithers):
+            self._dithers = self._dither_source.dithers(step)
+            self._last_dither = step + len(self._dithers) - 1
+            behind = len(self._dithers) - 1
+        return self._dithers[behind]
 
     def outcome(self, decision: Decision, loss: float) -> Resolved:
         """The entry that reports a loss."""

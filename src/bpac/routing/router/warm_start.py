@@ -1,11 +1,14 @@
 """Warm starts: history that a router learns from before its first decision."""
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from bpac.arguments import fraction
 from bpac.errors import InputError
+from bpac.routing.dithering import of_other_width
 from bpac.routing.journal.entries import Entry, Labelled
 from bpac.routing.journal.past_game import labelled_rows
+from bpac.routing.journal.rebuild import opened
 from bpac.routing.route import Route
 from bpac.routing.router.parts import RouterParts
 from bpac.routing.router.proposals import all_scores
@@ -65,7 +68,7 @@ class WarmStarts(RouterParts):
         rows: score (with several scores, one for each name) and loss of each draft.
         """
         with self._lock.change():
-            self._learn(rows_of_table(self._route, rows))
+            self._learn(self._dithered(rows_of_table(self._route, rows), 0.0))
 
     def warm_start_from(self, entries: Iterable[Entry]) -> None:
         """Feed the whole journal of an older game, round by round as it was decided, before the first decision.
@@ -79,7 +82,25 @@ class WarmStarts(RouterParts):
         entries: the journal from its first entry on, for example what ``read_journal`` gives.
         """
         with self._lock.change():
-            self._learn(rows_of_game(self._route, entries))
+            remaining = iter(entries)
+            first = next(remaining, None)
+            width = opened(first).dither
+            rows = rows_of_game(self._route, chain([first] if first else [], remaining))
+            self._learn(self._dithered(rows, width))
+
+    def _dithered(self, rows: list[Labelled], width: float) -> list[Labelled]:
+        """The rows as this game would have recorded them; their scores were dithered by that width before.
+
+        Scores that are not dithered like those of the traffic would say that losses lie higher than they do.
+        """
+        dither, first_step = self._route.dither, -self._route.labelled - len(rows)
+        if not dither:
+            return rows
+        draws = map(self._proposals.dither, range(first_step, first_step + len(rows)))
+        return [
+            row._replace(uncertainties=tuple(of_other_width(score, width, dither, draw) for score in row.uncertainties))
+            for row, draw in zip(rows, draws, strict=True)
+        ]
 
     def _learn(self, rows: list[Labelled]) -> None:
         if self._route.step:

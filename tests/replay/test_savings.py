@@ -1,0 +1,82 @@
+"""``bpac reproduce savings``: what each feature saves, beside B-PAC and the oracle."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bpac.cli.program import main
+from bpac.replay.oracle import oracle_policy, risk_of
+from bpac.replay.replay import Replay
+from bpac.replay.studies.calls import KINDS, CallsTask, kinds_of_calls
+from bpac.replay.studies.comparison import Part
+from bpac.replay.studies.methods import RoutingMethod
+from bpac.replay.studies.savings import EPSILONS, LENGTHS, longer, table_of
+from bpac.replay.studies.variants import VARIANTS
+from bpac.replay.tables.builtin import builtin_table
+from bpac.replay.tables.table import Table
+from bpac.replay.tables.writing import write_table
+from bpac.routing.policies import Portfolio
+
+
+def test_every_variant_is_shown_with_calls_cost_promise_and_gap(tmp_path: Path) -> None:
+    """One row per stream, length, ε and variant, and one for the oracle; without tokens there is no cost."""
+    whole = builtin_table("math-like", rows=300)
+    write_table(whole, tmp_path / "answers.csv")
+    write_table(Table(whole.uncertainty, whole.loss), tmp_path / "bare.csv")
+    tables = [str(tmp_path / name) for name in ("answers.csv", "bare.csv")]
+    out = ["--runs", "2", "--workers", "1", "--out", str(tmp_path / "report")]
+    assert main(["reproduce", "savings", "--tables", *tables, *out]) == 0
+    rows = list(csv.DictReader((tmp_path / "report" / "savings.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 2 * len(EPSILONS) * len(LENGTHS) * (len(VARIANTS) + 1)
+    for row in rows:
+        assert 0.0 <= float(row["expert_call_rate_mean"]) <= 1.0
+        if row["variant"] == "oracle":
+            continue
+        assert float(row["unsafe_share"]) in {0.0, 0.5, 1.0}
+        assert np.isnan(float(row["cost_mean"])) == (row["stream"] == "bare.csv")
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "What each feature saves" in page
+    assert ">nan" not in page
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_longer_stream_has_the_same_risk(given: bool) -> None:
+    """Five times the rows, and at every threshold the same risk (of a built-in table: to within a few losses)."""
+    table = builtin_table("math-like")
+    part = Part("MATH", "math-like", {"uncertainty": table} if given else None)
+    five_fold = table_of(longer(part, 5))
+    assert len(five_fold) == 5 * len(table)
+    for threshold in (0.0, 0.1, 0.4, 1.0):
+        tolerance = 1e-12 if given else 5 / len(table)
+        assert risk_of(five_fold, threshold) == pytest.approx(risk_of(table, threshold), abs=tolerance)
+
+
+def test_every_expert_call_is_of_one_kind() -> None:
+    """The four kinds sum to the expert call rate; with nothing certified, all calls are needed or waiting for it."""
+    table = builtin_table("mmlu-pro-like", rows=2500)
+    task = CallsTask(RoutingMethod("portfolio", Portfolio(), 0.08), Part("MMLU", "mmlu", {"uncertainty": table}))
+    kinds = task.run(3)["kinds"]
+    _, path = Replay(table, task.method.make_router, seed=3).run(0, trace=True)
+    assert kinds.sum() == pytest.approx(path.call_expert.mean(), abs=1e-12)
+    assert (kinds > 0.0).all()
+    needed = float(np.mean(table.uncertainty >= oracle_policy(table, 0.08).threshold))  # type: ignore[attr-defined]
+    assert kinds[3] == pytest.approx(needed, abs=0.02)
+    closed = [decision._replace(threshold=0.0, propensity=1.0, call_expert=True) for decision in path.decisions]
+    waiting, explored, uncertified, needed_too = kinds_of_calls(table, closed, 0.08)
+    assert (explored, uncertified) == (0.0, 0.0)
+    assert waiting + needed_too == pytest.approx(1.0)
+
+
+def test_calls_are_printed_and_drawn_for_given_tables(tmp_path: Path) -> None:
+    """``bpac reproduce calls --tables`` writes the kinds of calls as numbers and as a figure."""
+    write_table(builtin_table("math-like", rows=300), tmp_path / "answers.csv")
+    out = ["--runs", "2", "--workers", "1", "--out", str(tmp_path / "report")]
+    assert main(["reproduce", "calls", "--tables", str(tmp_path / "answers.csv"), *out]) == 0
+    rows = list(csv.DictReader((tmp_path / "report" / "calls.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 4
+    for row in rows:
+        parts = [float(row[kind.replace(" ", "_")]) for kind in KINDS]
+        assert sum(parts) == pytest.approx(float(row["expert_call_rate"]))
+    assert (tmp_path / "report" / "calls.svg").exists()
