@@ -8,7 +8,7 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -60,7 +60,9 @@ def send_table(
     order: list[int] = []
     loaded = drafting.in_flight > 1
     at_once = delay == Delay() and not loaded
-    plain = at_once and not trace and router.settings.explore == "serve"
+    learned = router.settings.policy.learned
+    features = rows_of_features(table, learned.features) if learned is not None else None
+    plain = at_once and not trace and router.settings.explore == "serve" and features is None
     decide, observe, called = router.decide, router.observe, calls.append
     start = time.perf_counter()
     if plain:  # the most common cases, without the cost of events
@@ -71,6 +73,15 @@ def send_table(
                 called(1)
             else:
                 called(0)
+    elif at_once and features is not None:
+        for (uncertainty, loss), known in zip(rounds, features, strict=True):
+            decision = decide(uncertainty, features=known)
+            if decision.call_expert:
+                observe(decision, loss)
+            called(decision.call_expert)
+            served.append(decision.serve_draft)
+            if trace:
+                decisions.append(decision)
     elif at_once and trace:
         for uncertainty, loss in rounds:
             decision = decide(uncertainty)
@@ -80,7 +91,7 @@ def send_table(
         calls.extend(decision.call_expert for decision in decisions)
         served.extend(decision.serve_draft for decision in decisions)
     else:
-        gateway = SimulatedGateway(router, tickets=loaded and drafting.tickets)
+        gateway = SimulatedGateway(router, tickets=loaded and drafting.tickets, features=features)
         events: Iterator[Event] = delayed(rounds, delay, rng)
         if loaded:
             events = under_load(rounds, drafting, delay, rng)
@@ -98,6 +109,12 @@ def send_table(
     serve_draft = ~call_expert if plain else np.frombuffer(served, dtype=np.bool_)
     path = ReplayPath(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
     return (table.take(np.array(order)) if loaded else table), path
+
+
+def rows_of_features(table: Table, names: Sequence[str]) -> list[tuple[float | str | None, ...]]:
+    """The features of each row, in the order of these names; those that the table lacks are not known."""
+    unknown = [None] * len(table)
+    return list(zip(*(table.features.get(name, unknown) for name in names), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

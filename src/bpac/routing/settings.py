@@ -15,6 +15,7 @@ from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.errors import SettingsError
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, Exploration, NoExploration, TwoStage
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 # Below this, weights of audited losses exceed what the certificate can add up without losing digits.
@@ -28,7 +29,7 @@ KINDS: dict[str, type[Any]] = {
         *(Portfolio, Paper, Budget, Naive, Hoeffding, Offline, Fixed),
         *(TwoStage, Constant, GainDriven, WhileItPays, NoExploration),
         *(AdaptiveBet, FixedBet, FixedSequence, PriorThreshold),
-        *(RelativeLevels, EvenLevels, ListedLevels, AlarmSettings),
+        *(RelativeLevels, EvenLevels, ListedLevels, AlarmSettings, LearnedScore),
     )
 }
 
@@ -119,7 +120,10 @@ def check_policy(policy: object) -> None:
 def _encode(value: Any) -> Any:
     if type(value) in KINDS.values():
         return {"kind": type(value).__name__} | {
-            f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init
+            # What is none was unknown to earlier versions, or is left to the policy.
+            f.name: _encode(getattr(value, f.name))
+            for f in fields(value)
+            if f.init and getattr(value, f.name) is not None
         }
     if isinstance(value, tuple):
         return list(value)

@@ -13,9 +13,10 @@ from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, Relati
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.errors import SettingsError
-from bpac.routing.bettors import Bettor, SplitScores
+from bpac.routing.bettors import Bettor, Candidates, SplitScores
 from bpac.routing.exploration.learned_rates import WhileItPays
 from bpac.routing.exploration.schedules import Exploration, TwoStage
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies.policy import PlainPolicy
 
 Memory = Literal["alarmed", "revocable", "latched"]
@@ -35,6 +36,7 @@ class Portfolio(PlainPolicy):
     levels: where thresholds may lie; with ``any`` the prior is uniform on them.
     scores: names and shares of α, where several scores compete (section 8).
     drift: the alarm of ``alarmed``.
+    learn: scores that are learned on the way (section 14); none are by default.
     """
 
     passes_over: ClassVar[bool] = True
@@ -45,6 +47,7 @@ class Portfolio(PlainPolicy):
     levels: Levels | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     drift: AlarmSettings = AlarmSettings()
+    learn: LearnedScore | None = None
 
     def __post_init__(self) -> None:
         one_of(self.assume, "assume", ("iid", "any"))
@@ -60,6 +63,10 @@ class Portfolio(PlainPolicy):
         levels = self.levels or (RelativeLevels(4, 20) if arbitrary else RelativeLevels())
         of_kind(levels, "levels", (RelativeLevels, EvenLevels, ListedLevels))
         of_kind(self.drift, "drift", (AlarmSettings,))
+        if self.learn is not None:
+            of_kind(self.learn, "learn", (LearnedScore,))
+            if self.scores or arbitrary:
+                raise SettingsError('learn goes with one score and assume = "iid": leave out one of them')
         fractions = some(self.fractions, "fractions", "fraction", open_fraction)
         keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
 
@@ -78,8 +85,16 @@ class Portfolio(PlainPolicy):
         """The names of the scores, where there are several."""
         return tuple(self.scores)
 
+    @property
+    def learned(self) -> LearnedScore | None:
+        """The settings of scores that are learned, if any."""
+        return self.learn
+
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """The bettor of a new epoch, which bets at level ``alpha``."""
+        if self.learn is not None:
+            learn = self.learn
+            return Candidates(lambda score: self._wealth(terms, alpha * learn.share(score), score))
         if not self.scores:
             return self._wealth(terms, alpha, None)
         return SplitScores([self._wealth(terms, alpha * share, i) for i, share in enumerate(self.scores.values())])
