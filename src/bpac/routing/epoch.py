@@ -80,17 +80,18 @@ class Epoch:
         """Which of several scores decides next."""
         return self.bettor.active if isinstance(self.bettor, SplitScores | Candidates) else 0
 
-    def join(self, tickets: int) -> None:
+    def join(self, tickets: int, gain: float) -> None:
         """Let the next learned score bet on the queries that arrive from here on.
 
         Parameters
         ----------
         tickets: number of the last ticket that was given out.
+        gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
         """
         if isinstance(self.bettor, Candidates):
             self.bettor.join()
         if self.joint_rates is not None:
-            self.joint_rates.join()
+            self.joint_rates.join(gain)
         if self.by_arrival is not None:
             self.by_arrival.join(tickets)
 

@@ -38,7 +38,7 @@ class Outcomes:
         self._lasting: tuple[Account[Decision], ...] = (self.served,)
         self.current = Epoch(settings, self.terms, self.served, number=1, start=0)
         learned = settings.policy.learned
-        self.learning = Learning(learned) if learned is not None else None
+        self.learning = Learning(learned, settings.epsilon) if learned is not None else None
         self.step = 0
         self.outcomes = 0
         self.refusals = 0
@@ -177,8 +177,6 @@ class Outcomes:
             self.current = Epoch(self.settings, self.terms, self.served, old.number + 1, self.step)
             if self.learning is not None:
                 self.learning.start_epoch()
-                for _ in self.learning.joined:
-                    self.current.join(0)
             if old.by_arrival is not None:
                 self.current.follow_arrivals()  # queries under way arrived in the old epoch: their rounds belong to it
         else:

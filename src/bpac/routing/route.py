@@ -152,7 +152,7 @@ class Route(Outcomes):
         self.charge()
         if self.learning is not None:  # only a router that learns writes such an entry
             self.learning.join(entry, self.step)
-            self.current.join(entry.tickets)
+            self.current.join(entry.tickets, entry.gain)
             self.current.set_rate(self.step)
 
     def committed(self) -> None:

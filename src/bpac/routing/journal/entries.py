@@ -121,6 +121,7 @@ class Learned(NamedTuple):
     score: its index among the scores of the epoch, from 1; 0 is the score that was there first.
     model: the model, as JSON values.
     rounds: how many audits it was fitted to.
+    gain: how much more traffic it could accept, as a share of what the score that was there first could; an estimate.
     tickets: number of the last ticket that was given out before; their queries do not have this score.
     shared: whether audits of other games were among them.
     """
@@ -128,6 +129,7 @@ class Learned(NamedTuple):
     score: int
     model: dict[str, Any]
     rounds: int
+    gain: float
     tickets: int = 0
     shared: bool = False
 
@@ -179,6 +181,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "model": (dict,),
     "rounds": (int,),
     "tickets": (int,),
+    "gain": (float, int),
     "shared": (bool,),
 }
 

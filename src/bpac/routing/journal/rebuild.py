@@ -1,5 +1,6 @@
 """From journal entries to the state of a route. Entries that no router can have written are refused."""
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -139,7 +140,8 @@ def _check_learned(route: Route, entry: Learned, number: int) -> None:
         raise JournalError(f"entry {number}: {error}") from error
     if model.features != len(route.feature_names) + 1:
         raise JournalError(f"entry {number} has a model of {model.features} values: the settings name other features")
-    if not entry.rounds >= 0 or not (0 <= entry.tickets if route.running else entry.tickets == 0):
+    numbered = entry.tickets >= 0 if route.running else entry.tickets == 0
+    if entry.rounds < 0 or not 0.0 <= entry.gain < math.inf or not numbered:
         raise JournalError(f"entry {number} contradicts itself or the settings: {entry!r}")
 
 

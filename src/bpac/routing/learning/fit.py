@@ -173,3 +173,37 @@ def _minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector
         if gained < CONVERGED:
             break
     return at
+
+
+FOLDS = 5
+
+
+def promised_gain(samples: Sequence[Sample], ridge: float, epsilon: float) -> float:
+    """How much more traffic a learned score could accept than the score that was there first, as a share of the latter.
+
+    It is an estimate by cross-validation: each sample is scored by a model that was fitted to the others.
+
+    Parameters
+    ----------
+    samples: audits with their outcome, in order.
+    ridge: strength of the penalty.
+    epsilon: the average loss that is allowed.
+    """
+    predicted = np.empty(len(samples))
+    for fold in range(FOLDS):
+        model = fit([sample for i, sample in enumerate(samples) if i % FOLDS != fold], ridge)
+        for i in range(fold, len(samples), FOLDS):
+            predicted[i] = model.score(samples[i].features)
+    own = np.array([sample.features[0] for sample in samples], dtype=np.float64)
+    losses = np.array([sample.loss for sample in samples])
+    weights = np.array([1.0 / sample.propensity for sample in samples])
+    before, after = (_safe_share(score, losses, weights, epsilon) for score in (own, predicted))
+    return round(max(0.0, after - before) / max(before, 0.01), 6)
+
+
+def _safe_share(scores: Vector, losses: Vector, weights: Vector, epsilon: float) -> float:
+    """The largest share of the samples that lie below one threshold and have an average loss of at most ε over all."""
+    _, which = np.unique(scores, return_inverse=True)
+    weight = np.bincount(which, weights)
+    risk = np.cumsum(np.bincount(which, weights * losses)) / weight.sum()
+    return float(weight[: np.searchsorted(risk, epsilon, side="right")].sum() / weight.sum())

@@ -1,6 +1,7 @@
 """The settings of scores that are learned on the way."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bpac.arguments import keep, positive, some, text, whole
 from bpac.errors import InputError, SettingsError
@@ -26,10 +27,10 @@ class LearnedScore:
     """
 
     features: tuple[str, ...] = ()
-    fit_at: tuple[int, ...] = (200, 800, 3200)
-    shares: tuple[float, ...] = (0.1, 0.05, 0.05)
+    fit_at: tuple[int, ...] = (200,)
+    shares: tuple[float, ...] = (0.2,)
     least_losses: float = 20.0
-    ridge: float = 1.0
+    ridge: float = 4.0
 
     def __post_init__(self) -> None:
         keep(
@@ -44,7 +45,7 @@ class LearnedScore:
             raise SettingsError(
                 f"each fit needs a share of α: fit_at has {len(self.fit_at)} values and shares has {len(self.shares)}"
             )
-        if any(later <= earlier for earlier, later in zip(self.fit_at, self.fit_at[1:], strict=False)):
+        if any(later <= earlier for earlier, later in pairwise(self.fit_at)):
             raise SettingsError(f"fit_at must increase, got {self.fit_at}")
         if sum(self.shares) >= 1.0:
             raise SettingsError(

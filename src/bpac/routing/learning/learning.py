@@ -1,11 +1,11 @@
 """What a route has learned: the audits to learn from, and the models that were fitted to them."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Learned
 from bpac.routing.learning.features import Feature
-from bpac.routing.learning.fit import fit
+from bpac.routing.learning.fit import fit, promised_gain
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.model import FrozenModel
 from bpac.routing.learning.samples import Sample, Samples
@@ -18,43 +18,76 @@ class JoinedModel(NamedTuple):
     ----------
     model: the model.
     rounds: how many audits it was fitted to.
+    gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
     step: how many decisions had been made when it joined.
     shared: whether audits of other games were among them.
     """
 
     model: FrozenModel
     rounds: int
+    gain: float
     step: int
     shared: bool
 
 
-class Learning:
-    """The models of the current epoch.
+class Pool(Protocol):
+    """What several games learn together (``SharedScores``)."""
 
-    After a drift alarm the latest model goes on: it depends on the past only, and bets from a wealth of 1 again. The
-    audits of the epoch before are not learned from any more.
+    def observed(self, number: int, step: int, sample: Sample) -> None:
+        """An audit of a game has an outcome."""
+
+    def has(self, score: int) -> bool:
+        """Whether that score has been learned."""
+
+    def next(self, score: int, tickets: int) -> Learned:
+        """The entry of a score for a game that does not have it yet."""
+
+
+class Learning:
+    """The models of the current epoch. A drift alarm ends it: what comes after it is learned again.
 
     Parameters
     ----------
     settings: when scores are learned, and from what.
+    epsilon: the average loss that is allowed (ε).
     """
 
-    __slots__ = ("due", "entries", "joined", "samples", "settings")
-
-    def __init__(self, settings: LearnedScore) -> None:
+    def __init__(self, settings: LearnedScore, epsilon: float) -> None:
         self.settings = settings
+        self.epsilon = epsilon
         self.samples = Samples()
         self.joined: list[JoinedModel] = []
         self.entries = 0
-        self.due = False  # whether there is enough to learn the next score from
+        self.due = False  # whether there is a score to be written before the next decision
+        # The games that learn together, and the number of this one among them.
+        self.pool: Pool | None = None
+        self.number = 0
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether there are scores still to be learned in this epoch."""
+        return len(self.joined) < len(self.settings.fit_at)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is enough to learn the next score from."""
+        settings, samples = self.settings, self.samples
+        return (
+            self.wants_more
+            and samples.count >= settings.fit_at[len(self.joined)]
+            and settings.least_losses <= samples.losses <= samples.count - settings.least_losses
+        )
 
     def observed(self, decision: Decision, loss: float) -> None:
         """An audit has an outcome."""
-        if len(self.joined) == len(self.settings.fit_at):
+        if not self.wants_more:
             return
-        own = decision.uncertainties[0]
-        self.samples.add(decision.step, Sample((own, *decision.features), loss, decision.propensity))
-        self._set_due()
+        sample = Sample((decision.uncertainties[0], *decision.features), loss, decision.propensity)
+        self.samples.add(decision.step, sample)
+        if self.pool is not None:
+            self.pool.observed(self.number, decision.step, sample)
+        else:
+            self.due = self.enough
 
     def next(self, tickets: int) -> Learned:
         """The entry of the next score.
@@ -63,22 +96,35 @@ class Learning:
         ----------
         tickets: number of the last ticket that was given out.
         """
-        model = fit(self.samples.in_order(), self.settings.ridge)
-        return Learned(len(self.joined) + 1, model.to_json(), self.samples.count, tickets)
+        return self.fitted(tickets) if self.pool is None else self.pool.next(len(self.joined) + 1, tickets)
+
+    def fitted(self, tickets: int) -> Learned:
+        """The entry of the score that the samples lead to."""
+        samples, ridge = self.samples.in_order(), self.settings.ridge
+        model, gain = fit(samples, ridge), promised_gain(samples, ridge, self.epsilon)
+        return Learned(len(self.joined) + 1, model.to_json(), self.samples.count, gain, tickets)
 
     def join(self, entry: Learned, step: int) -> None:
         """Let a model score the drafts from here on."""
         self.entries += 1
-        self.joined.append(JoinedModel(FrozenModel(entry.model), entry.rounds, step, entry.shared))
-        if len(self.joined) == len(self.settings.fit_at):
+        self.joined.append(JoinedModel(FrozenModel(entry.model), entry.rounds, entry.gain, step, entry.shared))
+        if not self.wants_more:
             self.samples = Samples()
-        self._set_due()
+        self.due = self.pool is None and self.enough
 
     def start_epoch(self) -> None:
-        """Keep the latest model, and learn the next one from what comes."""
-        del self.joined[:-1]
+        """Forget the models and the audits: traffic has changed."""
+        self.joined.clear()
         self.samples = Samples()
-        self._set_due()
+        self.due = self.pool is not None and self.pool.has(1)  # what others go on with may be tried again
+
+    def shared_entries(self) -> list[Learned]:
+        """The models that were learned together with other games, as entries."""
+        return [
+            Learned(score, one.model.to_json(), one.rounds, one.gain, shared=True)
+            for score, one in enumerate(self.joined, start=1)
+            if one.shared
+        ]
 
     def scores(self, uncertainty: float, features: tuple[Feature, ...], count: int) -> tuple[float, ...]:
         """The score that was there first, and those that were learned.
@@ -89,13 +135,10 @@ class Learning:
         features: of the draft.
         count: how many scores its query has.
         """
-        joined = self.joined
         if count == 1:
             return (uncertainty,)
         known = (uncertainty, *features)
-        if count == 2:  # noqa: PLR2004  # the most common case, without a loop
-            return uncertainty, joined[0].model.score(known)
-        return uncertainty, *[model.score(known) for model, *_ in joined[: count - 1]]
+        return uncertainty, *[model.score(known) for model, *_ in self.joined[: count - 1]]
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
@@ -107,13 +150,4 @@ class Learning:
         self.entries = state["entries"]
         self.joined = [JoinedModel(FrozenModel(model), *rest) for model, *rest in state["joined"]]
         self.samples.load(state["samples"])
-        self._set_due()
-
-    def _set_due(self) -> None:
-        settings, samples = self.settings, self.samples
-        done = len(self.joined)
-        self.due = (
-            done < len(settings.fit_at)
-            and samples.count >= settings.fit_at[done]
-            and settings.least_losses <= samples.losses <= samples.count - settings.least_losses
-        )
+        self.due = self.enough

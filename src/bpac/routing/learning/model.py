@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from bpac.errors import InputError
@@ -99,7 +100,7 @@ def _checked(data: object) -> dict[str, Any]:
 def _checked_term(term: Any) -> dict[str, Any]:
     knots, values = [_number(knot) for knot in term["knots"]], [_number(value) for value in term["values"]]
     words = {word: _number(value) for word, value in term["words"].items()}
-    if len(knots) != len(values) or any(b <= a for a, b in zip(knots, knots[1:], strict=False)):
+    if len(knots) != len(values) or any(b <= a for a, b in pairwise(knots)):
         raise ValueError("each term needs increasing knots, and a value for each")
     if not all(isinstance(word, str) and len(word) <= LONGEST_WORD for word in words):
         raise ValueError("words must be short strings")

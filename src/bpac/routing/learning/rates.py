@@ -8,6 +8,9 @@ from bpac.betting.payoff import Terms
 from bpac.routing.bettors.candidates import Candidates
 from bpac.routing.exploration.learned_rates import LearnedRates, Schedule
 
+# A score that joins may ask for this multiple of its estimated gain: estimates from few samples are rough.
+MOST_OF_ESTIMATE = 2.0
+
 
 class ScoreRates(LearnedRates):
     """Traffic and losses by level of one of several scores.
@@ -35,7 +38,8 @@ class CandidateRates:
     """The rate that the score with most to gain asks for.
 
     The gain of a score is how much more of the traffic looks safe by it than is accepted now, by whichever score is in
-    force.
+    force. Without losses everything looks safe, so a score that has just joined would always ask for audits: it asks
+    for no more than the gain that was estimated when it was fitted justifies.
 
     Parameters
     ----------
@@ -49,6 +53,7 @@ class CandidateRates:
         self._bettor = bettor
         self._scores = [ScoreRates(schedule, terms, 0)]
         self._rate = schedule.most
+        self._most_gains = [math.inf]
 
     @property
     def steady_after(self) -> int:
@@ -59,8 +64,14 @@ class CandidateRates:
         """Least probability of calling the expert in this step of the epoch."""
         return self._rate
 
-    def join(self) -> None:
-        """Follow the next score from here on."""
+    def join(self, gain: float) -> None:
+        """Follow the next score from here on.
+
+        Parameters
+        ----------
+        gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
+        """
+        self._most_gains.append(MOST_OF_ESTIMATE * gain)
         self._scores.append(ScoreRates(self._schedule, self._terms, len(self._scores)))
         self._look()
 
@@ -103,14 +114,15 @@ class CandidateRates:
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
-        return {"rate": self._rate, "scores": [score.state() for score in self._scores]}
+        scores = [score.state() for score in self._scores]
+        return {"rate": self._rate, "most_gains": self._most_gains[1:], "scores": scores}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
         self._scores = [ScoreRates(self._schedule, self._terms, index) for index in range(len(state["scores"]))]
         for score, part in zip(self._scores, state["scores"], strict=True):
             score.load(part)
-        self._rate = state["rate"]
+        self._rate, self._most_gains = state["rate"], [math.inf, *state["most_gains"]]
 
     def _look(self) -> None:
         """Ask the schedule for the rate of the coming rounds, once for each score."""
@@ -119,9 +131,9 @@ class CandidateRates:
         bettor, in_force = self._bettor, self._scores[self._bettor.active]
         accepted = in_force.accepted(bettor.threshold) / max(in_force.rounds, 1)
         rates = []
-        for score in self._scores:
+        for score, most in zip(self._scores, self._most_gains, strict=True):
             # While nothing is accepted or nothing is known of a score, there is everything to gain.
             known = accepted and score.rounds
             gain = (score.looks_safe() / score.rounds - accepted) / accepted if known else math.inf
-            rates.append(self._schedule.wanted(gain, score.rounds, score.audits))
+            rates.append(self._schedule.wanted(min(gain, most), score.rounds, score.audits))
         self._rate = max(rates)

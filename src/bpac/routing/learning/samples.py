@@ -1,11 +1,14 @@
 """The audits that a score is learned from."""
 
+from collections.abc import ItemsView
 from typing import Any, NamedTuple
 
 from bpac.routing.learning.features import Feature
 
 # Later samples replace the earliest, so that the memory of a route is bounded.
 MOST_SAMPLES = 4096
+# The step of a round; where several games learn together, the number of its game and its step.
+Step = int | tuple[int, int]
 
 
 class Sample(NamedTuple):
@@ -29,11 +32,11 @@ class Samples:
     __slots__ = ("_by_step", "count", "losses")
 
     def __init__(self) -> None:
-        self._by_step: dict[int, Sample] = {}
+        self._by_step: dict[Step, Sample] = {}
         self.count = 0
         self.losses = 0.0
 
-    def add(self, step: int, sample: Sample) -> None:
+    def add(self, step: Step, sample: Sample) -> None:
         """Add an audit; if it is there already, because it was given up, its loss is now known."""
         earlier = self._by_step.get(step)
         if earlier is not None:
@@ -45,9 +48,13 @@ class Samples:
         if len(self._by_step) > MOST_SAMPLES:
             del self._by_step[next(iter(self._by_step))]
 
+    def items(self) -> ItemsView[Any, Sample]:
+        """The samples by step."""
+        return self._by_step.items()
+
     def in_order(self) -> list[Sample]:
         """The samples in order of their steps."""
-        return [self._by_step[step] for step in sorted(self._by_step)]
+        return [self._by_step[step] for step in sorted(self._by_step)]  # type: ignore[type-var]  # all are of one kind
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

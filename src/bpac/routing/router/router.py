@@ -23,6 +23,7 @@ from bpac.routing.journal.entries import Entry, Opened, Resolved
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import load_snapshot
 from bpac.routing.learning.features import Features
+from bpac.routing.learning.shared_scores import SharedScores
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.route import Route
 from bpac.routing.router.parts import Write
@@ -256,6 +257,21 @@ class Router(RouterView, Queries, WarmStarts):
             lock.busy = False
         finally:
             lock.release()
+
+    def share_scores(self, shared: SharedScores) -> None:
+        """Learn scores together with other routers, for example those of other segments (MATH section 14).
+
+        The score is learned from the audits of all of them. Each bets on it for itself, so each keeps its own promise.
+
+        Parameters
+        ----------
+        shared: what the routers share; their policies must learn from the same features.
+        """
+        with self._lock.change():
+            self._proposals.latest = None
+            if self._route.learning is None:
+                raise SettingsError("this router learns no score: give its policy learn=LearnedScore(…)")
+            shared.add(self._route.learning)
 
     @classmethod
     def rebuild(
