@@ -8,6 +8,7 @@ from bpac.errors import InputError, SettingsError
 
 # Names and words are written to the journal with every decision.
 LONGEST_NAME = 64
+LEAST_AUDITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class LearnedScore:
     Parameters
     ----------
     features: names of what is known of every draft beside its score.
-    fit_at: how many audits must have an outcome for each fit.
+    fit_at: how many audits must have an outcome for each fit, at least 10.
     shares: share of α of each fit; the score that was there first has the rest.
     least_losses: the losses, and the rest of the audits, must each sum to at least this before there is a fit.
     ridge: strength of the penalty on the weights of the model.
@@ -36,7 +37,9 @@ class LearnedScore:
         keep(
             self,
             features=_names(self.features),
-            fit_at=some(self.fit_at, "fit_at", "number of audits", lambda value, name: whole(value, name, 1)),
+            fit_at=some(
+                self.fit_at, "fit_at", "number of audits", lambda value, name: whole(value, name, LEAST_AUDITS)
+            ),
             shares=some(self.shares, "shares", "share of α", positive),
             least_losses=positive(self.least_losses, "least_losses"),
             ridge=positive(self.ridge, "ridge"),

@@ -36,8 +36,8 @@ class Pool(Protocol):
     def observed(self, number: int, step: int, sample: Sample) -> None:
         """An audit of a game has an outcome."""
 
-    def has(self, score: int) -> bool:
-        """Whether that score has been learned."""
+    def offers(self, score: int) -> bool:
+        """Whether that score has been learned, or can be learned now."""
 
     def next(self, score: int, tickets: int) -> Learned:
         """The entry of a score for a game that does not have it yet."""
@@ -110,13 +110,13 @@ class Learning:
         self.joined.append(JoinedModel(FrozenModel(entry.model), entry.rounds, entry.gain, step, entry.shared))
         if not self.wants_more:
             self.samples = Samples()
-        self.due = self.pool is None and self.enough
+        self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
 
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""
         self.joined.clear()
         self.samples = Samples()
-        self.due = self.pool is not None and self.pool.has(1)  # what others go on with may be tried again
+        self.due = self.pool is not None and self.pool.offers(1)  # what others go on with may be tried again
 
     def shared_entries(self) -> list[Learned]:
         """The models that were learned together with other games, as entries."""

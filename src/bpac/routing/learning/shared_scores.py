@@ -50,10 +50,11 @@ class SharedScores:
                 everything.samples.add((number, step), sample)
                 self._tell()
 
-    def has(self, score: int) -> bool:
-        """Whether that score has been learned."""
+    def offers(self, score: int) -> bool:
+        """Whether that score has been learned, or can be learned now."""
         with self._lock:
-            return self._all is not None and score <= len(self._all.joined)
+            everything = self._all
+            return everything is not None and score <= len(everything.joined) + everything.enough
 
     def next(self, score: int, tickets: int) -> Learned:
         """The entry of a score for a game that does not have it yet.

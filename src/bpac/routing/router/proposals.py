@@ -56,7 +56,7 @@ class Proposals:
         known: tuple[Feature, ...] = ()
         if learning is not None or features is not None:
             known = checked_features(features, route.feature_names)
-            if learning is not None and learning.due:
+            while learning is not None and learning.due:
                 self._learn(learning)
         step = route.step + 1
         if step > self._last_step:
