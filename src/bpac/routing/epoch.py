@@ -6,7 +6,7 @@
 4. The *drift alarm* watches the threshold in force. It may raise the rate; if it rings, the epoch is over.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from bpac.betting.bounds.certificate import ServedLoss
 from bpac.betting.drift.drift import Drift
@@ -88,8 +88,7 @@ class Epoch:
         tickets: number of the last ticket that was given out.
         gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
         """
-        if isinstance(self.bettor, Candidates):
-            self.bettor.join()
+        cast(Candidates, self.bettor).join()  # others have no score that joins
         if self.joint_rates is not None:
             self.joint_rates.join(gain)
         if self.by_arrival is not None:

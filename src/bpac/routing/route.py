@@ -7,13 +7,14 @@
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.routing.bettors import Bettor, ByArrival
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
 from bpac.routing.journal.entries import Labelled, Learned
+from bpac.routing.learning.learning import Learning
 from bpac.routing.outcomes import Outcomes
 from bpac.routing.settings import Settings
 
@@ -150,10 +151,9 @@ class Route(Outcomes):
     def joined(self, entry: Learned) -> None:
         """Let a learned score bet on the queries that arrive from here on."""
         self.charge()
-        if self.learning is not None:  # only a router that learns writes such an entry
-            self.learning.join(entry, self.step)
-            self.current.join(entry.tickets, entry.gain)
-            self.current.set_rate(self.step)
+        cast(Learning, self.learning).join(entry, self.step)  # only a router that learns writes such an entry
+        self.current.join(entry.tickets, entry.gain)
+        self.current.set_rate(self.step)
 
     def committed(self) -> None:
         """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""

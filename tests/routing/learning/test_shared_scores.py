@@ -46,6 +46,19 @@ def test_audits_of_all_games_are_learned_from() -> None:
     assert [game.scores()[1].rounds for game in games] == [60, 60]
 
 
+def test_what_comes_after_the_last_fit_is_not_kept() -> None:
+    """A game that has not decided since then may still report outcomes."""
+    shared = SharedScores()
+    games = [learner(), learner()]
+    for game in games:
+        game.share_scores(shared)
+    late = games[1].decide(0.5, features=(1.0, "task 0"))
+    send(games[0], drafts(500))
+    games[1].observe(late, 1.0)
+    assert len(games[0].scores()) == 3
+    assert len(games[1].scores()) == 1
+
+
 def test_games_that_start_again_share_what_they_have() -> None:
     """Samples of journals that are read back count, and so does a score that one of them holds."""
     journals: list[list[Entry]] = [[], []]

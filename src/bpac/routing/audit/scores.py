@@ -43,16 +43,13 @@ def score_differences(route: Route, decision: Decision, score: int) -> Iterator[
     score: index of the score that was in force when the query arrived.
     """
     learning, recorded = route.learning, decision.uncertainties
-    if learning is None or not recorded:
+    if learning is None or decision.epoch != route.epoch:
         return
-    if decision.epoch == route.epoch:
-        computed = learning.scores(recorded[0], decision.features, route.current.scores_at(decision.ticket))
-        if len(computed) != len(recorded) or any(
-            abs(one - other) > SAME_SCORE for one, other in zip(computed, recorded, strict=True)
-        ):
-            yield f"scores of step {decision.step}", recorded, computed
-        if score < len(recorded) and decision.uncertainty != recorded[score]:
-            yield f"score in force at step {decision.step}", decision.uncertainty, recorded[score]
+    computed = learning.scores(recorded[0], decision.features, route.current.scores_at(decision.ticket))
+    if any(abs(one - other) > SAME_SCORE for one, other in zip(computed, recorded, strict=False)):
+        yield f"scores of step {decision.step}", recorded, computed
+    if score < len(recorded) and decision.uncertainty != recorded[score]:
+        yield f"score in force at step {decision.step}", decision.uncertainty, recorded[score]
 
 
 def _alike(one: Any, other: Any) -> bool:

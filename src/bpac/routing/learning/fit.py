@@ -160,7 +160,9 @@ def _minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector
 
     at = np.zeros(columns.shape[1])
     value = objective(at)
-    for _ in range(NEWTON_STEPS):
+    gained, steps = np.inf, 0
+    while gained >= CONVERGED and steps < NEWTON_STEPS:
+        steps += 1
         predicted = 0.5 + 0.5 * np.tanh(columns @ at / 2.0)  # the logistic function, without overflow
         gradient = columns.T @ (weights * (predicted - losses)) + penalties * at
         curvature = columns.T @ (columns * (weights * predicted * (1.0 - predicted))[:, None]) + np.diag(penalties)
@@ -170,8 +172,6 @@ def _minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector
             size /= 2.0
         at = at - size * step
         gained, value = value - objective(at), objective(at)
-        if gained < CONVERGED:
-            break
     return at
 
 
