@@ -10,6 +10,7 @@ from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.games.troubles import GameTrouble, troubles_of
+from bpac.routing.learning.standing import ScoreStanding
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
 from bpac.stores.store import Game, LostEntries
@@ -28,6 +29,7 @@ class GameStatus:
     unscored: the requests without a score.
     savings: what was spent and saved.
     troubles: what an operator should repair (default: nothing).
+    scores: the scores that compete, where scores are learned (default: none).
     """
 
     route: str
@@ -38,6 +40,7 @@ class GameStatus:
     unscored: UnscoredReport
     savings: SavingsReport
     troubles: Sequence[GameTrouble] = ()
+    scores: Sequence[ScoreStanding] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -49,6 +52,7 @@ class GameStatus:
             "unscored": self.unscored.to_json(),
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
+            **({"scores": [score._asdict() for score in self.scores]} if self.scores else {}),
         }
 
     @classmethod
@@ -70,6 +74,7 @@ class GameStatus:
             UnscoredReport(**values["unscored"]),
             SavingsReport(**values["savings"]),
             tuple(GameTrouble(**trouble) for trouble in values.get("troubles", ())),
+            tuple(ScoreStanding(**score) for score in values.get("scores", ())),
         )
 
 
@@ -90,7 +95,9 @@ def game_status(
     state = state_of(router, history, summary)
     only_unscored = history.unscored.only(summary.steps)
     troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores)
-    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings, troubles)
+    return GameStatus(
+        game.route, game.segment, game.number, summary, state, unscored, savings, troubles, router.scores()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,14 @@ class _Cells:
     def feature_names(self, score: str) -> list[str]:
         """The columns that scores can be learned from."""
         names = (str(name) for name in self.row if name != score)
-        return [name for name in names if name in FEATURES or name.startswith(("feature_", "uncertainty_"))]
+        return [
+            name
+            for name in names
+            if name in FEATURES
+            or name.startswith("feature_")
+            # A number names a later model of a cascade, whose answer is not known yet.
+            or (name.startswith("uncertainty_") and not name.removeprefix("uncertainty_").isdigit())
+        ]
 
     def feature(self, name: str) -> float | str | None:
         """A feature: a number, a word, or none if the cell is empty."""
