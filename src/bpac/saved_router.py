@@ -24,6 +24,7 @@ from bpac.errors import InputError, SettingsError, SnapshotError, StoreError
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Labelled, Opened
+from bpac.routing.learning.features import Features
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
 from bpac.routing.tickets.ticket import Ticket
@@ -55,14 +56,20 @@ class SavedRouter(Router):
     ) -> None:
         self.close()
 
-    def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+    def decide(
+        self,
+        uncertainty: float | Mapping[str, float],
+        *,
+        ticket: Ticket | None = None,
+        features: Features | None = None,
+    ) -> Decision:
         """Decide for a query; the decision is in the file when this returns.
 
         Parameters
         ----------
-        uncertainty, ticket: as for ``Router.decide``.
+        uncertainty, ticket, features: as for ``Router.decide``.
         """
-        decision = super().decide(uncertainty, ticket=ticket)
+        decision = super().decide(uncertainty, ticket=ticket, features=features)
         if decision.step >= self._next_snapshot:
             # The decision stands in the file. If the file fails now, the next call raises the error.
             with suppress(StoreError):

@@ -18,7 +18,7 @@ from bpac.replay.tables.reading import read_table
 from bpac.replay.tables.table import Table, head, joined, shuffled
 from bpac.replay.tables.writing import write_columns, write_table
 
-COLUMNS = tuple(field.name for field in fields(Table))
+COLUMNS = tuple(field.name for field in fields(Table) if field.name != "features")
 ROWS = [
     {"uncertainty": 0.25, "loss": 0.0, "draft_tokens": 10, "expert_tokens": 100},
     {"uncertainty": 0.75, "loss": 0.5, "draft_tokens": 20, "expert_tokens": 200},
@@ -70,6 +70,37 @@ def test_every_format_keeps_every_column(tmp_path: Path, name: str) -> None:
         for column in COLUMNS:
             assert np.array_equal(getattr(copy, column), getattr(table, column)) or getattr(table, column) is None
             assert (getattr(copy, column) is None) == (getattr(table, column) is None)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl.gz", "t.parquet"])
+def test_every_format_keeps_features(tmp_path: Path, name: str) -> None:
+    """Numbers, words and empty cells survive; a column that is empty everywhere is no feature."""
+    columns = {"length": [3.0, None], "task": ["law", "physics"], "nothing": [None, None]}
+    features = {key: np.array(values, dtype=np.object_) for key, values in columns.items()}
+    write_table(Table(np.array([0.1, 0.2]), np.zeros(2), features=features), tmp_path / name)
+    read = read_table(tmp_path / name).features
+    assert {key: column.tolist() for key, column in read.items()} == {"length": [3.0, None], "task": ["law", "physics"]}
+
+
+def test_known_columns_are_features(tmp_path: Path) -> None:
+    """What tables already have is learned from: tokens of the draft, other scores and categories."""
+    text = "uncertainty,loss,draft_tokens,expert_tokens,uncertainty_verbal,category,id\n0.1,0,12,99,0.25,law,7\n"
+    table = read_table(write_csv(tmp_path / "t.csv", text))
+    assert {name: column.tolist() for name, column in table.features.items()} == {
+        "draft_tokens": [12.0],
+        "uncertainty_verbal": [0.25],
+        "category": ["law"],
+    }
+    other = read_table(tmp_path / "t.csv", score="uncertainty_verbal")
+    assert set(other.features) == {"draft_tokens", "category"}
+
+
+@pytest.mark.parametrize("cell", ["nan", "-inf", "word" * 17])
+def test_a_feature_that_cannot_be_used_is_refused(tmp_path: Path, cell: str) -> None:
+    """The error names file, row, column and value."""
+    path = write_csv(tmp_path / "t.csv", f"uncertainty,loss,feature_x\n0.1,0,{cell}\n")
+    with pytest.raises(TableError, match=r"row 1, column feature_x: '"):
+        read_table(path)
 
 
 def test_a_file_name_without_a_table_format_is_refused(tmp_path: Path) -> None:

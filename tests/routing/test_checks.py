@@ -114,6 +114,7 @@ class Broken:
     exploration: Exploration = Constant(0.2)
     alarm: None = None
     score_names: tuple[str, ...] = ()
+    learned: None = None
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """Start the broken bettor."""

@@ -13,11 +13,12 @@ from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
-from bpac.routing.journal.entries import Entry, Labelled, Opened, Resolved, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry, Labelled, Learned, Opened, Resolved, entry_from_json, entry_to_json
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
 
 fractions = st.floats(0, 1)
+finite = st.floats(allow_nan=False, allow_infinity=False)
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
@@ -46,6 +47,16 @@ entries = st.one_of(
         uncertainties=st.lists(fractions, max_size=3).map(tuple),
         ticket=st.integers(0),
         seen=st.integers(0),
+        features=st.lists(st.one_of(st.none(), finite, st.text()), max_size=3).map(tuple),
+    ),
+    st.builds(
+        Learned,
+        score=st.integers(1),
+        model=st.dictionaries(st.text(), json_values, max_size=3),
+        rounds=st.integers(0),
+        gain=finite,
+        tickets=st.integers(0),
+        shared=st.booleans(),
     ),
     st.builds(
         Resolved,

@@ -8,8 +8,9 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Literal
 
 import joblib
@@ -26,6 +27,7 @@ from bpac.replay.simulation.load import under_load
 from bpac.replay.tables.table import Table, shuffled
 from bpac.routing.coins import Coins, ListedCoins, SeededCoins
 from bpac.routing.decision import Decision
+from bpac.routing.learning.features import Features
 from bpac.routing.router import Router
 
 # For fewer rounds in total, starting worker processes takes longer than they save.
@@ -60,10 +62,12 @@ def send_table(
     order: list[int] = []
     loaded = drafting.in_flight > 1
     at_once = delay == Delay() and not loaded
-    plain = at_once and not trace and router.settings.explore == "serve"
+    learned = router.settings.policy.learned
+    features = rows_of_features(table, learned.features) if learned is not None else None
+    plain = at_once and not trace and router.settings.explore == "serve" and features is None
     decide, observe, called = router.decide, router.observe, calls.append
     start = time.perf_counter()
-    if plain:  # the most common cases, without the cost of events
+    if plain:  # the most common case, without the cost of features, flags and events
         for uncertainty, loss in rounds:
             decision = decide(uncertainty)
             if decision.call_expert:
@@ -71,16 +75,14 @@ def send_table(
                 called(1)
             else:
                 called(0)
-    elif at_once and trace:
-        for uncertainty, loss in rounds:
-            decision = decide(uncertainty)
-            if decision.call_expert:
-                observe(decision, loss)
-            decisions.append(decision)
-        calls.extend(decision.call_expert for decision in decisions)
-        served.extend(decision.serve_draft for decision in decisions)
+    elif at_once:
+        for decision in _decided_at_once(router, rounds, features):
+            called(decision.call_expert)
+            served.append(decision.serve_draft)
+            if trace:
+                decisions.append(decision)
     else:
-        gateway = SimulatedGateway(router, tickets=loaded and drafting.tickets)
+        gateway = SimulatedGateway(router, tickets=loaded and drafting.tickets, features=features)
         events: Iterator[Event] = delayed(rounds, delay, rng)
         if loaded:
             events = under_load(rounds, drafting, delay, rng)
@@ -98,6 +100,23 @@ def send_table(
     serve_draft = ~call_expert if plain else np.frombuffer(served, dtype=np.bool_)
     path = ReplayPath(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
     return (table.take(np.array(order)) if loaded else table), path
+
+
+def _decided_at_once(
+    router: Router, rounds: Iterable[tuple[float, float]], features: Iterable[Features] | None
+) -> Iterator[Decision]:
+    """Decide one query after the other, and report each outcome at once."""
+    for (uncertainty, loss), known in zip(rounds, features or repeat(None), strict=False):
+        decision = router.decide(uncertainty, features=known)
+        if decision.call_expert:
+            router.observe(decision, loss)
+        yield decision
+
+
+def rows_of_features(table: Table, names: Sequence[str]) -> list[tuple[float | str | None, ...]]:
+    """The features of each row, in the order of these names; those that the table lacks are not known."""
+    unknown = [None] * len(table)
+    return list(zip(*(table.features.get(name, unknown) for name in names), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

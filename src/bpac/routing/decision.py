@@ -22,6 +22,7 @@ class Decision(NamedTuple):
     uncertainties: all scores of the draft, where a router has several.
     ticket: number of the query's ticket in its epoch; 0 where tickets are not in use.
     seen: entries in the journal when the query arrived, where tickets are in use.
+    features: what was known of the draft beside its score, where scores are learned from it.
     """
 
     step: int
@@ -35,13 +36,18 @@ class Decision(NamedTuple):
     uncertainties: tuple[float, ...] = ()
     ticket: int = 0
     seen: int = 0
+    features: tuple[float | str | None, ...] = ()
 
     def at_zero(self) -> "Decision":
         """The same round with a score of 0, which every threshold sees."""
         return self._replace(uncertainty=0.0, uncertainties=(0.0,) * len(self.uncertainties))
 
+    def to_list(self) -> list[Any]:
+        """The decision as a list for JSON, without features if it has none."""
+        return list(self) if self.features else list(self[:-1])
+
     @staticmethod
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
-        *plain, uncertainties, ticket, seen = values
-        return Decision._make((*plain, tuple(uncertainties), ticket, seen))
+        plain, uncertainties, (ticket, seen, *features) = values[:8], values[8], values[9:]
+        return Decision(*plain, tuple(uncertainties), ticket, seen, *map(tuple, features))

@@ -6,16 +6,17 @@
 4. The *drift alarm* watches the threshold in force. It may raise the rate; if it rings, the epoch is over.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from bpac.betting.bounds.certificate import ServedLoss
 from bpac.betting.drift.drift import Drift
 from bpac.betting.ledgers.ledger import Account
 from bpac.betting.payoff import Terms
-from bpac.routing.bettors import ByArrival, SplitScores
+from bpac.routing.bettors import ByArrival, Candidates, SplitScores
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
 from bpac.routing.journal.entries import Labelled
+from bpac.routing.learning.rates import CandidateRates
 from bpac.routing.rule import decide_query
 from bpac.routing.settings import Settings
 
@@ -41,6 +42,7 @@ class Epoch:
         "bettor",
         "by_arrival",
         "drift",
+        "joint_rates",
         "learner",
         "number",
         "rate",
@@ -58,10 +60,13 @@ class Epoch:
         self.start = start
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
         self._rates = settings.exploration.start(terms)
+        self.joint_rates: CandidateRates | None = None
+        if isinstance(self._rates, LearnedRates) and isinstance(self.bettor, Candidates):
+            self._rates = self.joint_rates = CandidateRates(self._rates.schedule, terms, self.bettor)
         self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
-        schedule = settings.exploration
-        if self.learner is not None and isinstance(schedule, WhileItPays) and schedule.whole_game:
-            self.learner.before = max(start, 0)
+        schedule, learner = settings.exploration, self.joint_rates or self.learner
+        if learner is not None and isinstance(schedule, WhileItPays) and schedule.whole_game:
+            learner.before = max(start, 0)
         self.drift = Drift(terms, policy.alarm) if policy.alarm else None
         self.by_arrival: ByArrival | None = None
         # The account that sees decisions, and all accounts that see outcomes, in this order.
@@ -76,7 +81,29 @@ class Epoch:
     @property
     def active_score(self) -> int:
         """Which of several scores decides next."""
-        return self.bettor.active if isinstance(self.bettor, SplitScores) else 0
+        return self.bettor.active if isinstance(self.bettor, SplitScores | Candidates) else 0
+
+    def join(self, tickets: int, gain: float) -> None:
+        """Let the next learned score bet on the queries that arrive from here on.
+
+        Parameters
+        ----------
+        tickets: number of the last ticket that was given out.
+        gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
+        """
+        cast(Candidates, self.bettor).join()  # others have no score that joins
+        if self.joint_rates is not None:
+            self.joint_rates.join(gain)
+        if self.by_arrival is not None:
+            self.by_arrival.join(tickets)
+
+    def scores_at(self, ticket: int) -> int:
+        """How many scores a query of this epoch has; ticket 0 arrives now."""
+        if ticket and self.by_arrival is not None:
+            return self.by_arrival.scores_at(ticket)
+        return (
+            len(self.bettor.wealths) if isinstance(self.bettor, Candidates) else len(self._settings.policy.score_names)
+        )
 
     def set_rate(self, step: int) -> None:
         """Find the exploration rate of the query after this step.
@@ -95,7 +122,7 @@ class Epoch:
         self.by_arrival = ByArrival(
             self.bettor,
             self._terms,
-            len(policy.score_names),
+            self.scores_at(0),
             commutes=policy.commutes,
             weighs=policy.passes_over,
             most_held=self._settings.max_owed,
@@ -122,7 +149,7 @@ class Epoch:
             least_propensity=closed.least_propensity if certain else row.least_propensity,
             call_expert=row.loss is not None or row.refused,
             serve_draft=False,
-            uncertainties=row.uncertainties if policy.score_names else (),
+            uncertainties=row.uncertainties if policy.score_names or policy.learned else (),
         )
         for account in self.accounts[1:]:  # nothing was served
             account.decided(decision)
@@ -134,12 +161,13 @@ class Epoch:
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
+        learner = self.learner or self.joint_rates
         return {
             "by_arrival": self.by_arrival.state() if self.by_arrival else None,
             "epoch": self.number,
             "epoch_start": self.start,
             "game": self.bettor.state(),
-            "learner": self.learner.state() if self.learner else None,
+            "learner": learner.state() if learner else None,
             "drift": self.drift.state() if self.drift else None,
         }
 
@@ -151,18 +179,19 @@ class Epoch:
         state: what ``state`` returned.
         step: the number of decisions made when it did.
         """
+        self.bettor.load(state["game"])
         if state["by_arrival"] is not None:
             self.follow_arrivals()
         if self.by_arrival is not None:
             self.by_arrival.load(state["by_arrival"])
-        self.bettor.load(state["game"])
-        if self.learner:
-            self.learner.load(state["learner"])
+        learner = self.learner or self.joint_rates
+        if learner:
+            learner.load(state["learner"])
         if self.drift:
             self.drift.load(state["drift"])
         self.set_rate(step)
 
     def _set_accounts(self, receiver: Account[Decision]) -> None:
-        learners = (self.learner,) if self.learner is not None else ()
+        learner = self.learner or self.joint_rates
         self.receiver = receiver
-        self.accounts = (self._served, receiver, *learners)
+        self.accounts = (self._served, receiver) if learner is None else (self._served, receiver, learner)

@@ -15,6 +15,7 @@ from bpac.betting.ledgers.ledger import Account
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
 from bpac.routing.journal.entries import Resolved
+from bpac.routing.learning.learning import Learning
 from bpac.routing.settings import Settings
 
 # Audits over which the share of those without a verdict is averaged.
@@ -37,6 +38,8 @@ class Outcomes:
         self.served = ServedLoss(self.terms, settings.alpha, cast(CertificateKind, settings.certificate))
         self._lasting: tuple[Account[Decision], ...] = (self.served,)
         self.current = Epoch(settings, self.terms, self.served, number=1, start=0)
+        learned = settings.policy.learned
+        self.learning = Learning(learned, settings.epsilon) if learned is not None else None
         self.step = 0
         self.outcomes = 0
         self.refusals = 0
@@ -84,10 +87,12 @@ class Outcomes:
 
     def resolved(self, decision: Decision, loss: float) -> None:
         """Apply the loss of an audit that is owed or given up."""
-        step, uncertainty, threshold, _, least_propensity, _, _, number, _, _, _ = decision
+        step, uncertainty, threshold, _, least_propensity, _, _, number, _, _, _, _ = decision
         self.outcomes += 1
         epoch, late = self.current, False
         current = number == epoch.number
+        if self.learning is not None and current:
+            self.learning.observed(decision, loss)
         if decision is self.uncharged:
             self.uncharged = None
             if loss > 0.0:
@@ -149,6 +154,8 @@ class Outcomes:
             if len(self.given_up) > self._max_owed:
                 del self.given_up[next(iter(self.given_up))]
         epoch = self.current
+        if self.learning is not None and decision.epoch == epoch.number:
+            self.learning.observed(decision, 1.0)  # as it counts in the wealth
         if decision.epoch == epoch.number and epoch.drift is not None:
             epoch.drift.given_up(decision)
             epoch.set_rate(self.step)
@@ -169,6 +176,8 @@ class Outcomes:
         if drift.rings:
             self.charge()  # the latest audit belongs to the epoch that ends here
             self.current = Epoch(self.settings, self.terms, self.served, old.number + 1, self.step)
+            if self.learning is not None:
+                self.learning.start_epoch()
             if old.by_arrival is not None:
                 self.current.follow_arrivals()  # queries under way arrived in the old epoch: their rounds belong to it
         else:

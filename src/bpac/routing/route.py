@@ -1,18 +1,20 @@
 """The state of a route: it follows from the entries of its journal, and from nothing else.
 
 1. ``decided`` applies a decision, ``settle`` the outcome of an audit (see ``outcomes.py``); ``started``, ``stopped``,
-   ``withdrawn`` and ``overdue`` apply what becomes of tickets, ``learned`` a row of history.
+   ``withdrawn`` and ``overdue`` apply what becomes of tickets, ``learned`` a row of history, ``joined`` a score that
+   was learned.
 2. Nothing is checked here: ``Router`` checks the arguments of callers, and ``rebuild`` the entries of a journal.
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.routing.bettors import Bettor, ByArrival
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
-from bpac.routing.journal.entries import Labelled
+from bpac.routing.journal.entries import Labelled, Learned
+from bpac.routing.learning.learning import Learning
 from bpac.routing.outcomes import Outcomes
 from bpac.routing.policies import Portfolio
 from bpac.routing.settings import Settings
@@ -37,6 +39,7 @@ class Route(Outcomes):
         super().__init__(settings)
         self.shadow = settings.explore == "shadow"
         self.score_names = settings.policy.score_names
+        self.feature_names = learned.features if (learned := settings.policy.learned) is not None else ()
         self.certain_while_closed = settings.policy.certain_while_closed
         self.in_order = settings.policy.in_order
         self.dither = settings.policy.dither if isinstance(settings.policy, Portfolio) else 0.0
@@ -66,12 +69,13 @@ class Route(Outcomes):
     @property
     def entries(self) -> int:
         """How many entries of a journal this state comes from."""
-        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments
+        learned = self.learning.entries if self.learning is not None else 0
+        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments + learned
 
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
-        step, uncertainty, threshold, propensity, least_propensity, call_expert, serve_draft, number, _, _, _ = decision
+        step, uncertainty, threshold, propensity, least_propensity, call_expert, serve_draft, number, *_ = decision
         self.step = step
         if serve_draft:
             self.drafts_served += 1
@@ -89,6 +93,8 @@ class Route(Outcomes):
                 if len(recent) >= learner.pause:
                     learner.look(threshold)
                     changes = True
+            elif epoch.joint_rates is not None and epoch.joint_rates.follow(decision):
+                changes = True
         if call_expert:
             self.expert_calls += 1
             self.uncharged = decision
@@ -147,6 +153,13 @@ class Route(Outcomes):
         self.labelled += 1
         self.current.learned(row, 1 - self.labelled)
 
+    def joined(self, entry: Learned) -> None:
+        """Let a learned score bet on the queries that arrive from here on."""
+        self.charge()
+        cast(Learning, self.learning).join(entry, self.step)  # only a router that learns writes such an entry
+        self.current.join(entry.tickets, entry.gain)
+        self.current.set_rate(self.step)
+
     def committed(self) -> None:
         """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
         self.commitments += 1
@@ -162,10 +175,11 @@ class Route(Outcomes):
         return {
             **{name: getattr(self, name) for name in PLAIN},
             "forfeits": dict(self.forfeits),
-            "owed": [list(decision) for decision in self.owed.values()],
-            "given_up": [list(decision) for decision in self.given_up.values()],
+            "owed": [decision.to_list() for decision in self.owed.values()],
+            "given_up": [decision.to_list() for decision in self.given_up.values()],
             **self.current.state(),
             "served": self.served.state(),
+            **({"learning": self.learning.state()} if self.learning is not None else {}),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -178,4 +192,6 @@ class Route(Outcomes):
         self.current = Epoch(self.settings, self.terms, self.served, state["epoch"], state["epoch_start"])
         self.served.load(state["served"])
         self.served.kept = self.drafts_served
+        if self.learning is not None:
+            self.learning.load(state["learning"])
         self.current.load(state, self.step)

@@ -30,12 +30,13 @@ def decide_query(  # noqa: PLR0917  # by position, because it is called for ever
     uncertainties: tuple[float, ...] = (),
     ticket: int = 0,
     seen: int = 0,
+    features: tuple[float | str | None, ...] = (),
 ) -> Decision:
     """Decide one query.
 
     Parameters
     ----------
-    step, uncertainty, epoch, uncertainties, ticket, seen: as in ``Decision``.
+    step, uncertainty, epoch, uncertainties, ticket, seen, features: as in ``Decision``.
     threshold: the threshold in force for this query (û).
     rate: the exploration rate in force for this query (ρ).
     draw: the coin, a number in [0, 1).
@@ -67,6 +68,7 @@ def decide_query(  # noqa: PLR0917  # by position, because it is called for ever
             uncertainties,
             ticket,
             seen,
+            features,
         ),
     )
 
@@ -82,8 +84,9 @@ def decide_again(
     threshold, rate: what was in force for it (û, ρ).
     shadow, certain_while_closed: as for ``decide_query``.
     """
-    step, uncertainty, _, _, _, call_expert, _, epoch, uncertainties, ticket, seen = decision
+    step, uncertainty, _, _, _, call_expert, _, epoch, uncertainties, ticket, seen, features = decision
     coin = CALLS if call_expert else KEEPS
     return decide_query(
-        *(step, uncertainty, threshold, rate, coin, shadow, certain_while_closed, epoch, uncertainties, ticket, seen)
+        *(step, uncertainty, threshold, rate, coin, shadow, certain_while_closed, epoch, uncertainties, ticket, seen),
+        features=features,
     )

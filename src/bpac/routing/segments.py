@@ -5,6 +5,7 @@ from typing import Literal
 
 from bpac.arguments import one_of, open_fraction, whole
 from bpac.errors import InputError
+from bpac.routing.learning.shared_scores import SharedScores
 from bpac.routing.lock import RouterLock
 from bpac.routing.router import Router
 
@@ -21,6 +22,8 @@ class Segments(Mapping[str, Router]):
     alpha: chance that the promise fails (α).
     alpha_scope: whether ``each`` segment has it (default), or ``all`` together, who then share it equally.
     most: how many routers there may be; the last one is shared by all further segments.
+    shared: scores that the segments learn together (default: each learns its own, if its policy does). Wealth is never
+        shared, so each segment keeps its own promise.
 
     >>> segments = Segments(lambda name, alpha: Router(0.05, alpha), alpha=0.1, most=2)
     >>> segments.router("maths") is segments.router("maths")
@@ -36,11 +39,13 @@ class Segments(Mapping[str, Router]):
         *,
         alpha_scope: Literal["each", "all"] = "each",
         most: int = 100,
+        shared: SharedScores | None = None,
     ) -> None:
         one_of(alpha_scope, "alpha_scope", ("each", "all"))
         self._most = whole(most, "most", 1)
         self._alpha = open_fraction(alpha, "alpha") / (most if alpha_scope == "all" else 1)
         self._start = start
+        self._shared = shared
         self._lock = RouterLock()
         self._routers: dict[str, Router] = {}
 
@@ -52,7 +57,10 @@ class Segments(Mapping[str, Router]):
             if segment not in self._routers and len(self._routers.keys() - {OTHERS}) >= self._most - 1:
                 segment = OTHERS
             if segment not in self._routers:
-                self._routers[segment] = self._start(segment, self._alpha)
+                router = self._start(segment, self._alpha)
+                if self._shared is not None:
+                    router.share_scores(self._shared)
+                self._routers[segment] = router
             return self._routers[segment]
 
     def __getitem__(self, segment: str) -> Router:

@@ -16,6 +16,7 @@ from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.errors import SettingsError
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, Exploration, NoExploration, TwoStage
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 
 # Below this, weights of audited losses exceed what the certificate can add up without losing digits.
@@ -29,7 +30,7 @@ KINDS: dict[str, type[Any]] = {
         *(Portfolio, Paper, Budget, Naive, Hoeffding, Offline, Fixed),
         *(TwoStage, Constant, GainDriven, WhileItPays, NoExploration),
         *(AdaptiveBet, FixedBet, FixedSequence, PriorThreshold),
-        *(RelativeLevels, EvenLevels, ListedLevels, AlarmSettings),
+        *(RelativeLevels, EvenLevels, ListedLevels, AlarmSettings, LearnedScore),
     )
 }
 

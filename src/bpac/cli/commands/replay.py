@@ -5,6 +5,7 @@ import csv
 import json
 import statistics
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bpac.cli.policy_options import (
     chosen_policy,
     router_factory,
 )
+from bpac.errors import InputError
 from bpac.output_files import refuse_overwriting, whole_file
 from bpac.replay.figures import check_figure_format, draw_replays, save
 from bpac.replay.metrics import ReplayMetrics, ReplayPath, mean_and_std
@@ -25,7 +27,8 @@ from bpac.replay.router_factory import dithered_for
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.tables.table import Table
-from bpac.routing.policies import Policy
+from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.policies import Policy, Portfolio
 
 RUNS = 10
 
@@ -47,6 +50,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         default="uncertainty",
         metavar="COLUMN",
         help="column of the table with the uncertainty of the drafts (default: uncertainty)",
+    )
+    replay.add_argument(
+        "--learn",
+        action=argparse.BooleanOptionalAction,
+        help="learn a score on the way from the columns that are known before the decision: feature_NAME, other "
+        "scores, draft_tokens, category, task, segment, finish_reason (default: if the default policy is used, the table has "
+        "such columns and it does not prescribe coins)",
     )
     replay.add_argument("--runs", type=int, help=f"number of replays (default: {RUNS}, or 1 with --order given)")
     replay.add_argument(
@@ -90,6 +100,7 @@ def _replay(options: argparse.Namespace) -> int:
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else chosen_policy(options)
     if options.dither == "auto":
         policy = dithered_for(policy, table)
+    policy = _learning(policy, table, options.learn)
     make_router = router_factory(options, policy)
     replay = Replay(
         table=table,
@@ -114,12 +125,28 @@ def _replay(options: argparse.Namespace) -> int:
     return 0
 
 
+def _learning(policy: Policy, table: Table, wanted: bool | None) -> Policy:
+    """The policy, with a score that is learned from the features of the table, where that is wanted."""
+    can = isinstance(policy, Portfolio) and policy.assume == "iid" and not policy.scores
+    if wanted and not (can and table.features):
+        raise InputError(
+            "--learn needs the policy portfolio with --assume iid, and a table with columns to learn from: "
+            "feature_NAME, other scores, draft_tokens, category, task, segment or finish_reason"
+        )
+    if wanted is None:
+        wanted = policy == Portfolio() and bool(table.features) and table.coin is None
+    if not wanted or not isinstance(policy, Portfolio):
+        return policy
+    return replace(policy, learn=LearnedScore(tuple(table.features)))
+
+
 def _report(options: argparse.Namespace, policy: Policy, table: Table, runs: list[ReplayMetrics]) -> dict[str, Any]:
     return {
         "table": str(options.table),
         "policy": options.policy,
         "memory": getattr(policy, "memory", None),
         "dither": getattr(policy, "dither", 0.0),
+        "learn": list(policy.learned.features) if policy.learned is not None else None,
         "epsilon": options.epsilon,
         "alpha": options.alpha,
         "runs": len(runs),
@@ -152,6 +179,8 @@ def _text(report: Mapping[str, Any]) -> str:
     threshold = report["threshold"]
     deviation = f" ± {threshold['std']:.2g}" if several else ""
     name = report["policy"] + (f" ({report['memory']})" if report["memory"] else "")
+    if report["learn"]:
+        name += f", with a score learned from {', '.join(report['learn'])},"
     return "\n".join(
         (
             f"{name} on {report['table']}: {runs} of {report['steps']} queries, "

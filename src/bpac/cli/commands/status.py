@@ -83,6 +83,14 @@ def _text(status: GameStatus) -> Iterator[str]:
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
+    for score in status.scores:
+        if score.rounds is not None:
+            used = "in force" if score.in_force else "not in force"
+            together = " of all segments" if score.shared else ""
+            yield (
+                f"  learned score {score.score}: fitted to {score.rounds} audits{together} after round "
+                f"{score.since_step}, accepts {score.accepted:.1%} of the latest requests, {used}"
+            )
     if summary.refused:
         refused = f"{summary.refused} ({status.refusals.share:.1%} of the requests sent to it)"
         reasons = "; ".join(f"{count} × {reason}" for reason, count in status.refusals.reasons.items())

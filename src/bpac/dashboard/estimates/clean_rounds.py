@@ -40,8 +40,10 @@ def clean_rounds_needed(router: Router) -> int | None:
 def _by_formula(router: Router, policy: Portfolio) -> int:
     """Every round without loss multiplies the wealth by the same factors, so the number follows by bisection."""
     state = router.bettor_state()
-    games = state["wealths"] if policy.scores else [state]
+    games = state["wealths"] if policy.scores or policy.learn else [state]
     shares = list(policy.scores.values()) or [1.0]
+    if policy.learn is not None:
+        shares = [policy.learn.share(score) for score in range(len(games))]
     return min(
         _until(_best_case(router, policy, game, index), _wins(router.settings, policy), bar)
         for index, (game, share) in enumerate(zip(games, shares, strict=True))
@@ -62,7 +64,10 @@ def _best_case(router: Router, policy: Portfolio, game: Mapping[str, Any], score
     for charge in (_charges(router.settings, policy, floor, floor),) * passed:
         logs = [log - taken for log, taken in zip(logs, charge, strict=True)]
     for decision in router.owed:
-        uncertainty = decision.uncertainties[score] if policy.scores else decision.uncertainty
+        scores = decision.uncertainties or (decision.uncertainty,)
+        if score >= len(scores):
+            continue  # it was decided before the score had joined
+        uncertainty = scores[score]
         if decision.epoch == router.epoch and levels.code(uncertainty) == 0:
             charges = _charges(router.settings, policy, decision.propensity, decision.least_propensity)
             logs = [log - charge for log, charge in zip(logs, charges, strict=True)]

@@ -31,14 +31,16 @@ def wealth_curve(router: Router) -> dict[str, Any] | None:
         return None
     levels: Any = policy.levels if isinstance(policy, Portfolio) else policy.grid
     thresholds = _shown(levels, router.threshold)
-    state = router.bettor_state()
+    state, share = router.bettor_state(), 1.0
+    if policy.learned is not None:  # the bets of the score in force
+        state, share = state["wealths"][state["active"]], policy.learned.share(state["active"])
     if isinstance(policy, Portfolio):
         logs = _portfolio_logs(state, levels, thresholds)
     else:
         kept = state["wealth"]
         everywhere = np.log(kept["mantissa"]) + np.array(kept["exponent"]) * np.log(2.0)
         logs = [float(everywhere[levels.code(threshold)]) for threshold in thresholds]
-    return {"threshold": thresholds, "log_wealth": logs, "goal": log_bar(router.settings, router.epoch)}
+    return {"threshold": thresholds, "log_wealth": logs, "goal": log_bar(router.settings, router.epoch, share)}
 
 
 def log_bar(settings: Settings, epoch: int, share: float = 1.0) -> float:

@@ -7,7 +7,8 @@
    arrival: by trial requests of the gateway's own, and from earlier requests and a coin.
 3. Score. The uncertainty of the draft is computed. A request whose draft has no score is not a round (MATH section 13):
    it withdraws its ticket, and the expert answers it.
-4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records.
+4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records. Where
+   the route learns scores, what is known of the draft is recorded, too (``chat/features.py``).
 5. Durable. The decision is durable in the journal before anything is served on it, and before the expert is asked.
 6. Serve. The caller gets the draft or the expert's answer, with the decision in the headers. If the expert fails or
    refuses, the caller may get the draft instead, once the journal says so.
@@ -28,6 +29,7 @@ from bpac.errors import AnswerError, ModelError, StoreError
 from bpac.gateway.chat.draft import Draft, WholeDraft
 from bpac.gateway.chat.expert import Expert, ExpertCall, is_refusal
 from bpac.gateway.chat.expert_result import DraftInstead, ExpertResult
+from bpac.gateway.chat.features import features_of
 from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
@@ -109,7 +111,10 @@ class ServedRoute:
             return await self._answer_without_score(request, game, ticket, OUTAGE)
         if draft.scored_answer is not None:
             game.scores.add(uncertainty, draft.scored_answer)
-        decision = game.decide(uncertainty, ticket, {**draft.note, **request.note})
+        features = None
+        if self.settings.learned is not None:
+            features = features_of(draft.scored_answer, game.segment, complete=draft.complete)
+        decision = game.decide(uncertainty, ticket, {**draft.note, **request.note}, features)
         request.is_known((b"x-bpac-decision", game.decision_id(decision.step).encode()))
         result = self._call_expert(request, game, decision, draft) if decision.call_expert else None
         if result is None or decision.serve_draft:

@@ -9,16 +9,19 @@ from typing import Any, Literal
 from msgspec import field
 
 from bpac.errors import InputError, SettingsError
+from bpac.gateway.chat.features import FEATURES
 from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
 from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
-from bpac.routing.policies import Portfolio, named_policy
+from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.policies import Policy, Portfolio, named_policy
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_score
 
+LEARN_KEYS = ("fit_at", "shares", "least_losses", "ridge")
 DEFAULT_SCORE = "mean_token_probability"
 
 
@@ -45,6 +48,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     draft_deadline: seconds after which a draft that has not arrived no longer delays what later requests teach.
     max_owed: as for ``Router``.
     allow_force: whether every caller may choose the model of a request (``x-bpac-force``), and not only operators.
+    learn: whether scores are learned on the way from what is known of each draft; or a table with settings of
+        ``LearnedScore``: ``fit_at``, ``shares``, ``least_losses``, ``ridge``.
     minimise: ``calls`` of the expert, or ``money``: then most requests are not drafted while drafts cost more than they
         save.
     """
@@ -72,6 +77,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     max_owed: Count = 4096
     allow_force: bool = False
     minimise: Literal["calls", "money"] = "calls"
+    learn: bool | dict[str, Any] = False
 
     def __post_init__(self) -> None:
         if self.segment_by is not None and not _splits(self.segment_by):
@@ -103,6 +109,33 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """Computes how uncertain a draft is."""
         return named_score(**self._named_score_settings)
 
+    @cached_property
+    def learned(self) -> LearnedScore | None:
+        """The settings of scores that are learned, if any."""
+        if self.learn is False:
+            return None
+        values = {} if self.learn is True else self.learn
+        unknown = [key for key in values if key not in LEARN_KEYS]
+        if unknown:
+            raise SettingsError(f"learn: unknown key {unknown[0]!r}; known: {', '.join(LEARN_KEYS)}")
+        lists = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        try:
+            return LearnedScore(features=FEATURES, **lists)
+        except SettingsError as error:
+            raise SettingsError(f"learn: {error}") from error
+
+    @cached_property
+    def router_policy(self) -> Policy:
+        """The policy of the routers of this route."""
+        policy = named_policy(self.policy, self.memory, self.assume)
+        if isinstance(policy, Portfolio) and policy.assume == "iid" and has_few_values(self.score):
+            policy = replace(policy, dither=WIDTH)
+        if self.learned is None:
+            return policy
+        if not isinstance(policy, Portfolio):
+            raise SettingsError(f'learn belongs to policy "portfolio", not to "{self.policy}": leave it out')
+        return replace(policy, learn=self.learned)
+
     @property
     def score_name(self) -> str:
         """The name of the score."""
@@ -133,13 +166,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         coins: Coins | None = None,
     ) -> Router:
         """A router with the promise of this route."""
-        policy = named_policy(self.policy, self.memory, self.assume)
-        if isinstance(policy, Portfolio) and policy.assume == "iid" and has_few_values(self.score):
-            policy = replace(policy, dither=WIDTH)
         return Router(
             self.epsilon,
             self.alpha if alpha is None else alpha,
-            policy,
+            self.router_policy,
             explore=self.explore,
             alpha_epochs=self.alpha_epochs,
             max_owed=self.max_owed,

@@ -16,6 +16,7 @@ from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
 from bpac.routing.decision import Decision
+from bpac.routing.learning.features import Features
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.store import Store
 
@@ -78,7 +79,9 @@ class LiveGame:
         terms = MoneyTerms(Prices.of(self.route), settings.epsilon, settings.exploration.floor)
         return skips_draft(self.savings.recent, terms, _COIN)
 
-    def decide(self, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
+    def decide(
+        self, uncertainty: float, ticket: Ticket, note: dict[str, Any], features: Features | None = None
+    ) -> Decision:
         """Decide a request; the decision must be durable before anything is served on it.
 
         Parameters
@@ -86,9 +89,10 @@ class LiveGame:
         uncertainty: the score of the draft.
         ticket: of the request; it must be under way.
         note: counts of tokens, and who made the request, for the journal.
+        features: what else is known of the draft, where the route learns scores.
         """
         at = now()
-        decision = self.router.propose(uncertainty, ticket=ticket)
+        decision = self.router.propose(uncertainty, ticket=ticket, features=features)
         self.journal.write(decision, {"at": at, **note})
         self.router.apply(decision)
         if decision.call_expert:

@@ -12,6 +12,7 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.terms import changes, terms_of
+from bpac.routing.learning.shared_scores import SharedScores
 from bpac.routing.router import Router
 from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.store import Store
@@ -76,7 +77,13 @@ class RouteGames:
         if route.segment_by is None:
             self._start("", route.alpha)
             return
-        self._segments = Segments(self._start, route.alpha, alpha_scope=route.alpha_scope, most=route.most_segments)
+        self._segments = Segments(
+            self._start,
+            route.alpha,
+            alpha_scope=route.alpha_scope,
+            most=route.most_segments,
+            shared=SharedScores() if route.learned is not None else None,
+        )
         # In the order of their numbers: games that go on change their place among the others.
         for game in sorted(store.games(), key=lambda game: game.number):
             if game.route == route.name and game.segment:

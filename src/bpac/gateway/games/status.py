@@ -11,6 +11,7 @@ from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.games.troubles import GameTrouble, refused_by_expert, troubles_of
+from bpac.routing.learning.standing import ScoreStanding
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
 from bpac.stores.store import Game, LostEntries
@@ -30,6 +31,7 @@ class GameStatus:
     refusals: the requests that only the expert refused.
     savings: what was spent and saved.
     troubles: what an operator should repair (default: nothing).
+    scores: the scores that compete, where scores are learned (default: none).
     """
 
     route: str
@@ -41,6 +43,7 @@ class GameStatus:
     refusals: RefusalReport
     savings: SavingsReport
     troubles: Sequence[GameTrouble] = ()
+    scores: Sequence[ScoreStanding] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -53,6 +56,7 @@ class GameStatus:
             "refusals": self.refusals.to_json(),
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
+            **({"scores": [score._asdict() for score in self.scores]} if self.scores else {}),
         }
 
     @classmethod
@@ -75,6 +79,7 @@ class GameStatus:
             RefusalReport(**values["refusals"]),
             SavingsReport(**values["savings"]),
             tuple(GameTrouble(**trouble) for trouble in values.get("troubles", ())),
+            tuple(ScoreStanding(**score) for score in values.get("scores", ())),
         )
 
 
@@ -96,7 +101,10 @@ def game_status(
     only_unscored = history.unscored.only(summary.steps)
     refusals = history.refusals.report(summary.refused, summary.expert_calls)
     troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores, refused_by_expert(history))
-    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, refusals, savings, troubles)
+    return GameStatus(
+        *(game.route, game.segment, game.number, summary, state),
+        *(unscored, refusals, savings, troubles, router.scores()),
+    )
 
 
 @dataclass(frozen=True, slots=True)

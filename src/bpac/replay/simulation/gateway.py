@@ -1,11 +1,12 @@
 """A simulated gateway: reports the events of queries to a router, as the real gateway does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bpac.errors import InputError
 from bpac.replay.simulation.events import Answered, Arrived, CutOff, Drafted, Event, Late
 from bpac.replay.simulation.fault_rules import FaultRules
 from bpac.routing.decision import Decision
+from bpac.routing.learning.features import Features
 from bpac.routing.router import Router
 from bpac.routing.tickets.ticket import Ticket
 
@@ -21,6 +22,7 @@ class SimulatedGateway:
     tickets: whether queries take tickets when they arrive.
     rules: what is reported to the router when something goes wrong.
     rebuild: makes a router from the journal after a crash; needed only where processes crash.
+    features: features of each query, where the router learns scores.
     """
 
     def __init__(
@@ -30,11 +32,13 @@ class SimulatedGateway:
         tickets: bool,
         rules: FaultRules = FAULT_RULES,
         rebuild: Callable[[], Router] | None = None,
+        features: Sequence[Features] | None = None,
     ) -> None:
         self.router = router
         self._with_tickets = tickets
         self._rules = rules
         self._rebuild = rebuild
+        self._features = features
         self._tickets: dict[int, Ticket] = {}
         self._audits: dict[int, Decision] = {}
 
@@ -63,7 +67,8 @@ class SimulatedGateway:
         if uncertainty is None:
             self._rules.unscored(self.router, ticket)
             return None
-        decision = self.router.decide(uncertainty, ticket=ticket)
+        known = self._features[query - 1] if self._features is not None else None
+        decision = self.router.decide(uncertainty, ticket=ticket, features=known)
         if decision.call_expert:
             self._audits[query] = decision
         return decision

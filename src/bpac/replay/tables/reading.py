@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,16 @@ import numpy as np
 
 from bpac.errors import TableError
 from bpac.replay.tables.formats import import_pyarrow, open_text, table_format
-from bpac.replay.tables.table import Table
+from bpac.replay.tables.table import FeatureColumn, Table
 
 Row = Mapping[str, Any]
 
 # The column names in the tables of the paper's authors.
 ALIASES = {"instant_token": "draft_tokens", "expert_token": "expert_tokens", "instant_correct": "draft_correct"}
+# Columns that scores can be learned from, beside those whose names begin with ``feature_`` or ``uncertainty_``.
+FEATURES = ("draft_tokens", "perplexity", "entropy", "category", "task", "segment", "finish_reason")
+# What a decision's journal entry can hold, and what makes sense as a name of a kind of query.
+LONGEST_WORD = 64
 TRUE, FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
 
 
@@ -102,6 +106,7 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
     # Arrays of doubles: a Python object per cell would take several times the memory.
     columns: dict[str, array[float]] = {}
+    features: dict[str, list[float | str | None]] = {}
     missing: set[str] = set()
     for number, raw in enumerate(rows, start=1):
         cells = _Cells(f"{path}: row {number}", {ALIASES.get(key, key): value for key, value in raw.items()})
@@ -111,14 +116,28 @@ def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
         values = cells.values(score)
         if number == 1:
             columns = {name: array("d") for name in values}
+            features = {name: [] for name in cells.feature_names(score)}
         for name, column in columns.items():
             value = values.get(name)
             if value is None:
                 missing.add(name)
             column.append(math.nan if value is None else value)
+        for name, feature in features.items():
+            feature.append(cells.feature(name))
     if not columns:
         raise TableError(f"{path}: the table has no rows")
-    return Table(**{name: np.array(column) for name, column in columns.items() if name not in missing})
+    known = {
+        name.removeprefix("feature_"): _feature_column(column)
+        for name, column in features.items()
+        if any(value is not None for value in column)
+    }
+    return Table(features=known, **{name: np.array(column) for name, column in columns.items() if name not in missing})
+
+
+def _feature_column(values: Sequence[float | str | None]) -> FeatureColumn:
+    column = np.empty(len(values), dtype=np.object_)
+    column[:] = values
+    return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +166,37 @@ class _Cells:
         if "coin" in self.row:
             values["coin"] = None if self._empty("coin") else self._number("coin", 1.0)
         return values
+
+    def feature_names(self, score: str) -> list[str]:
+        """The columns that scores can be learned from."""
+        names = (str(name) for name in self.row if name != score)
+        return [
+            name
+            for name in names
+            if name in FEATURES
+            or name.startswith("feature_")
+            # A number names a later model of a cascade, whose answer is not known yet.
+            or (name.startswith("uncertainty_") and not name.removeprefix("uncertainty_").isdigit())
+        ]
+
+    def feature(self, name: str) -> float | str | None:
+        """A feature: a number, a word, or none if the cell is empty."""
+        value = self.row.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            word = str(value)
+            if len(word) > LONGEST_WORD:
+                raise TableError(
+                    f"{self.place}, column {name}: {word[:20]!r}… is longer than {LONGEST_WORD} characters, and names "
+                    "no kind of query"
+                ) from None
+            return word
+        if not math.isfinite(number):
+            raise TableError(f"{self.place}, column {name}: {value!r} is not a finite number; leave the cell empty")
+        return number
 
     def _loss(self) -> float:
         if "loss" in self.row:

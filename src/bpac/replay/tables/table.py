@@ -1,6 +1,7 @@
 """Tables of recorded answers: one row per question, with the loss of its draft. Nothing here changes its arguments."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from bpac.errors import TableError
 
 Vector = NDArray[np.float64]
+# Numbers, words, and none where a cell is empty.
+FeatureColumn = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Table:
     expert_correct: 1 where the expert's answer is correct, else 0.
     expert_preferred: 1 where a judge prefers the expert's answer to the draft, else 0.
     coin: uniform draws to use in place of a random source.
+    features: what else is known of each draft before it is decided, by name: scores can be learned from it.
     """
 
     uncertainty: Vector
@@ -34,18 +38,20 @@ class Table:
     expert_correct: Vector | None = None
     expert_preferred: Vector | None = None
     coin: Vector | None = None
+    features: Mapping[str, FeatureColumn] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.uncertainty)
 
     def columns(self) -> dict[str, Vector]:
         """The known columns by name."""
-        columns = {name: getattr(self, name) for name in self.__slots__}
+        columns = {name: getattr(self, name) for name in self.__slots__ if name != "features"}
         return {name: column for name, column in columns.items() if column is not None}
 
     def take(self, rows: NDArray[Any]) -> "Table":
         """The table with only these rows, given by index or mask, in their order."""
-        return replace(self, **{name: column[rows] for name, column in self.columns().items()})
+        features = {name: column[rows] for name, column in self.features.items()}
+        return replace(self, features=features, **{name: column[rows] for name, column in self.columns().items()})
 
     @property
     def has_few_scores(self) -> bool:
@@ -87,4 +93,9 @@ def joined(*tables: Table) -> Table:
         raise TableError("there are no tables to join")
     columns = [table.columns() for table in tables]
     shared = [name for name in columns[0] if all(name in other for other in columns)]
-    return Table(**{name: np.concatenate([other[name] for other in columns]) for name in shared})
+    features = {
+        name: np.concatenate([table.features[name] for table in tables])
+        for name in tables[0].features
+        if all(name in table.features for table in tables)
+    }
+    return Table(features=features, **{name: np.concatenate([other[name] for other in columns]) for name in shared})

@@ -13,7 +13,9 @@ from bpac.replay.tables.table import Table
 
 def write_table(table: Table, path: str | Path) -> None:
     """Write a table in the format of the file's name; ``read_table`` returns the same numbers."""
-    write_columns({name: column.tolist() for name, column in table.columns().items()}, path)
+    columns = {name: column.tolist() for name, column in table.columns().items()}
+    features = {f"feature_{name}": column.tolist() for name, column in table.features.items() if name not in columns}
+    write_columns(columns | features, path)
 
 
 def write_columns(columns: Mapping[str, Sequence[Any]], path: str | Path) -> None:

@@ -3,8 +3,9 @@
 1. Every line is checked against the hash chain (``journal/chain.py``).
 2. Every decision is made again by the rule (``rule.py``), on the threshold and rate that were in force when its query
    arrived (``terms.py``); then the entry is applied to a state that starts empty.
-3. Coins are computed again once the key of their block is revealed (``coins.py``).
-4. Every claim is compared with the threshold and the certificate of that state.
+3. Learned scores are fitted again to the rounds before them, and drafts are scored again (``scores.py``).
+4. Coins are computed again once the key of their block is revealed (``coins.py``).
+5. Every claim is compared with the threshold and the certificate of that state.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,10 +14,20 @@ from typing import Any
 
 from bpac.errors import InputError, JournalError
 from bpac.routing.audit.coins import CoinChecks, CoinCounts
+from bpac.routing.audit.scores import learned_differences
 from bpac.routing.audit.terms import TermsInForce
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import GAME, Checker, split_head
-from bpac.routing.journal.entries import ARCHIVED, CLAIM, REVEALED, Committed, Entry, entry_from_json, remark_from_json
+from bpac.routing.journal.entries import (
+    ARCHIVED,
+    CLAIM,
+    REVEALED,
+    Committed,
+    Entry,
+    Learned,
+    entry_from_json,
+    remark_from_json,
+)
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.route import Route
 
@@ -120,6 +131,9 @@ class _Journal:
         if isinstance(entry, Decision):
             self.audit.rounds += 1
             found = self._terms.differences(entry)
+            self.audit.differences += [Difference(number, *difference) for difference in found]
+        elif isinstance(entry, Learned):
+            found = learned_differences(self.route, entry)
             self.audit.differences += [Difference(number, *difference) for difference in found]
         follow(self.route, [entry])
         self._terms.followed(entry)

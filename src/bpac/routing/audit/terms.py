@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from bpac.routing.audit.scores import score_differences
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Started
 from bpac.routing.route import Route
@@ -19,6 +20,7 @@ class _Terms(NamedTuple):
     since: how many entries the journal had.
     threshold, rate, epoch: in force then (û, ρ).
     run: how many entries it had when queries last began to take tickets.
+    score: index of the score in force, where there are several.
     """
 
     since: int
@@ -26,6 +28,7 @@ class _Terms(NamedTuple):
     rate: float
     epoch: int
     run: int
+    score: int
 
 
 class TermsInForce:
@@ -58,6 +61,7 @@ class TermsInForce:
             last = self._terms[-1]
             if not met.run <= decision.seen <= route.entries or (met.run, met.epoch) != (last.run, route.epoch):
                 yield f"entries seen by step {decision.step}", decision.seen, None
+        yield from score_differences(route, decision, met.score)
         by_rule = decide_again(
             decision,
             threshold=met.threshold,
@@ -73,4 +77,5 @@ class TermsInForce:
     def _now(self, run: int) -> _Terms:
         route = self._route
         route.charge()
-        return _Terms(route.entries, route.bettor.threshold, route.current.rate, route.epoch, run)
+        current = route.current
+        return _Terms(route.entries, route.bettor.threshold, current.rate, route.epoch, run, current.active_score)

@@ -138,7 +138,7 @@ class LearnedRates(Ledger):
     LEVELS = RelativeLevels(bits=6)
 
     def __init__(self, schedule: Schedule, terms: Terms) -> None:
-        self._schedule = schedule
+        self.schedule = schedule
         self._terms = terms
         # Public, because the route updates them itself, to save a call per round. Scores since the last look are
         # kept as they came, and so are losses: levels are found for many at once.
@@ -151,7 +151,7 @@ class LearnedRates(Ledger):
         self._units = lru_cache(maxsize=64)(self._compute_units)
         self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
-        self._rounds = 0
+        self.rounds = 0
         # Rounds of earlier epochs, if they count for how many are expected.
         self.before = 0
         self._rate = schedule.most
@@ -174,20 +174,23 @@ class LearnedRates(Ledger):
 
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss."""
-        self._lost.append(decision.uncertainty)
-        self._amounts.append(self._units(loss, decision.propensity))
+        self.book(decision.uncertainty, decision.propensity, loss)
 
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again."""
-        self._lost.append(decision.uncertainty)
-        self._amounts.append(-self._units(loss, decision.propensity))
+        self.book(decision.uncertainty, decision.propensity, loss, -1)
+
+    def book(self, uncertainty: float, propensity: float, loss: float, sign: int = 1) -> None:
+        """Book a loss at a score, or take it out again."""
+        self._lost.append(uncertainty)
+        self._amounts.append(sign * self._units(loss, propensity))
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
-        self._collect()
+        self._book_losses()
         codes = np.flatnonzero(self._losses | self._traffic)
         return {
-            "rounds": self._rounds,
+            "rounds": self.rounds,
             "audits": self.audits,
             "rate": self._rate,
             "pause": self.pause,
@@ -197,7 +200,7 @@ class LearnedRates(Ledger):
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        self._rounds, self.audits, self._rate = state["rounds"], state["audits"], state["rate"]
+        self.rounds, self.audits, self._rate = state["rounds"], state["audits"], state["rate"]
         self.pause, self.recent = state["pause"], list(state["recent"])
         for code, loss, traffic in state["table"]:
             self._losses[code], self._traffic[code] = loss, traffic
@@ -205,7 +208,7 @@ class LearnedRates(Ledger):
     def _compute_units(self, loss: float, propensity: float) -> int:
         return min(round(self._terms.weighted_loss(loss, propensity) * UNIT), MOST_UNITS)
 
-    def _collect(self) -> None:
+    def _book_losses(self) -> None:
         """Book the losses since the last look at their levels."""
         np.add.at(self._losses, self.LEVELS.codes(self._lost), np.array(self._amounts, dtype=np.int64))
         self._lost.clear()
@@ -213,16 +216,27 @@ class LearnedRates(Ledger):
 
     def look(self, threshold: float) -> None:
         """Ask the schedule for the rate of the coming rounds."""
-        self._collect()
-        self._rounds += len(self.recent)
-        np.add.at(self._traffic, self.LEVELS.codes(self.recent), 1)
-        self.recent.clear()
-        most = int(self._terms.epsilon * self._rounds * UNIT)
-        # All levels up to and including the one at an index lie below the threshold at the next.
-        looks_safe = self._losses.cumsum().searchsorted(most, side="right")
-        top = int(self._traffic[:looks_safe].sum())
-        accepted = int(self._traffic[: self.LEVELS.code(threshold)].sum())
+        self.collect()
+        top, accepted = self.looks_safe(), self.accepted(threshold)
         # While nothing is accepted, there is everything to gain.
         gain = (top - accepted) / accepted if accepted else math.inf
-        self._rate = self._schedule.wanted(gain, self.before + self._rounds, self.audits)
-        self.pause = max(self._schedule.every, min(self._rounds // 4, LONGEST_PAUSE))
+        self._rate = self.schedule.wanted(gain, self.before + self.rounds, self.audits)
+
+    def looks_safe(self) -> int:
+        """How many rounds lie below the largest threshold that looks safe on the weighted losses so far."""
+        most = int(self._terms.epsilon * self.rounds * UNIT)
+        # All levels up to and including the one at an index lie below the threshold at the next.
+        looks_safe = self._losses.cumsum().searchsorted(most, side="right")
+        return int(self._traffic[:looks_safe].sum())
+
+    def accepted(self, threshold: float) -> int:
+        """How many rounds lie below a threshold."""
+        return int(self._traffic[: self.LEVELS.code(threshold)].sum())
+
+    def collect(self) -> None:
+        """Count the rounds and losses since the last look at their levels, and set the pause to the next."""
+        self._book_losses()
+        self.rounds += len(self.recent)
+        np.add.at(self._traffic, self.LEVELS.codes(self.recent), 1)
+        self.recent.clear()
+        self.pause = max(self.schedule.every, min(self.rounds // 4, LONGEST_PAUSE))

@@ -4,8 +4,9 @@
    ``decided`` and ``resolved`` as they happen. A resolved entry without a loss is a forfeit or a refusal.
 2. Where queries take tickets on arrival (MATH section 12), ``started`` and ``stopped`` mark the time in which a process
    gave them out. A ticket without a decision is ``withdrawn``; one whose draft takes too long is ``overdue``.
-3. ``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
-4. In an exported journal every entry carries a hash over all lines before it (see ``chain.py``), and there are lines of
+3. ``learned`` is a score that was fitted to the rounds before it, and bets on the queries that arrive after it.
+4. ``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
+5. In an exported journal every entry carries a hash over all lines before it (see ``chain.py``), and there are lines of
    other kinds for auditors: ``game`` (what it is about), ``claim`` (the threshold and certificate that a gateway
    reported at that moment), ``revealed`` (the key of a block that is over) and ``archived`` (the entries before this
    line are in another file). No state follows from them.
@@ -112,7 +113,28 @@ class Committed(NamedTuple):
     digest: str
 
 
-Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed
+class Learned(NamedTuple):
+    """A score that was learned from the rounds before this entry (MATH section 14).
+
+    Parameters
+    ----------
+    score: its index among the scores of the epoch, from 1; 0 is the score that was there first.
+    model: the model, as JSON values.
+    rounds: how many audits it was fitted to.
+    gain: how much more traffic it could accept, as a share of what the score that was there first could; an estimate.
+    tickets: number of the last ticket that was given out before; their queries do not have this score.
+    shared: whether audits of other games were among them.
+    """
+
+    score: int
+    model: dict[str, Any]
+    rounds: int
+    gain: float
+    tickets: int = 0
+    shared: bool = False
+
+
+Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed | Learned
 KINDS: dict[str, type[Any]] = {
     "opened": Opened,
     "labelled": Labelled,
@@ -123,6 +145,7 @@ KINDS: dict[str, type[Any]] = {
     "withdrawn": Withdrawn,
     "overdue": Overdue,
     "committed": Committed,
+    "learned": Learned,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 # The kinds of lines that are not entries.
@@ -153,6 +176,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "reason": (str,),
     "first_step": (int,),
     "digest": (str,),
+    "features": (list,),
+    "score": (int,),
+    "model": (dict,),
+    "rounds": (int,),
+    "tickets": (int,),
+    "gain": (float, int),
+    "shared": (bool,),
 }
 
 
@@ -213,6 +243,8 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
             raise JournalError(f"line {number}: {key} cannot be {value!r}")
     if "uncertainties" in data:
         data["uncertainties"] = tuple(data["uncertainties"])
+    if "features" in data:
+        data["features"] = tuple(float(value) if type(value) is int else value for value in data["features"])
     entry: Entry = kind(**data)
     return entry
 

@@ -160,9 +160,12 @@ def labelled_rows(entries: Iterable[Entry], floor: float, scores: int = 1) -> li
         if decision is None:
             rows.append(Labelled((0.0,) * scores, 1.0, floor, floor))
             continue
+        known = decision.uncertainties or (decision.uncertainty,)
+        if decision.features:
+            known = known[:1]  # a learned score says nothing to a router that has not learned it
         rows.append(
             Labelled(
-                decision.uncertainties or (decision.uncertainty,),
+                known,
                 None if round_.kept or round_.refused else round_.loss,
                 decision.propensity,
                 decision.least_propensity,

@@ -1,5 +1,6 @@
 """From journal entries to the state of a route. Entries that no router can have written are refused."""
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -10,6 +11,7 @@ from bpac.routing.journal.entries import (
     Committed,
     Entry,
     Labelled,
+    Learned,
     Opened,
     Overdue,
     Resolved,
@@ -17,6 +19,8 @@ from bpac.routing.journal.entries import (
     Stopped,
     Withdrawn,
 )
+from bpac.routing.learning.features import checked_features
+from bpac.routing.learning.model import FrozenModel
 from bpac.routing.route import Route
 from bpac.routing.rule import decide_again
 from bpac.routing.settings import Settings
@@ -65,6 +69,9 @@ def follow(route: Route, entries: Iterable[Entry]) -> None:
             case Committed():
                 _check_committed(route, entry, number)
                 route.committed()
+            case Learned():
+                _check_learned(route, entry, number)
+                route.joined(entry)
             case _:
                 raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
 
@@ -121,6 +128,23 @@ def _check_committed(route: Route, entry: Committed, number: int) -> None:
         raise JournalError(f"entry {number}: digest must be 64 hexadecimal digits, got {entry.digest!r}")
 
 
+def _check_learned(route: Route, entry: Learned, number: int) -> None:
+    learning = route.learning
+    if learning is None:
+        raise JournalError(f"entry {number} is a learned score, and the settings say that none is learned")
+    if entry.score != len(learning.joined) + 1 or entry.score > len(learning.settings.fit_at):
+        raise JournalError(f"entry {number} is learned score {entry.score}: an entry is missing or repeated")
+    try:
+        model = FrozenModel(entry.model)
+    except InputError as error:
+        raise JournalError(f"entry {number}: {error}") from error
+    if model.features != len(route.feature_names) + 1:
+        raise JournalError(f"entry {number} has a model of {model.features} values: the settings name other features")
+    numbered = entry.tickets >= 0 if route.running else entry.tickets == 0
+    if entry.rounds < 0 or not 0.0 <= entry.gain < math.inf or not numbered:
+        raise JournalError(f"entry {number} contradicts itself or the settings: {entry!r}")
+
+
 def _check_decided(route: Route, decision: Decision, number: int) -> None:
     if decision.step != route.step + 1:
         missing = "a decision is missing" if decision.step > route.step else "a decision is repeated"
@@ -146,7 +170,7 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
         or decision.serve_draft != by_rule.serve_draft
         or not 1 <= decision.epoch <= route.epoch
         or (decision.epoch != route.epoch and not decision.ticket)
-        or len(decision.uncertainties) != len(route.score_names)
+        or not _has_all_scores(route, decision)
     ):
         raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")
     if decision.epoch != route.epoch:
@@ -155,6 +179,19 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
         _check_open(route, decision.ticket, number)
     elif route.running:
         raise JournalError(f"entry {number} decides step {decision.step} without a ticket: other queries have one")
+
+
+def _has_all_scores(route: Route, decision: Decision) -> bool:
+    """Whether a decision has the scores and features that its query must have."""
+    scores = decision.uncertainties
+    if route.learning is None:
+        return len(scores) == len(route.score_names) and not decision.features
+    count = route.current.scores_at(decision.ticket) if decision.epoch == route.epoch else 1
+    try:
+        known = checked_features(decision.features, route.feature_names)
+    except InputError:
+        return False
+    return len(scores) == count and decision.uncertainty in scores and known == decision.features
 
 
 def _checked(value: object, name: str, number: int) -> float:

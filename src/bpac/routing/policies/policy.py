@@ -8,6 +8,7 @@ from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors import Bettor
 from bpac.routing.exploration.schedules import Exploration, TwoStage
+from bpac.routing.learning.learned_score import LearnedScore
 
 
 class Policy(Protocol):
@@ -37,6 +38,10 @@ class Policy(Protocol):
     def score_names(self) -> tuple[str, ...]:
         """The names of the scores, where there are several."""
 
+    @property
+    def learned(self) -> LearnedScore | None:
+        """The settings of scores that are learned, if any."""
+
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """The bettor of a new epoch, which bets at level ``alpha``."""
 
@@ -64,3 +69,8 @@ class PlainPolicy:
     def score_names(self) -> tuple[str, ...]:
         """One score, without a name."""
         return ()
+
+    @property
+    def learned(self) -> LearnedScore | None:
+        """No score is learned."""
+        return None

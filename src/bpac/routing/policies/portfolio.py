@@ -13,9 +13,10 @@ from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, Relati
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.errors import SettingsError
-from bpac.routing.bettors import Bettor, SplitScores
+from bpac.routing.bettors import Bettor, Candidates, SplitScores
 from bpac.routing.exploration.learned_rates import WhileItPays
 from bpac.routing.exploration.schedules import Exploration, TwoStage
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies.policy import PlainPolicy
 
 Memory = Literal["alarmed", "revocable", "latched"]
@@ -46,11 +47,12 @@ class Portfolio(PlainPolicy):
         the default fractions; else empty).
     dither: by how much scores are lowered at random at most, relative to themselves (``routing/dithering.py``); for
         scores with few values (default: 0, not at all).
+    learn: scores that are learned on the way (section 14); none are by default.
     """
 
     passes_over: ClassVar[bool] = True
     # What a journal says that was written before these settings existed.
-    unwritten: ClassVar[Mapping[str, Any]] = {"floor_fractions": (), "dither": 0.0}
+    unwritten: ClassVar[Mapping[str, Any]] = {"floor_fractions": (), "dither": 0.0, "learn": None}
 
     memory: Memory | None = None
     assume: Literal["iid", "any"] = "iid"
@@ -60,6 +62,7 @@ class Portfolio(PlainPolicy):
     drift: AlarmSettings = AlarmSettings()
     floor_fractions: tuple[float, ...] | None = None
     dither: float = 0.0
+    learn: LearnedScore | None = None
 
     def __post_init__(self) -> None:
         one_of(self.assume, "assume", ("iid", "any"))
@@ -75,6 +78,10 @@ class Portfolio(PlainPolicy):
         levels = self.levels or (RelativeLevels(4, 20) if arbitrary else RelativeLevels())
         of_kind(levels, "levels", (RelativeLevels, EvenLevels, ListedLevels))
         of_kind(self.drift, "drift", (AlarmSettings,))
+        if self.learn is not None:
+            of_kind(self.learn, "learn", (LearnedScore,))
+            if self.scores or arbitrary:
+                raise SettingsError('learn goes with one score and assume = "iid": leave out one of them')
         fractions = some(self.fractions, "fractions", "fraction", open_fraction)
         keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
         keep(self, floor_fractions=self._floor_fractions(), dither=closed_fraction(self.dither, "dither"))
@@ -109,8 +116,16 @@ class Portfolio(PlainPolicy):
         """The names of the scores, where there are several."""
         return tuple(self.scores)
 
+    @property
+    def learned(self) -> LearnedScore | None:
+        """The settings of scores that are learned, if any."""
+        return self.learn
+
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """The bettor of a new epoch, which bets at level ``alpha``."""
+        if self.learn is not None:
+            learn = self.learn
+            return Candidates(lambda score: self._wealth(terms, alpha * learn.share(score), score))
         if not self.scores:
             return self._wealth(terms, alpha, None)
         return SplitScores([self._wealth(terms, alpha * share, i) for i, share in enumerate(self.scores.values())])

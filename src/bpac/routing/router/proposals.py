@@ -8,6 +8,8 @@ from bpac.routing.coins import Coins, CommittedCoins, DitheringCoins, SeededCoin
 from bpac.routing.decision import Decision
 from bpac.routing.dithering import dithered
 from bpac.routing.journal.entries import Entry, Resolved
+from bpac.routing.learning.features import Feature, Features, checked_features
+from bpac.routing.learning.learning import Learning
 from bpac.routing.route import Route
 from bpac.routing.rule import decide_query
 from bpac.routing.tickets.ticket import Ticket
@@ -53,7 +55,9 @@ class Proposals:
         # The only proposal that may still be applied: nothing has happened since it was made.
         self.latest: Decision | Resolved | None = None
 
-    def decision(self, uncertainty: float | Mapping[str, float], ticket: Ticket | None) -> Decision:
+    def decision(
+        self, uncertainty: float | Mapping[str, float], ticket: Ticket | None, features: Features | None = None
+    ) -> Decision:
         """The next decision."""
         route = self._route
         # An audit without an outcome must be charged before the threshold is read.
@@ -64,6 +68,12 @@ class Proposals:
             uncertainties = all_scores(route, uncertainty)
         elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
             uncertainty = fraction(uncertainty, "uncertainty")
+        learning = route.learning
+        known: tuple[Feature, ...] = ()
+        if learning is not None or features is not None:
+            known = checked_features(features, route.feature_names)
+            while learning is not None and learning.due:
+                self._learn(learning)
         step = route.step + 1
         if step > self._last_step:
             self._draw(step)
@@ -78,10 +88,16 @@ class Proposals:
             # The threshold first, then the step: a threshold may be stale, never from the future.
             current = route.current
             threshold, rate, epoch = current.bettor.threshold, current.rate, current.number
+            if learning is not None:
+                uncertainties = learning.scores(uncertainty, known, len(learning.joined) + 1)
             if uncertainties:
                 uncertainty = uncertainties[current.active_score]
         else:
             number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
+            if learning is not None:
+                # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
+                score, count = (score, route.current.scores_at(number)) if epoch == route.epoch else (0, 1)
+                uncertainties = learning.scores(uncertainty, known, count)
             if uncertainties:
                 uncertainty = uncertainties[score]
         self.latest = decision = decide_query(
@@ -96,6 +112,7 @@ class Proposals:
             uncertainties,
             number,
             seen,
+            known,
         )
         return decision
 
@@ -153,6 +170,12 @@ class Proposals:
         if not decision.call_expert:
             raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
         raise AlreadyResolved(f"step {step} already has an outcome")
+
+    def _learn(self, learning: Learning) -> None:
+        """Write the next learned score, which has to stand in the journal before the queries that have it."""
+        entry = learning.next(self._tickets.given)
+        self._write(entry)
+        self._route.joined(entry)
 
     def _draw(self, step: int) -> None:
         """Draw for this step and some that follow it; what commits to the draws is written first."""

@@ -22,6 +22,8 @@ from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.journal.entries import Entry, Opened, Resolved
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import load_snapshot
+from bpac.routing.learning.features import Features
+from bpac.routing.learning.shared_scores import SharedScores
 from bpac.routing.policies import Policy, named_policy
 from bpac.routing.route import Route
 from bpac.routing.router.parts import Write
@@ -99,7 +101,13 @@ class Router(RouterView, Queries, WarmStarts):
         self._start(Route(settings), seed, coins, journal)
         self._write(Opened(settings.to_json()))
 
-    def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+    def decide(
+        self,
+        uncertainty: float | Mapping[str, float],
+        *,
+        ticket: Ticket | None = None,
+        features: Features | None = None,
+    ) -> Decision:
         """Decide for a query.
 
         Parameters
@@ -107,6 +115,8 @@ class Router(RouterView, Queries, WarmStarts):
         uncertainty: score of the draft in [0, 1]. With several scores, one for each name. A query whose draft has no
             score is not decided: send it to the expert, and withdraw its ticket.
         ticket: what ``arrive`` returned for the query; without one, it counts as arriving now.
+        features: what is known of the draft beside its score, where the policy learns scores: numbers and words by
+            name; those that are missing are not known.
         """
         lock = self._lock
         lock.acquire()  # what ``start`` does, without the call: this is done for every query
@@ -115,7 +125,7 @@ class Router(RouterView, Queries, WarmStarts):
         lock.busy = True
         try:
             try:
-                decision = self._proposals.decision(uncertainty, ticket)
+                decision = self._proposals.decision(uncertainty, ticket, features)
                 if self._journal is not None:
                     self._journal(decision)
             except Exception:
@@ -177,18 +187,24 @@ class Router(RouterView, Queries, WarmStarts):
         """
         self._record(lambda: self._proposals.refusal(decision, draft_served))
 
-    def propose(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+    def propose(
+        self,
+        uncertainty: float | Mapping[str, float],
+        *,
+        ticket: Ticket | None = None,
+        features: Features | None = None,
+    ) -> Decision:
         """The next decision, which takes effect when it is passed to ``apply``.
 
         For callers that write the journal themselves: propose, write the entry, apply it, with nothing in between. In
         a program with several threads only one of them may do so; the others would find their proposals stale.
         Proposing again instead is allowed, and leads to the same decision for the same query. Only entries that must
-        stand before the decision are written through the ``journal`` callback: a commitment to coins, and the start of
-        tickets where a process before this one died.
+        stand before the decision are written through the ``journal`` callback: a commitment to coins, a score that was
+        learned, and the start of tickets where a process before this one died.
 
         Parameters
         ----------
-        uncertainty, ticket: as for ``decide``.
+        uncertainty, ticket, features: as for ``decide``.
 
         >>> router = Router(epsilon=0.05, seed=1)
         >>> decision = router.propose(0.3)
@@ -199,7 +215,7 @@ class Router(RouterView, Queries, WarmStarts):
         1
         """
         with self._lock.change():
-            return self._proposals.decision(uncertainty, ticket)
+            return self._proposals.decision(uncertainty, ticket, features)
 
     def propose_outcome(self, decision: Decision, loss: float) -> Resolved:
         """The entry that ``observe`` would write; it takes effect when it is passed to ``apply``."""
@@ -241,6 +257,21 @@ class Router(RouterView, Queries, WarmStarts):
             lock.busy = False
         finally:
             lock.release()
+
+    def share_scores(self, shared: SharedScores) -> None:
+        """Learn scores together with other routers, for example those of other segments (MATH section 14).
+
+        The score is learned from the audits of all of them. Each bets on it for itself, so each keeps its own promise.
+
+        Parameters
+        ----------
+        shared: what the routers share; their policies must learn from the same features.
+        """
+        with self._lock.change():
+            self._proposals.latest = None
+            if self._route.learning is None:
+                raise SettingsError("this router learns no score: give its policy learn=LearnedScore(…)")
+            shared.add(self._route.learning)
 
     @classmethod
     def rebuild(

@@ -7,6 +7,7 @@ from bpac.betting.bounds.certificate import Certificate
 from bpac.errors import InputError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.snapshot import take_snapshot
+from bpac.routing.learning.standing import ScoreStanding, standings
 from bpac.routing.router.parts import RouterParts
 from bpac.routing.settings import Settings
 from bpac.routing.summary import Summary
@@ -115,6 +116,12 @@ class RouterView(RouterParts):
         """
         with self._lock:
             return self._grading_value.of(decision, self._route)
+
+    def scores(self) -> tuple[ScoreStanding, ...]:
+        """Where each score stands that competes, with those that were learned; none where no score is learned."""
+        with self._lock:
+            self._route.charge()
+            return standings(self._route)
 
     def bettor_state(self) -> dict[str, Any]:
         """The state of the bettor in this epoch, as a snapshot would keep it."""

@@ -20,7 +20,7 @@ class ByArrival:
     ----------
     bettor: the bettor of this epoch.
     terms: the terms of the bets.
-    scores: how many scores a decision has beside the one in use.
+    scores: how many scores every decision has, where there are several.
     commutes: whether the bettor can take a charge back.
     weighs: whether open tickets are passed over where the rounds behind them are worth more.
     most_held: how many rounds may be held; beyond it the oldest open ticket is passed over, so that a draft that never
@@ -33,6 +33,8 @@ class ByArrival:
         self._bettor = bettor
         self._terms = terms
         self._scores = scores
+        # Learned scores that joined since tickets are in use: the last ticket given out before each.
+        self._joined: list[int] = []
         self._commutes = commutes
         self._weighs = weighs
         self._most_held = most_held
@@ -79,6 +81,19 @@ class ByArrival:
         if not self._noted(decision, REFUSED, loss):
             self._bettor.replace(decision, instead, loss, charged=charged or early)
 
+    def join(self, tickets: int) -> None:
+        """One more score, which the queries that arrive from here on have.
+
+        Parameters
+        ----------
+        tickets: number of the last ticket that was given out before it.
+        """
+        self._joined.append(tickets)
+
+    def scores_at(self, number: int) -> int:
+        """How many scores the query with this ticket has."""
+        return self._scores + sum(number > tickets for tickets in self._joined) if self._joined else self._scores
+
     def withdrawn(self, number: int) -> None:
         """A ticket is withdrawn."""
         self._done(number, None)
@@ -99,7 +114,7 @@ class ByArrival:
         self.start()
         for round_ in cut_off_rounds(held, range(first, max(held, default=first) + 1), Held.is_harmless):
             if round_ is None:
-                self._pass_over()
+                self._pass_over(self._scores)  # ``start`` has made it the number of all
                 continue
             if round_.outcome == CHARGED:
                 round_.outcome = FORFEIT
@@ -110,14 +125,18 @@ class ByArrival:
         """Number tickets from 1: none is under way."""
         self.arrivals = Arrivals()
         self._held.clear()
+        self._scores += len(self._joined)  # every query that arrives from here on has them
+        self._joined.clear()
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
-        return {"passes": self.passes, "had": sorted(self._had), "arrivals": self.arrivals.state()}
+        joined = {"scores": self._scores, "joined": list(self._joined)} if self._joined else {}
+        return {"passes": self.passes, "had": sorted(self._had), "arrivals": self.arrivals.state(), **joined}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
         self.passes, self._had = state["passes"], set(state["had"])
+        self._scores, self._joined = state.get("scores", self._scores), list(state.get("joined", ()))
         self.arrivals.load(state["arrivals"])
         self._held = {held.decision.step: held for held in self.arrivals.held.values() if held is not None}
 
@@ -143,7 +162,7 @@ class ByArrival:
             if self._commutes:
                 # The round and its own charge first: a threshold must not latch on a moment without either charge.
                 self._play(held)
-                self._bettor.refund(self._worst(), 0.0)
+                self._bettor.refund(self._worst(self.scores_at(number)), 0.0)
             elif held is not None:
                 self._had.add(held.decision.step)
         elif number == arrivals.reached + 1:
@@ -169,7 +188,7 @@ class ByArrival:
             if number in arrivals.overdue:
                 arrivals.overdue.discard(number)
                 arrivals.passed.add(number)
-                self._pass_over()
+                self._pass_over(self.scores_at(number))
             elif number in arrivals.held:
                 self._play(arrivals.held.pop(number))
             else:
@@ -216,10 +235,15 @@ class ByArrival:
             elif held.outcome == PENDING:
                 self._early = decision.step
 
-    def _pass_over(self) -> None:
-        """Charge the bettor the worst that the round of an open ticket could cost at any threshold."""
+    def _pass_over(self, scores: int) -> None:
+        """Charge the bettor the worst that the round of an open ticket could cost at any threshold.
+
+        Parameters
+        ----------
+        scores: how many scores its query has; others must not be charged, because they get no refund.
+        """
         self.passes += 1
-        worst = self._worst()
+        worst = self._worst(scores)
         if self._commutes:
             self._bettor.charge(worst)
         else:
@@ -227,7 +251,7 @@ class ByArrival:
             self._bettor.charge(worst)
             self._bettor.forfeit(worst)
 
-    def _worst(self) -> Decision:
+    def _worst(self, scores: int) -> Decision:
         """A round that is charged at every threshold, at the least propensity there is."""
         least = self._terms.floor or 1.0
         return Decision(
@@ -238,5 +262,5 @@ class ByArrival:
             least_propensity=least,
             call_expert=True,
             serve_draft=False,
-            uncertainties=(0.0,) * self._scores,
+            uncertainties=(0.0,) * scores,
         )

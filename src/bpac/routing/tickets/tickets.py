@@ -35,6 +35,12 @@ class Tickets:
         """The tickets that are not done, oldest first."""
         return tuple(self._open.values())
 
+    @property
+    def given(self) -> int:
+        """The last number that was given out in the current epoch; 0 if there is none."""
+        epoch, number = self._given
+        return number if epoch == self._route.epoch else 0
+
     def give(self) -> Ticket:
         """A ticket for a query that has just arrived."""
         ticket = self._next()

@@ -1,0 +1,78 @@
+"""The settings of scores that are learned on the way."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bpac.arguments import keep, positive, some, text, whole
+from bpac.errors import InputError, SettingsError
+
+# Names and words are written to the journal with every decision.
+LONGEST_NAME = 64
+LEAST_AUDITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedScore:
+    """When scores are learned, from what, and their shares of α (MATH section 14).
+
+    Parameters
+    ----------
+    features: names of what is known of every draft beside its score.
+    fit_at: how many audits must have an outcome for each fit, at least 10.
+    shares: share of α of each fit; the score that was there first has the rest.
+    least_losses: the losses, and the rest of the audits, must each sum to at least this before there is a fit.
+    ridge: strength of the penalty on the weights of the model.
+
+    >>> LearnedScore(features=("draft_tokens",), fit_at=(200, 800), shares=(0.1, 0.1)).own_share
+    0.8
+    """
+
+    features: tuple[str, ...] = ()
+    fit_at: tuple[int, ...] = (200,)
+    shares: tuple[float, ...] = (0.2,)
+    least_losses: float = 20.0
+    ridge: float = 4.0
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            features=_names(self.features),
+            fit_at=some(
+                self.fit_at, "fit_at", "number of audits", lambda value, name: whole(value, name, LEAST_AUDITS)
+            ),
+            shares=some(self.shares, "shares", "share of α", positive),
+            least_losses=positive(self.least_losses, "least_losses"),
+            ridge=positive(self.ridge, "ridge"),
+        )
+        if len(self.fit_at) != len(self.shares):
+            raise SettingsError(
+                f"each fit needs a share of α: fit_at has {len(self.fit_at)} values and shares has {len(self.shares)}"
+            )
+        if any(later <= earlier for earlier, later in pairwise(self.fit_at)):
+            raise SettingsError(f"fit_at must increase, got {self.fit_at}")
+        if sum(self.shares) >= 1.0:
+            raise SettingsError(
+                f"the shares of learned scores must sum to less than 1, got {sum(self.shares)}: "
+                "the score that is there first needs a share, too"
+            )
+
+    @property
+    def own_share(self) -> float:
+        """Share of α of the score that is there first."""
+        return 1.0 - sum(self.shares)
+
+    def share(self, score: int) -> float:
+        """Share of α of a score: 0 is the one that is there first, 1 the first that is learned."""
+        return self.shares[score - 1] if score else self.own_share
+
+
+def _names(names: object) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, list | tuple) or not names:
+        raise SettingsError(f"features must be a list of one or more names, got {names!r}")
+    try:
+        checked = tuple(text(name, "each feature's name") for name in names)
+    except InputError as error:
+        raise SettingsError(str(error)) from error
+    if len(set(checked)) < len(checked) or not all(0 < len(name) <= LONGEST_NAME for name in checked):
+        raise SettingsError(f"features must be different names of 1 to {LONGEST_NAME} characters, got {names!r}")
+    return checked

@@ -1,0 +1,153 @@
+"""What a route has learned: the audits to learn from, and the models that were fitted to them."""
+
+from typing import Any, NamedTuple, Protocol
+
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Learned
+from bpac.routing.learning.features import Feature
+from bpac.routing.learning.fit import fit, promised_gain
+from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.learning.model import FrozenModel
+from bpac.routing.learning.samples import Sample, Samples
+
+
+class JoinedModel(NamedTuple):
+    """A model that bets, and since when.
+
+    Parameters
+    ----------
+    model: the model.
+    rounds: how many audits it was fitted to.
+    gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
+    step: how many decisions had been made when it joined.
+    shared: whether audits of other games were among them.
+    """
+
+    model: FrozenModel
+    rounds: int
+    gain: float
+    step: int
+    shared: bool
+
+
+class Pool(Protocol):
+    """What several games learn together (``SharedScores``)."""
+
+    def observed(self, number: int, step: int, sample: Sample) -> None:
+        """An audit of a game has an outcome."""
+
+    def offers(self, score: int) -> bool:
+        """Whether that score has been learned, or can be learned now."""
+
+    def next(self, score: int, tickets: int) -> Learned:
+        """The entry of a score for a game that does not have it yet."""
+
+
+class Learning:
+    """The models of the current epoch. A drift alarm ends it: what comes after it is learned again.
+
+    Parameters
+    ----------
+    settings: when scores are learned, and from what.
+    epsilon: the average loss that is allowed (ε).
+    """
+
+    def __init__(self, settings: LearnedScore, epsilon: float) -> None:
+        self.settings = settings
+        self.epsilon = epsilon
+        self.samples = Samples()
+        self.joined: list[JoinedModel] = []
+        self.entries = 0
+        self.due = False  # whether there is a score to be written before the next decision
+        # The games that learn together, and the number of this one among them.
+        self.pool: Pool | None = None
+        self.number = 0
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether there are scores still to be learned in this epoch."""
+        return len(self.joined) < len(self.settings.fit_at)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is enough to learn the next score from."""
+        settings, samples = self.settings, self.samples
+        return (
+            self.wants_more
+            and samples.count >= settings.fit_at[len(self.joined)]
+            and settings.least_losses <= samples.losses <= samples.count - settings.least_losses
+        )
+
+    def observed(self, decision: Decision, loss: float) -> None:
+        """An audit has an outcome."""
+        if not self.wants_more:
+            return
+        sample = Sample((decision.uncertainties[0], *decision.features), loss, decision.propensity)
+        self.samples.add(decision.step, sample)
+        if self.pool is not None:
+            self.pool.observed(self.number, decision.step, sample)
+        else:
+            self.due = self.enough
+
+    def next(self, tickets: int) -> Learned:
+        """The entry of the next score.
+
+        Parameters
+        ----------
+        tickets: number of the last ticket that was given out.
+        """
+        return self.fitted(tickets) if self.pool is None else self.pool.next(len(self.joined) + 1, tickets)
+
+    def fitted(self, tickets: int) -> Learned:
+        """The entry of the score that the samples lead to."""
+        samples, ridge = self.samples.in_order(), self.settings.ridge
+        model, gain = fit(samples, ridge), promised_gain(samples, ridge, self.epsilon)
+        return Learned(len(self.joined) + 1, model.to_json(), self.samples.count, gain, tickets)
+
+    def join(self, entry: Learned, step: int) -> None:
+        """Let a model score the drafts from here on."""
+        self.entries += 1
+        self.joined.append(JoinedModel(FrozenModel(entry.model), entry.rounds, entry.gain, step, entry.shared))
+        if not self.wants_more:
+            self.samples = Samples()
+        self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
+
+    def start_epoch(self) -> None:
+        """Forget the models and the audits: traffic has changed."""
+        self.joined.clear()
+        self.samples = Samples()
+        self.due = self.pool is not None and self.pool.offers(1)  # what others go on with may be tried again
+
+    def shared_entries(self) -> list[Learned]:
+        """The models that were learned together with other games, as entries."""
+        return [
+            Learned(score, one.model.to_json(), one.rounds, one.gain, shared=True)
+            for score, one in enumerate(self.joined, start=1)
+            if one.shared
+        ]
+
+    def scores(self, uncertainty: float, features: tuple[Feature, ...], count: int) -> tuple[float, ...]:
+        """The score that was there first, and those that were learned.
+
+        Parameters
+        ----------
+        uncertainty: the score that was there first.
+        features: of the draft.
+        count: how many scores its query has.
+        """
+        if count == 1:
+            return (uncertainty,)
+        known = (uncertainty, *features)
+        return uncertainty, *[model.score(known) for model, *_ in self.joined[: count - 1]]
+
+    def state(self) -> dict[str, Any]:
+        """All that a later start needs, as JSON values."""
+        joined = [[model.to_json(), *rest] for model, *rest in self.joined]
+        return {"entries": self.entries, "joined": joined, "samples": self.samples.state()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over a state that ``state`` returned."""
+        self.entries = state["entries"]
+        self.joined = [JoinedModel(FrozenModel(model), *rest) for model, *rest in state["joined"]]
+        self.samples.load(state["samples"])
+        self.due = self.enough

@@ -1,0 +1,82 @@
+"""Scores that several games share: learned from the audits of all of them, bet on by each for itself.
+
+1. The audits of all games are one sample to learn from. So a small game has a good score long before it has enough
+   audits of its own, and a new one has it from its first query on.
+2. Wealth is not shared. Each game writes the score to its own journal, and bets on the queries that arrive there after
+   it, with its own share of its own α. So each game keeps its own promise, however different they are.
+3. Which game a query belongs to should be one of the features.
+"""
+
+import threading
+
+from bpac.errors import SettingsError
+from bpac.routing.journal.entries import Learned
+from bpac.routing.learning.learning import Learning
+from bpac.routing.learning.samples import Sample
+
+
+class SharedScores:
+    """What several games have learned together."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # each router has its own lock, and they may run in several threads
+        self._members: list[Learning] = []
+        self._all: Learning | None = None
+
+    def add(self, member: Learning) -> None:
+        """Let a game share: what it has learned from so far counts for all, and what was learned is offered to it."""
+        with self._lock:
+            if self._all is None:
+                self._all = Learning(member.settings, member.epsilon)
+            elif self._all.settings != member.settings:
+                raise SettingsError(
+                    "routers that share scores must have the same settings for them, "
+                    f"got {self._all.settings} and {member.settings}"
+                )
+            for entry in member.shared_entries()[len(self._all.joined) :]:
+                self._all.join(entry, 0)
+            number = len(self._members)
+            self._members.append(member)
+            for step, sample in member.samples.items():
+                self._all.samples.add((number, step), sample)
+            member.pool, member.number = self, number
+            self._tell()
+
+    def observed(self, number: int, step: int, sample: Sample) -> None:
+        """An audit of a game has an outcome."""
+        with self._lock:
+            everything = self._all
+            if everything is not None and everything.wants_more:
+                everything.samples.add((number, step), sample)
+                self._tell()
+
+    def offers(self, score: int) -> bool:
+        """Whether that score has been learned, or can be learned now."""
+        with self._lock:
+            everything = self._all
+            return everything is not None and score <= len(everything.joined) + everything.enough
+
+    def next(self, score: int, tickets: int) -> Learned:
+        """The entry of a score for a game that does not have it yet.
+
+        Parameters
+        ----------
+        score: its index.
+        tickets: number of the last ticket that the game gave out.
+        """
+        with self._lock:
+            everything = self._all
+            if everything is None:
+                raise LookupError("no game shares its scores here")
+            if score > len(everything.joined):
+                everything.join(everything.fitted(0), 0)
+                self._tell()
+            model, rounds, gain, _, _ = everything.joined[score - 1]
+        return Learned(score, model.to_json(), rounds, gain, tickets, shared=True)
+
+    def _tell(self) -> None:
+        """Let each game know whether there is a score that it does not have."""
+        everything = self._all
+        for member in self._members:
+            if everything is not None and not member.due:
+                member.due = len(member.joined) < len(everything.joined) or everything.enough

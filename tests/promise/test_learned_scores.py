@@ -1,0 +1,175 @@
+"""The promise with scores that are learned on the way, and two ways of learning that break it."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bpac.betting.bounds.fixed_sample import binomial_cdf
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.events import Drafted
+from bpac.replay.simulation.gateway import SimulatedGateway
+from bpac.replay.simulation.load import under_load
+from bpac.routing.bettors import Candidates
+from bpac.routing.coins import SeededCoins
+from bpac.routing.decision import Decision
+from bpac.routing.learning.fit import fit
+from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.learning.model import FrozenModel
+from bpac.routing.learning.samples import Sample
+from bpac.routing.policies import Portfolio
+from bpac.routing.router import Router
+
+Spoil = Callable[[Router, list[tuple[Decision, float]]], None]
+
+pytestmark = pytest.mark.promise
+
+STREAMS, STEPS, EPSILON, ALPHA = 300, 1500, 0.1, 0.1
+FIT_AT = 150
+
+
+class Cells:
+    """A law with finitely many kinds of drafts, so that the risk of every threshold of any score is known exactly.
+
+    Parameters
+    ----------
+    loss: probability of a loss, given score, number and word of a draft.
+    """
+
+    SCORES, NUMBERS, WORDS = (0.1, 0.3, 0.5, 0.7, 0.9), (1.0, 2.0, 4.0, 8.0), tuple(f"task {i}" for i in range(10))
+
+    def __init__(self, loss: Callable[[float, float, int], float]) -> None:
+        self.cells = [
+            (score, number, word, loss(score, number, i))
+            for score in self.SCORES
+            for number in self.NUMBERS
+            for i, word in enumerate(self.WORDS)
+        ]
+
+    def draw(self, steps: int, rng: np.random.Generator) -> list[tuple[float, tuple[Any, ...], float]]:
+        """Score, features and loss of independent drafts."""
+        rows = [self.cells[i] for i in rng.integers(len(self.cells), size=steps)]
+        draws = rng.random(steps)
+        return [(u, (x, w), float(d < p)) for (u, x, w, p), d in zip(rows, draws, strict=True)]
+
+    def risk(self, model: FrozenModel | None, threshold: float) -> float:
+        """Expected loss below a threshold of the first score, or of a learned one."""
+        below = (p for u, x, w, p in self.cells if (u if model is None else model.score((u, x, w))) < threshold)
+        return math.fsum(below) / len(self.cells)
+
+
+# Losses that features say much about, and losses that nothing says anything about: whatever is learned is noise.
+TOLD = Cells(lambda score, number, word: min(0.9, 0.02 * number * (1 + score) * (1 + word / 5)))
+NOISE = Cells(lambda score, number, word: 0.22)
+
+
+def router(seed: int, fits: int = 1) -> Router:
+    """A router that learns early."""
+    learn = LearnedScore(
+        ("number", "word"),
+        fit_at=tuple(FIT_AT * 2**i for i in range(fits)),
+        shares=(0.5 / fits,) * fits,
+        least_losses=5.0,
+        ridge=0.5,
+    )
+    return Router(EPSILON, ALPHA, Portfolio(memory="latched", learn=learn), coins=SeededCoins(seed))
+
+
+def is_broken(law: Cells, seed: int, *, fits: int = 1, spoil: Spoil | None = None) -> bool:
+    """Whether a threshold was ever in force whose risk, for the score that it was used with, exceeds ε."""
+    game = router(seed, fits)
+    learning = game._route.learning
+    used: dict[tuple[int, float], tuple[FrozenModel | None, float]] = {}
+    samples: list[tuple[Decision, float]] = []
+    assert learning is not None
+    for uncertainty, features, loss in law.draw(STEPS, np.random.default_rng([seed, 1])):
+        active = game._route.current.active_score
+        decision = game.decide(uncertainty, features=features)
+        model = learning.joined[active - 1].model if active else None
+        used[id(model), decision.threshold] = model, decision.threshold
+        if decision.call_expert:
+            game.observe(decision, loss)
+            samples.append((decision, loss))
+        if spoil is not None:
+            spoil(game, samples)
+    kept = game.settings.terms.kept_share
+    return any(kept * law.risk(model, threshold) > EPSILON + 1e-12 for model, threshold in used.values())
+
+
+def replayed(game: Router, samples: list[tuple[Decision, float]]) -> None:
+    """Let a learned score bet on the rounds that it was fitted to, as soon as it joins."""
+    learning, bettor = game._route.learning, game._route.bettor
+    assert isinstance(bettor, Candidates)
+    assert learning is not None
+    if not learning.joined or learning.entries < 0:
+        return
+    learning.entries = -1  # once
+    for decision, loss in samples[: learning.joined[0].rounds]:
+        score = learning.joined[0].model.score((decision.uncertainties[0], *decision.features))
+        again = decision._replace(uncertainties=(decision.uncertainties[0], score))
+        bettor.wealths[1].decided(again)
+        bettor.wealths[1].resolve(again, loss)
+
+
+def refitted(game: Router, samples: list[tuple[Decision, float]]) -> None:
+    """Replace a learned score by a newer one now and then, and keep what was certified."""
+    learning = game._route.learning
+    assert learning is not None
+    if learning.joined and not game.step % 25:
+        latest = [
+            Sample((decision.uncertainties[0], *decision.features), loss, decision.propensity)
+            for decision, loss in samples[-FIT_AT:]
+        ]
+        learning.joined[0] = learning.joined[0]._replace(model=fit(latest, 0.5))
+
+
+def violations(law: Cells, **options: Any) -> int:
+    """How many of the streams break the promise."""
+    return sum(is_broken(law, seed, **options) for seed in range(STREAMS))
+
+
+def most_explained(chance: float) -> int:
+    """The most violations that a true rate of ``chance`` explains in 99 of 100 such experiments."""
+    return next(count for count in range(STREAMS) if binomial_cdf(count, STREAMS, chance) >= 0.99)
+
+
+@pytest.mark.parametrize("law", [TOLD, NOISE], ids=["features tell", "noise"])
+@pytest.mark.parametrize("fits", [1, 2])
+def test_no_unsafe_threshold_of_any_score_is_in_force(law: Cells, fits: int) -> None:
+    """Each score that joins has its own wealth and its share of α, so all of them together keep the promise."""
+    assert violations(law, fits=fits) <= most_explained(ALPHA)
+
+
+@pytest.mark.parametrize("spoil", [replayed, refitted])
+def test_wrong_ways_to_learn_break_the_promise(spoil: Spoil) -> None:
+    """Betting on the rounds of the fit, or refitting in place, is caught by the same simulation."""
+    assert violations(NOISE, spoil=spoil) > most_explained(ALPHA)
+
+
+def is_broken_under_load(law: Cells, seed: int) -> bool:
+    """The same with many queries under way, of which those that lose take longer to draft and to grade."""
+    rng = np.random.default_rng([seed, 2])
+    rows = law.draw(STEPS, rng)
+    game = router(seed)
+    gateway = SimulatedGateway(game, tickets=True, features=[features for _, features, _ in rows])
+    learning = game._route.learning
+    used: dict[tuple[int, float], tuple[FrozenModel | None, float]] = {}
+    assert learning is not None
+    rounds = ((uncertainty, loss) for uncertainty, _, loss in rows)
+    for event in under_load(rounds, Drafting.parse("losses:3", 32), Delay.parse("losses:20"), rng):
+        decision = gateway.handle(event)
+        if decision is not None and isinstance(event, Drafted):
+            active = decision.uncertainties.index(decision.uncertainty)
+            model = learning.joined[active - 1].model if active else None
+            used[id(model), decision.threshold] = model, decision.threshold
+    kept = game.settings.terms.kept_share
+    return any(kept * law.risk(model, threshold) > EPSILON + 1e-12 for model, threshold in used.values())
+
+
+@pytest.mark.parametrize("law", [TOLD, NOISE], ids=["features tell", "noise"])
+def test_the_promise_holds_under_load(law: Cells) -> None:
+    """A score bets on the queries that arrive after it has joined, however long the drafts of others take."""
+    assert sum(is_broken_under_load(law, seed) for seed in range(STREAMS)) <= most_explained(ALPHA)
