@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from bpac.routing.cascade.rounds import CascadeRound, round_from_json
+
 
 class Decision(NamedTuple):
     """What was decided for one query, with the probability it was decided with.
@@ -22,6 +24,7 @@ class Decision(NamedTuple):
     uncertainties: all scores of the draft, where a router has several.
     ticket: number of the query's ticket in its epoch; 0 where tickets are not in use.
     seen: entries in the journal when the query arrived, where tickets are in use.
+    cascade: what only a cascade has; none for a pair of models.
     """
 
     step: int
@@ -35,6 +38,7 @@ class Decision(NamedTuple):
     uncertainties: tuple[float, ...] = ()
     ticket: int = 0
     seen: int = 0
+    cascade: CascadeRound | None = None
 
     def at_zero(self) -> "Decision":
         """The same round with a score of 0, which every threshold sees."""
@@ -43,5 +47,10 @@ class Decision(NamedTuple):
     @staticmethod
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
-        *plain, uncertainties, ticket, seen = values
-        return Decision._make((*plain, tuple(uncertainties), ticket, seen))
+        plain, (uncertainties, ticket, seen, *cascade) = values[:8], values[8:]
+        part = round_from_json(cascade[0]) if cascade and cascade[0] is not None else None
+        return Decision._make((*plain, tuple(uncertainties), ticket, seen, part))
+
+    def to_list(self) -> list[Any]:
+        """The decision as a list for JSON, without the last field where it is empty."""
+        return list(self) if self.cascade is not None else list(self[:-1])

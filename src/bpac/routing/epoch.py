@@ -13,8 +13,11 @@ from bpac.betting.drift.drift import Drift
 from bpac.betting.ledgers.ledger import Account
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors import ByArrival, SplitScores
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.rates import CascadeRates
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import LearnedRates
+from bpac.routing.exploration.schedules import Rates
 from bpac.routing.journal.entries import Labelled
 from bpac.routing.rule import decide_query
 from bpac.routing.settings import Settings
@@ -57,7 +60,11 @@ class Epoch:
         self.number = number
         self.start = start
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
-        self._rates = settings.exploration.start(terms)
+        self._rates: Rates
+        if isinstance(self.bettor, CascadeBettor):
+            self._rates = CascadeRates(settings.exploration, terms, self.bettor)
+        else:
+            self._rates = settings.exploration.start(terms)
         self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
         self.drift = Drift(terms, policy.alarm) if policy.alarm else None
         self.by_arrival: ByArrival | None = None
@@ -73,7 +80,7 @@ class Epoch:
     @property
     def active_score(self) -> int:
         """Which of several scores decides next."""
-        return self.bettor.active if isinstance(self.bettor, SplitScores) else 0
+        return self.bettor.active if isinstance(self.bettor, SplitScores | CascadeBettor) else 0
 
     def set_rate(self, step: int) -> None:
         """Find the exploration rate of the query after this step.

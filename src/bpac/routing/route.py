@@ -10,6 +10,9 @@ from typing import Any
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.routing.bettors import Bettor, ByArrival
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rules import JoiningRule
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
 from bpac.routing.journal.entries import Labelled
@@ -45,6 +48,11 @@ class Route(Outcomes):
         self.withdrawals = 0
         self.commitments = 0
         self.running = False  # whether queries take tickets now
+        policy = settings.policy
+        # Models of a cascade, and how many queries each answered; 0 and none for a pair.
+        self.stages = policy.stages if isinstance(policy, Cascade) else 0
+        self.answered: Counter[int] = Counter()
+        self.fitted_rules = 0
 
     @property
     def epoch(self) -> int:
@@ -64,15 +72,17 @@ class Route(Outcomes):
     @property
     def entries(self) -> int:
         """How many entries of a journal this state comes from."""
-        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments
+        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments + self.fitted_rules
 
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
-        step, uncertainty, threshold, _, least_propensity, call_expert, serve_draft, number, _, _, _ = decision
+        step, uncertainty, threshold, _, least_propensity, call_expert, serve_draft, number, _, _, _, part = decision
         self.step = step
         if serve_draft:
             self.drafts_served += 1
+        if part is not None:
+            self.answered[part.stage if serve_draft else self.stages] += 1
         epoch = self.current
         current = number == epoch.number
         changes = step <= epoch.steady_after
@@ -146,6 +156,14 @@ class Route(Outcomes):
         """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
         self.commitments += 1
 
+    def fitted(self, rule: JoiningRule | None) -> None:
+        """Let a rule of a cascade join, or note that none could be fitted."""
+        self.fitted_rules += 1
+        self.charge()
+        bettor = self.current.bettor
+        if isinstance(bettor, CascadeBettor):
+            bettor.join(rule, self.entries)
+
     def certificate(self) -> Certificate:
         """Bounds on the loss served so far."""
         self.charge()
@@ -157,10 +175,11 @@ class Route(Outcomes):
         return {
             **{name: getattr(self, name) for name in PLAIN},
             "forfeits": dict(self.forfeits),
-            "owed": [list(decision) for decision in self.owed.values()],
-            "given_up": [list(decision) for decision in self.given_up.values()],
+            "owed": [decision.to_list() for decision in self.owed.values()],
+            "given_up": [decision.to_list() for decision in self.given_up.values()],
             **self.current.state(),
             "served": self.served.state(),
+            **self._cascade_state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -173,3 +192,11 @@ class Route(Outcomes):
         self.current = Epoch(self.settings, self.terms, self.served, state["epoch"], state["epoch_start"])
         self.served.load(state["served"])
         self.current.load(state, self.step)
+        self.answered = Counter({int(stage): count for stage, count in state.get("answered", {}).items()})
+        self.fitted_rules = state.get("fitted_rules", 0)
+
+    def _cascade_state(self) -> dict[str, Any]:
+        if not self.stages:
+            return {}
+        answered = {str(stage): count for stage, count in sorted(self.answered.items())}
+        return {"answered": answered, "fitted_rules": self.fitted_rules}

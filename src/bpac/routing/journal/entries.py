@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from bpac.errors import JournalError, TornLine
+from bpac.routing.cascade.rounds import StageOutcomes, outcomes_from_json, round_from_json
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import GAME, Checker, split_head
 
@@ -55,6 +56,7 @@ class Resolved(NamedTuple):
     cause: why it was given up.
     draft_served: the expert failed or refused and the caller got the draft in its place.
     refused: the expert refused to answer: a fair round (MATH section 13).
+    stages: what the models of a cascade answered, and their losses; ``loss`` is that of the accepted answer.
     """
 
     step: int
@@ -62,6 +64,7 @@ class Resolved(NamedTuple):
     cause: str = ""
     draft_served: bool = False
     refused: bool = False
+    stages: StageOutcomes | None = None
 
 
 class Started(NamedTuple):
@@ -112,7 +115,18 @@ class Committed(NamedTuple):
     digest: str
 
 
-Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed
+class Fitted(NamedTuple):
+    """A stopping rule of a cascade, which joins here: it sees queries that arrive after this entry.
+
+    Parameters
+    ----------
+    rule: the rule with all its numbers; empty if none could be fitted.
+    """
+
+    rule: dict[str, Any]
+
+
+Entry = Fitted | Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed
 KINDS: dict[str, type[Any]] = {
     "opened": Opened,
     "labelled": Labelled,
@@ -123,6 +137,7 @@ KINDS: dict[str, type[Any]] = {
     "withdrawn": Withdrawn,
     "overdue": Overdue,
     "committed": Committed,
+    "fitted": Fitted,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 # The kinds of lines that are not entries.
@@ -153,6 +168,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "reason": (str,),
     "first_step": (int,),
     "digest": (str,),
+    "rule": (dict,),
+    "cascade": (list, type(None)),
+    "stages": (list, type(None)),
 }
 
 
@@ -213,6 +231,12 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
             raise JournalError(f"line {number}: {key} cannot be {value!r}")
     if "uncertainties" in data:
         data["uncertainties"] = tuple(data["uncertainties"])
+    for key, read in (("cascade", round_from_json), ("stages", outcomes_from_json)):
+        if data.get(key) is not None:
+            try:
+                data[key] = read(data[key])
+            except (TypeError, ValueError) as error:
+                raise JournalError(f"line {number}: {key} cannot be {data[key]!r}") from error
     entry: Entry = kind(**data)
     return entry
 

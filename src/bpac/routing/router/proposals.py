@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping
 
 from bpac.arguments import fraction, text
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, StaleProposal, UnknownStep
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rounds import CascadeRound
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import Coins, CommittedCoins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
@@ -45,6 +49,8 @@ class Proposals:
             route.charge()
         uncertainties: tuple[float, ...] = ()
         if route.score_names:
+            if route.stages:
+                return self._of_walk(uncertainty, ticket)
             uncertainties = all_scores(route, uncertainty)
         elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
             uncertainty = fraction(uncertainty, "uncertainty")
@@ -74,6 +80,46 @@ class Proposals:
             uncertainties,
             number,
             seen,
+        )
+        return decision
+
+    def _of_walk(self, walk: object, ticket: Ticket | None) -> Decision:
+        """The decision of a query that has passed through the models of a cascade."""
+        route, policy = self._route, self._route.settings.policy
+        if not isinstance(walk, Walk) or walk.next_stage is not None:
+            raise InputError(f"this router decides queries whose walk has ended: ask its next model, got {walk!r}")
+        if walk.issued != (ticket is not None) or (ticket is not None and ticket != walk.terms):
+            raise InputError("pass the ticket with which the walk began, and none if it began without one")
+        if ticket is None and route.running:
+            raise InputError("queries take tickets here: call arrive() first, and pass on what it returns")
+        step = route.step + 1
+        if step > self._last_step:
+            self._draw(step)
+        draw = self._draws[self._last_step - step]
+        terms = walk.terms if ticket is None else self._tickets.terms(ticket)
+        number, epoch, threshold, rate, rule, seen = terms
+        bettor = route.bettor
+        if ticket is None and epoch != route.epoch:
+            # An alarm has rung since. Without a ticket the query arrives now, and nothing is certified yet.
+            epoch, threshold, rate, rule, seen = route.epoch, 0.0, 1.0, 0, route.entries
+        current = epoch == route.epoch
+        accepted = walk.value < threshold
+        full_propensity, levels = 0.0, ()
+        if current and isinstance(bettor, CascadeBettor) and isinstance(policy, Cascade):
+            levels = bettor.charge_levels(walk.answers, seen)
+            in_force = bettor.rules[rule]
+            if accepted:
+                full_propensity = rate
+            elif threshold == 0.0 or in_force is None:
+                full_propensity = 1.0
+            else:
+                full_propensity = policy.full_propensity(in_force, rate)
+        stage = walk.accepted if accepted and walk.accepted is not None else route.stages
+        full = True if draw < full_propensity else False  # noqa: SIM210  # numpy's numbers compare to numpy's booleans
+        part = CascadeRound(rule, stage, tuple(walk.answers), full, full_propensity)
+        self.latest = decision = decide_query(
+            *(step, walk.value, threshold, rate, draw, route.shadow, True, epoch, levels, number),
+            *(seen if number else 0, part),
         )
         return decision
 

@@ -75,7 +75,7 @@ class Arrivals:
         return {
             "reached": self.reached,
             "held": [
-                [number, None if held is None else [list(held.decision), held.outcome, held.loss]]
+                [number, None if held is None else [held.decision.to_list(), held.outcome, held.loss]]
                 for number, held in sorted(self.held.items())
             ],
             "passed": sorted(self.passed),
