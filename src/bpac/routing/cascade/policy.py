@@ -35,6 +35,7 @@ class Cascade(PlainPolicy):
     ----------
     prices: price of a call of each model, the reference last.
     features: how many numbers each answer has besides its uncertainty.
+    first: the stages that each rule asks that is there first, and decides by uncertainty (default: every pair).
     fit_at: number of rounds with answers of all models at which a rule is fitted, in increasing order.
     fitted_shares: the share of α that belongs to each fitted rule; the rest belongs to those that are there first, in
         equal parts.
@@ -45,6 +46,7 @@ class Cascade(PlainPolicy):
 
     prices: tuple[float, ...]
     features: int = 0
+    first: tuple[tuple[int, ...], ...] = ()
     fit_at: tuple[int, ...] = (128, 1024)
     fitted_shares: tuple[float, ...] = (0.8, 0.15)
     memory: str = "alarmed"
@@ -57,6 +59,8 @@ class Cascade(PlainPolicy):
         if len(prices) < 2:
             raise SettingsError("a cascade needs at least two models: give a price for each, the reference last")
         whole(self.features, "features", 0, 64)
+        first = _stage_sets(self.first, len(prices)) or tuple((stage,) for stage in range(1, len(prices)))
+        keep(self, first=first)
         fit_at = tuple(self.fit_at)
         for rounds in fit_at:
             whole(rounds, "fit_at", 32, 4096)
@@ -89,12 +93,12 @@ class Cascade(PlainPolicy):
     @property
     def score_names(self) -> tuple[str, ...]:
         """The names of the rules, with those that may join later."""
-        pairs = tuple(f"pair {stage}" for stage in range(1, self.stages))
-        return (*pairs, *(f"fitted {number}" for number in range(1, len(self.fit_at) + 1)))
+        first = (f"pair {stages[0]}" if len(stages) == 1 else f"stages {stages}" for stages in self.first)
+        return (*first, *(f"fitted {number}" for number in range(1, len(self.fit_at) + 1)))
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> CascadeBettor:
         """The bettor of a new epoch, which bets at level ``alpha``."""
-        first: list[Rule] = [UncertaintyRule((stage,)) for stage in range(1, self.stages)]
+        first = [UncertaintyRule(stages) for stages in self.first]
         shares = [(1.0 - sum(self.fitted_shares)) / len(first)] * len(first) + list(self.fitted_shares)
         wealths = [
             EnvelopeWealth(
@@ -116,3 +120,15 @@ class Cascade(PlainPolicy):
         if missing == 0.0:
             return 1.0
         return max(rate, min(1.0, INFORMATION_SHARE * self.prices[-1] / missing))
+
+
+def _stage_sets(sets: object, count: int) -> tuple[tuple[int, ...], ...]:
+    """The stages of each rule, from tuples or from lists, as JSON has them."""
+    try:
+        found = tuple(tuple(whole(stage, "a stage", 1, count - 1) for stage in stages) for stages in sets)  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise SettingsError(f"first must list the stages of each rule, got {sets!r}") from error
+    for stages in found:
+        if not stages or list(stages) != sorted(set(stages)):
+            raise SettingsError(f"the stages of a rule must increase, got {stages}")
+    return found
