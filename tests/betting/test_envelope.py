@@ -23,6 +23,7 @@ def loss_at(values: list[float], losses: list[float], threshold: float) -> float
 
 
 def at(steps: Steps, threshold: float) -> float:
+    """The loss at a threshold."""
     return max((loss for value, loss in steps if value < threshold), default=0.0)
 
 
@@ -39,6 +40,7 @@ def test_the_envelope_is_the_largest_loss_at_any_threshold_up_to_one(rows: list[
 
 
 def wealth(*, latched: bool = True) -> EnvelopeWealth:
+    """A fresh wealth."""
     return EnvelopeWealth(TERMS, -math.log(0.1), FRACTIONS, GRID, latched=latched)
 
 
@@ -62,7 +64,9 @@ def test_wealth_is_the_mean_of_the_gamblers_products(rounds: list[tuple[list[tup
 
 
 @given(answers, st.lists(answers, max_size=10))
-def test_what_is_taken_out_leaves_no_trace(charged: list[tuple[float, float]], rounds: list[list[tuple[float, float]]]) -> None:
+def test_what_is_taken_out_leaves_no_trace(
+    charged: list[tuple[float, float]], rounds: list[list[tuple[float, float]]]
+) -> None:
     """A wealth from which a booking was taken out has the same bits as one that never had it."""
     one, other = wealth(latched=False), wealth(latched=False)
     extra = envelope([value for value, _ in charged], [loss for _, loss in charged])

@@ -3,6 +3,7 @@
 The law has a few kinds of questions, so that the risk of every rule at every threshold is known exactly.
 """
 
+import itertools
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from tests.promise.test_promise import most_explained
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 300, 700, 0.12, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 200, 700, 0.12, 0.1
 PRICES = (1.0, 5.0, 25.0)
 
 
@@ -69,6 +70,7 @@ class Question:
         self.losses = [float(luck < wrong) for wrong in kind.wrong]
 
     def ask(self, walk: Walk) -> None:
+        """Ask the models until the walk ends."""
         while (stage := walk.next_stage) is not None:
             answer = self.answers[stage - 1]
             assert answer is not None
@@ -121,7 +123,9 @@ def violations(*, streams: int = STREAMS, in_flight: int = 1, wait: int = 0, **s
     """In how many streams a rule and threshold were in force whose risk exceeds ε."""
     policy = Cascade(prices=PRICES, memory="latched", **settings)
     return sum(
-        ever_unsafe(CascadeRouter(EPSILON, policy, ALPHA, seed=seed), random.Random(seed), in_flight=in_flight, wait=wait)
+        ever_unsafe(
+            CascadeRouter(EPSILON, policy, ALPHA, seed=seed), random.Random(seed), in_flight=in_flight, wait=wait
+        )
         for seed in range(streams)
     )
 
@@ -147,6 +151,7 @@ def last_loss_only(values: list[float], losses: list[float]) -> list[tuple[float
 
 @contextmanager
 def patched(place: Any, name: str, instead: Any) -> Iterator[None]:
+    """A block in which something is replaced."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(place, name, instead)
         yield
@@ -182,4 +187,4 @@ def test_the_law_has_a_risk_that_falls_with_the_threshold_somewhere() -> None:
     both = UncertaintyRule((1, 2))
     risks = [risk(both, level, 0.95) for level in (0.06, 0.2, 0.31, 0.46, 0.55, 0.71)]
     assert min(risks) <= EPSILON < max(risks)
-    assert any(later < earlier for earlier, later in zip(risks, risks[1:], strict=False))
+    assert any(later < earlier for earlier, later in itertools.pairwise(risks))

@@ -26,11 +26,15 @@ json_values = st.recursive(
     max_leaves=6,
 )
 answers = st.lists(st.one_of(st.none(), st.lists(fractions, max_size=3).map(tuple)), max_size=3).map(tuple)
-stage_outcomes = st.builds(
-    StageOutcomes, answers, st.lists(st.one_of(st.none(), fractions), max_size=3).map(tuple)
-)
+stage_outcomes = st.builds(StageOutcomes, answers, st.lists(st.one_of(st.none(), fractions), max_size=3).map(tuple))
 cascade_rounds = st.builds(
-    CascadeRound, st.integers(0), st.integers(1), answers, st.booleans(), fractions, st.one_of(st.none(), stage_outcomes)
+    CascadeRound,
+    st.integers(0),
+    st.integers(1),
+    answers,
+    st.booleans(),
+    fractions,
+    st.one_of(st.none(), stage_outcomes),
 )
 entries = st.one_of(
     st.builds(Opened, st.dictionaries(st.text(), json_values, max_size=3)),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from bpac.gateway.chat.cascade_route import CascadeExpert, CascadeRoute
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers
@@ -72,8 +73,13 @@ class Opener:
         for name, settings in running.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
             draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
-            expert = Expert(expert_model, running.graders[name], stages, settings.deadline)
-            route = ServedRoute(settings, draft, expert, stages, running.spawn)
+            of_last = (expert_model, running.graders[name], stages, settings.deadline)
+            if settings.models:
+                others = tuple(running.models[model.name].model for model in settings.models[:-1])
+                last = CascadeExpert(*of_last)
+                route: ServedRoute = CascadeRoute(settings, draft, last, stages, running.spawn, others)
+            else:
+                route = ServedRoute(settings, draft, Expert(*of_last), stages, running.spawn)
             games = RouteGames(store, settings, running.config.snapshot_every, self.open_games)
             running.routes[name] = (route, games)
             models: dict[AnsweredBy, Model] = {"draft": draft, "expert": expert_model}

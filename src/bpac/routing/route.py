@@ -72,7 +72,9 @@ class Route(Outcomes):
     @property
     def entries(self) -> int:
         """How many entries of a journal this state comes from."""
-        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments + self.fitted_rules
+        return (
+            1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments + self.fitted_rules
+        )
 
     def decided(self, decision: Decision) -> None:
         """Apply a decision. ``charge`` must have been called before it was made."""

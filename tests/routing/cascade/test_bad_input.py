@@ -18,6 +18,7 @@ FULL = [(0.3, 1.0), (0.1, 2.0)]
 
 
 def first_decision(router: CascadeRouter) -> Decision:
+    """The first decision, after an answer of the first model."""
     walk = router.walk()
     walk.answered(*FULL[0])
     return router.decide(walk)
@@ -134,8 +135,10 @@ def test_journals_that_no_cascade_can_have_written_are_refused() -> None:
         "fitted": next(n for n, e in enumerate(entries) if isinstance(e, Fitted)),
     }
     decided, resolved, fitted = (entries[places[name]] for name in ("decided", "resolved", "fitted"))
-    assert isinstance(decided, Decision) and isinstance(decided.cascade, CascadeRound)
-    assert isinstance(resolved, Resolved) and resolved.stages is not None
+    assert isinstance(decided, Decision)
+    assert isinstance(decided.cascade, CascadeRound)
+    assert isinstance(resolved, Resolved)
+    assert resolved.stages is not None
     assert isinstance(fitted, Fitted)
     part = decided.cascade
     wrong: list[tuple[str, Any]] = [

@@ -18,6 +18,7 @@ TERMS = Terms(0.1, 0.05)
 
 
 def sample(rounds: int, *, failing: float = 0.0, seed: int = 1) -> Sample:
+    """Rounds in which all models were asked."""
     dice = random.Random(seed)
     found = Sample()
     for _ in range(rounds):

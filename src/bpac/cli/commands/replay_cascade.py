@@ -45,7 +45,7 @@ def replay_cascade(options: argparse.Namespace, runs: int) -> int:
     replay = CascadeReplay(table, policy, options.epsilon, options.alpha, runs, options.seed, options.order)
     done = replay.run_all()
     pairs = [
-        [pair_cost(table, stage, prices, options.epsilon, options.alpha, options.seed, n) for n in range(runs)]
+        [pair_cost(table, stage, prices, options.epsilon, options.alpha, run=(options.seed, n)) for n in range(runs)]
         for stage in range(1, table.stages)
     ]
     ratios = [run.token_ratio for run in done if run.token_ratio is not None]
@@ -84,8 +84,8 @@ def _text(report: Mapping[str, Any]) -> str:
         (
             f"cascade on {report['table']}: {report['runs']} runs of {report['steps']} queries, "
             f"ε = {report['epsilon']}, α = {report['alpha']}, prices {', '.join(f'{p:g}' for p in report['prices'])}",
-            f"  cost          {cost:.4g} ± {report['cost']['std']:.2g} per query   ({cost / better - 1:+.1%} against the "
-            f"better pair, oracle: {report['oracle_cost']:.4g})",
+            f"  cost          {cost:.4g} ± {report['cost']['std']:.2g} per query   ({cost / better - 1:+.1%} against "
+            f"the better pair, oracle: {report['oracle_cost']:.4g})",
             f"  pairs         {pairs}",
             f"  answered      {answered}",
             f"  actual loss   {report['empirical_risk']['mean']:.2%}   (promised: risk of each threshold at most "

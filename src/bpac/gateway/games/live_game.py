@@ -15,6 +15,7 @@ from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.store import Store
@@ -78,12 +79,12 @@ class LiveGame:
         terms = MoneyTerms(Prices.of(self.route), settings.epsilon, settings.exploration.floor)
         return skips_draft(self.savings.recent, terms, _COIN)
 
-    def decide(self, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
+    def decide(self, uncertainty: float | Walk, ticket: Ticket, note: dict[str, Any]) -> Decision:
         """Decide a request; the decision must be durable before anything is served on it.
 
         Parameters
         ----------
-        uncertainty: the score of the draft.
+        uncertainty: the score of the draft; in a cascade, the walk of the request.
         ticket: of the request; it must be under way.
         note: counts of tokens, and who made the request, for the journal.
         """
@@ -141,4 +142,5 @@ class LiveGame:
     def status(self) -> GameStatus:
         """Where the game stands."""
         savings = self.savings.report(Prices.of(self.route))
-        return game_status(self.journal.game, self.router, self.history, savings, self.scores.trouble)
+        names = [model.name for model in self.route.models]
+        return game_status(self.journal.game, self.router, self.history, savings, self.scores.trouble, models=names)

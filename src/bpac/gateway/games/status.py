@@ -10,6 +10,7 @@ from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.games.troubles import GameTrouble, troubles_of
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
 from bpac.stores.store import Game, LostEntries
@@ -28,6 +29,7 @@ class GameStatus:
     unscored: the requests without a score.
     savings: what was spent and saved.
     troubles: what an operator should repair (default: nothing).
+    stages: name of each model of a cascade, and how many requests it answered (default: no cascade).
     """
 
     route: str
@@ -38,6 +40,7 @@ class GameStatus:
     unscored: UnscoredReport
     savings: SavingsReport
     troubles: Sequence[GameTrouble] = ()
+    stages: Sequence[Mapping[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -49,6 +52,7 @@ class GameStatus:
             "unscored": self.unscored.to_json(),
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
+            **({"stages": [dict(stage) for stage in self.stages]} if self.stages else {}),
         }
 
     @classmethod
@@ -70,11 +74,18 @@ class GameStatus:
             UnscoredReport(**values["unscored"]),
             SavingsReport(**values["savings"]),
             tuple(GameTrouble(**trouble) for trouble in values.get("troubles", ())),
+            tuple(values.get("stages", ())),
         )
 
 
 def game_status(
-    game: Game, router: Router, history: History, savings: SavingsReport, scores: GameTrouble | None = None
+    game: Game,
+    router: Router,
+    history: History,
+    savings: SavingsReport,
+    scores: GameTrouble | None = None,
+    *,
+    models: Sequence[str] = (),
 ) -> GameStatus:
     """Where a game stands.
 
@@ -84,13 +95,32 @@ def game_status(
     router, history: its state.
     savings: what was spent and saved in it.
     scores: what is wrong with its scores (default: nothing is known to be).
+    models: the names of the models of a cascade (default: no cascade).
     """
     summary = router.summary()
     unscored = history.unscored.report(router.step)
     state = state_of(router, history, summary)
     only_unscored = history.unscored.only(summary.steps)
     troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores)
-    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings, troubles)
+    stages = stages_of(router, models)
+    return GameStatus(game.route, game.segment, game.number, summary, state, unscored, savings, troubles, stages)
+
+
+def stages_of(router: Router, models: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    """The models of a cascade, how many requests each answered, and what share; empty for a pair.
+
+    Parameters
+    ----------
+    router: the router of the game.
+    models: the names of its models.
+    """
+    if not isinstance(router, CascadeRouter) or not models:
+        return ()
+    total = max(router.step, 1)
+    return tuple(
+        {"stage": stage, "model": name, "answered": count, "share": count / total}
+        for (stage, count), name in zip(router.answered.items(), models, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)

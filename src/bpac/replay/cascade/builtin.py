@@ -52,9 +52,7 @@ CASCADES = {
     ),
     # One model with no, short and long thinking: the first effort costs little, and the second is not much worse than
     # the last.
-    "effort-like": BuiltinCascade(
-        10_000, (0.6, 0.2), (2.0, 4.0), (0.2, 0.2), (120.0, 600.0, 3000.0), (0.04, 0.2, 1.0)
-    ),
+    "effort-like": BuiltinCascade(10_000, (0.6, 0.2), (2.0, 4.0), (0.2, 0.2), (120.0, 600.0, 3000.0), (0.04, 0.2, 1.0)),
 }
 
 

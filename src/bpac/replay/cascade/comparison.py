@@ -22,7 +22,7 @@ FLOOR = 0.05
 
 
 def pair_cost(
-    table: CascadeTable, stage: int, prices: Sequence[float], epsilon: float, alpha: float, seed: int, number: int
+    table: CascadeTable, stage: int, prices: Sequence[float], epsilon: float, *, alpha: float, run: tuple[int, int]
 ) -> float:
     """Cost per request of one run of the default policy on the pair of a model and the last.
 
@@ -32,9 +32,9 @@ def pair_cost(
     stage: the model, from 1.
     prices: price of a call of each model.
     epsilon, alpha: what is promised.
-    seed, number: random seed, and number of the run; a cascade's run of that number has the same order.
+    run: random seed, and number of the run; a cascade's run of that number has the same order.
     """
-    rng = np.random.default_rng([seed, number])
+    rng = np.random.default_rng(run)
     coins = SeededCoins(int(rng.integers(1 << 63)))
     rows = rng.permutation(len(table))
     pair = Table(table.uncertainty[rows, stage - 1], table.loss[rows, stage - 1])

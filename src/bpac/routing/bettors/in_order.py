@@ -72,7 +72,10 @@ class InOrder:
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
-        return {"wealth": self.wealth.state(), "waiting": [[d.to_list(), loss, count] for d, loss, count in self._waiting]}
+        return {
+            "wealth": self.wealth.state(),
+            "waiting": [[d.to_list(), loss, count] for d, loss, count in self._waiting],
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""

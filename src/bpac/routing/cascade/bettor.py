@@ -220,7 +220,7 @@ class CascadeBettor:
 
     def _book(self, decision: Decision, *, charged: bool) -> None:
         part = decision.cascade
-        assert part is not None and part.outcome is not None  # noqa: S101, PT018  # the route has put it there
+        assert part is not None and part.outcome is not None  # noqa: PT018  # the route has put it there
         for index, propensity in self._known_to(decision):
             rule = self.rules[index]
             steps: Steps = ()

@@ -15,7 +15,7 @@ def checked_outcome(
 ) -> StageOutcomes:
     """What an audit found, or ``InputError`` if it does not fit the decision."""
     part = decision.cascade
-    assert part is not None  # noqa: S101
+    assert part is not None
     count = policy.stages - 1
     if len(answers) != count or len(losses) != count:
         raise InputError(f"this cascade needs {count} answers and as many losses, got {answers!r} and {losses!r}")
@@ -25,7 +25,7 @@ def checked_outcome(
         known: StageAnswer = None if answer is None else tuple(answer)
         if known:
             known = (fraction(known[0], "uncertainty"), *checked_features(known[1:], policy.features))
-        if before != () and known != before:
+        if before not in ((), known):
             raise InputError(f"the answer of stage {stage} was {before!r} at the decision, and is {answer!r} now")
         if known == () and part.full:
             raise InputError(f"stage {stage} was not asked, and this audit needs all models: give None if it failed")

@@ -41,5 +41,5 @@ class CascadeRates:
         """Least probability of calling the reference in this step of the epoch."""
         if self._rates is not None:
             return self._rates.rate(step)
-        assert self._schedule is not None  # noqa: S101
+        assert self._schedule is not None
         return self._schedule.wanted(self._bettor.gain, self._bettor.rounds, self._bettor.audits)

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-# The answer of a model: its uncertainty, then further numbers that are known before the decision. ``()`` where the model
-# was not asked, none where it failed.
+# The answer of a model: its uncertainty, then further numbers that are known before the decision. ``()`` where the
+# model was not asked, none where it failed.
 StageAnswer = tuple[float, ...] | None
 NOT_ASKED: StageAnswer = ()
 FAILED: StageAnswer = None

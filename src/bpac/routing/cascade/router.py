@@ -4,8 +4,8 @@
    were in force at the query's arrival, and is told each answer's uncertainty or that the model failed.
 2. When an answer is accepted, or no model is left, the query is decided (``decide``). ``decision.cascade.stage`` is the
    stage whose answer was accepted; the last stage is the reference.
-3. If ``decision.call_expert``, the reference is asked. If ``decision.cascade.full``, all other models are asked as well.
-   Then the losses are reported (``observe``), given up (``forfeit``), or the reference refused (``refuse``).
+3. If ``decision.call_expert``, the reference is asked. If ``decision.cascade.full``, so are all other models. Then the
+   losses are reported (``observe``), given up (``forfeit``), or the reference refused (``refuse``).
 4. Everything else is as in ``bpac.Router``, whose journal, tickets, snapshots and alarm this router uses.
 """
 
@@ -120,7 +120,7 @@ class CascadeRouter(Router):
             # After an alarm no threshold of the old epoch is used, so that any rule will do.
             bettor = cast(CascadeBettor, route.bettor)
             rule = bettor.rules[terms.score if terms.epoch == route.epoch else 0]
-            assert rule is not None  # noqa: S101  # it was in force
+            assert rule is not None  # it was in force
             return Walk(rule, terms, policy.stages, policy.features, issued=ticket is not None)
 
     def observe(self, decision: Decision, loss: float) -> None:
@@ -164,4 +164,3 @@ class CascadeRouter(Router):
         entry = self._proposals.outcome(decision, cast(float, loss))._replace(stages=outcome)
         self._proposals.latest = entry
         return entry
-

@@ -89,7 +89,7 @@ class Estimates:
         self._steps: list[list[tuple[float, float]]] = []
         self._first = 0
         asked = np.cumsum([prices[stage - 1] for stage in rule.stages])
-        # What it costs to stop at each of the rule's stages with the audits of a share ``floor``; last, to stop at none.
+        # What it costs to stop at each of the rule's stages, with audits of a share ``floor``; last, to stop at none.
         self._costs = np.array([*(asked + floor * (sum(prices) - asked)), asked[-1] + prices[-1]])
         self._audits = np.array([*(sum(prices) - asked), 0.0])
 

@@ -218,7 +218,9 @@ def _fitted_rule(route: Route, entry: Fitted, number: int) -> JoiningRule | None
     except InputError as error:
         raise JournalError(f"entry {number}: {error}") from error
     if rule is not None and rule.stages[-1] >= route.stages:
-        raise JournalError(f"entry {number} has a rule for {rule.stages[-1]} models before the last, and there are fewer")
+        raise JournalError(
+            f"entry {number} has a rule for {rule.stages[-1]} models before the last, and there are fewer"
+        )
     return rule
 
 
