@@ -10,10 +10,21 @@ from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, ListedLevels, RelativeLevels
 from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
 from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rounds import CascadeRound, StageOutcomes
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
-from bpac.routing.journal.entries import Entry, Labelled, Learned, Opened, Resolved, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import (
+    Entry,
+    Fitted,
+    Labelled,
+    Learned,
+    Opened,
+    Resolved,
+    entry_from_json,
+    entry_to_json,
+)
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.settings import Settings
 
@@ -23,6 +34,17 @@ json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
     max_leaves=6,
+)
+answers = st.lists(st.one_of(st.none(), st.lists(fractions, max_size=3).map(tuple)), max_size=3).map(tuple)
+stage_outcomes = st.builds(StageOutcomes, answers, st.lists(st.one_of(st.none(), fractions), max_size=3).map(tuple))
+cascade_rounds = st.builds(
+    CascadeRound,
+    st.integers(0),
+    st.integers(1),
+    answers,
+    st.booleans(),
+    fractions,
+    st.one_of(st.none(), stage_outcomes),
 )
 entries = st.one_of(
     st.builds(Opened, st.dictionaries(st.text(), json_values, max_size=3)),
@@ -48,6 +70,7 @@ entries = st.one_of(
         ticket=st.integers(0),
         seen=st.integers(0),
         features=st.lists(st.one_of(st.none(), finite, st.text()), max_size=3).map(tuple),
+        cascade=st.one_of(st.none(), cascade_rounds),
     ),
     st.builds(
         Learned,
@@ -65,7 +88,9 @@ entries = st.one_of(
         cause=st.text(),
         draft_served=st.booleans(),
         refused=st.booleans(),
+        stages=st.one_of(st.none(), stage_outcomes),
     ),
+    st.builds(Fitted, st.dictionaries(st.text(), json_values, max_size=3)),
 )
 
 grids = st.builds(EvenLevels, st.integers(2, 1001))
@@ -91,6 +116,16 @@ policies: st.SearchStrategy[Any] = st.one_of(
     ),
     st.builds(Portfolio, assume=st.just("any"), levels=levels),
     st.builds(Budget, st.integers(1)),
+    st.builds(
+        Cascade,
+        prices=st.lists(st.floats(0.01, 99.0), min_size=2, max_size=4).map(tuple),
+        features=st.integers(0, 3),
+        fit_at=st.just((40, 200)),
+        fitted_shares=st.just((0.3, 0.3)),
+        memory=st.sampled_from(["alarmed", "revocable", "latched"]),
+        levels=levels,
+        drift=alarms,
+    ),
     st.builds(
         Paper,
         st.one_of(st.builds(AdaptiveBet, open_fractions), st.builds(FixedBet, open_fractions)),

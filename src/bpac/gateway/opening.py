@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from bpac.gateway.chat.cascade_route import CascadeExpert, CascadeRoute
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.grading import judged_by
 from bpac.gateway.chat.model import Model
@@ -79,8 +80,13 @@ class Opener:
             draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
             judge = settings.judge
             grader = judged_by(running.models[judge.name].model, settings) if judge else running.graders[name]
-            expert = Expert(expert_model, grader, stages, settings.deadline)
-            route = ServedRoute(settings, draft, expert, stages, running.spawn)
+            of_last = (expert_model, grader, stages, settings.deadline)
+            if settings.models:
+                others = tuple(running.models[model.name].model for model in settings.models[:-1])
+                last = CascadeExpert(*of_last)
+                route: ServedRoute = CascadeRoute(settings, draft, last, stages, running.spawn, others)
+            else:
+                route = ServedRoute(settings, draft, Expert(*of_last), stages, running.spawn)
             games = RouteGames(store, settings, running.config.snapshot_every, self.open_games)
             running.routes[name] = (route, games)
             models: dict[AnsweredBy, Model] = {"draft": draft, "expert": expert_model}

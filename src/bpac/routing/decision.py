@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from bpac.routing.cascade.rounds import CascadeRound, round_from_json
+
 
 class Decision(NamedTuple):
     """What was decided for one query, with the probability it was decided with.
@@ -23,6 +25,7 @@ class Decision(NamedTuple):
     ticket: number of the query's ticket in its epoch; 0 where tickets are not in use.
     seen: entries in the journal when the query arrived, where tickets are in use.
     features: what was known of the draft beside its score, where scores are learned from it.
+    cascade: what only a cascade has; none for a pair of models.
     """
 
     step: int
@@ -37,17 +40,22 @@ class Decision(NamedTuple):
     ticket: int = 0
     seen: int = 0
     features: tuple[float | str | None, ...] = ()
+    cascade: CascadeRound | None = None
 
     def at_zero(self) -> "Decision":
         """The same round with a score of 0, which every threshold sees."""
         return self._replace(uncertainty=0.0, uncertainties=(0.0,) * len(self.uncertainties))
 
     def to_list(self) -> list[Any]:
-        """The decision as a list for JSON, without features if it has none."""
-        return list(self) if self.features else list(self[:-1])
+        """The decision as a list for JSON, without features and cascade where it has none."""
+        if self.cascade is not None:
+            return list(self)
+        return list(self[:-1] if self.features else self[:-2])
 
     @staticmethod
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
-        plain, uncertainties, (ticket, seen, *features) = values[:8], values[8], values[9:]
-        return Decision(*plain, tuple(uncertainties), ticket, seen, *map(tuple, features))
+        plain, (uncertainties, ticket, seen, *rest) = values[:8], values[8:]
+        features, part = *rest, *((), None)[len(rest) :]
+        cascade = round_from_json(part) if part is not None else None
+        return Decision(*plain, tuple(uncertainties), ticket, seen, tuple(features), cascade)

@@ -13,8 +13,11 @@ from bpac.betting.drift.drift import Drift
 from bpac.betting.ledgers.ledger import Account
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors import ByArrival, Candidates, SplitScores
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.rates import CascadeRates
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
+from bpac.routing.exploration.schedules import Rates
 from bpac.routing.journal.entries import Labelled
 from bpac.routing.learning.rates import CandidateRates
 from bpac.routing.rule import decide_query
@@ -59,9 +62,11 @@ class Epoch:
         self.number = number
         self.start = start
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
-        self._rates = settings.exploration.start(terms)
+        self._rates: Rates = settings.exploration.start(terms)
         self.joint_rates: CandidateRates | None = None
-        if isinstance(self._rates, LearnedRates) and isinstance(self.bettor, Candidates):
+        if isinstance(self.bettor, CascadeBettor):
+            self._rates = CascadeRates(settings.exploration, terms, self.bettor)
+        elif isinstance(self._rates, LearnedRates) and isinstance(self.bettor, Candidates):
             self._rates = self.joint_rates = CandidateRates(self._rates.schedule, terms, self.bettor)
         self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
         schedule, learner = settings.exploration, self.joint_rates or self.learner
@@ -81,7 +86,7 @@ class Epoch:
     @property
     def active_score(self) -> int:
         """Which of several scores decides next."""
-        return self.bettor.active if isinstance(self.bettor, SplitScores | Candidates) else 0
+        return self.bettor.active if isinstance(self.bettor, SplitScores | Candidates | CascadeBettor) else 0
 
     def join(self, tickets: int, gain: float) -> None:
         """Let the next learned score bet on the queries that arrive from here on.

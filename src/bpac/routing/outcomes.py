@@ -12,6 +12,7 @@ from typing import cast
 from bpac.betting.bounds.certificate import CertificateKind, ServedLoss
 from bpac.betting.drift.drift import Drift
 from bpac.betting.ledgers.ledger import Account
+from bpac.routing.cascade.rounds import StageOutcomes
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
 from bpac.routing.journal.entries import Resolved
@@ -77,6 +78,8 @@ class Outcomes:
         """
         if entry.refused:
             self._refused(decision, entry.draft_served)
+        elif entry.stages is not None:
+            self._stages_known(decision, entry.stages, entry.loss or 0.0)
         elif entry.loss is not None:
             self.resolved(decision, entry.loss)
         else:
@@ -87,7 +90,7 @@ class Outcomes:
 
     def resolved(self, decision: Decision, loss: float) -> None:
         """Apply the loss of an audit that is owed or given up."""
-        step, uncertainty, threshold, _, least_propensity, _, _, number, _, _, _, _ = decision
+        step, uncertainty, threshold, _, _, _, _, number, *_ = decision
         self.outcomes += 1
         epoch, late = self.current, False
         current = number == epoch.number
@@ -108,14 +111,51 @@ class Outcomes:
         if uncertainty < threshold and not late and self.forfeit_share:
             self.forfeit_share -= self.forfeit_share / SHARE_MEMORY
         if current and epoch.drift is not None:
-            if loss > 0.0 and uncertainty < threshold:
-                epoch.drift.known(decision, loss, given_up=late)
-                self._heed(epoch.drift)
-            else:
-                raised = epoch.drift.raised
-                epoch.drift.fade(least_propensity)
-                if raised:
-                    epoch.set_rate(self.step)
+            self._watch(epoch.drift, decision, loss, late)
+
+    def _stages_known(self, decision: Decision, stages: StageOutcomes, loss: float) -> None:
+        """Apply what an audit of a cascade found.
+
+        Parameters
+        ----------
+        decision: the audit.
+        stages: the answers and losses of all models that were asked.
+        loss: loss of the answer that was accepted; 0 if none was.
+        """
+        self.outcomes += 1
+        epoch, late = self.current, decision.step in self.given_up
+        charged = decision is not self.uncharged
+        if charged:
+            self._close(decision)
+            self.served.refund(decision, loss)
+        else:
+            self.uncharged = None
+            self.served.resolve(decision, loss)
+        accepted = decision.uncertainty < decision.threshold
+        if accepted and not late and self.forfeit_share:
+            self.forfeit_share -= self.forfeit_share / SHARE_MEMORY
+        if decision.epoch != epoch.number or decision.cascade is None:
+            return
+        known = decision._replace(cascade=decision.cascade._replace(outcome=stages))
+        worst = max((found for found in stages.losses if found is not None), default=0.0)
+        if charged:
+            epoch.receiver.refund(known, worst)
+        else:
+            epoch.receiver.resolve(known, worst)
+        if epoch.drift is not None:
+            self._watch(epoch.drift, decision, loss, late)
+        epoch.set_rate(self.step)
+
+    def _watch(self, drift: Drift, decision: Decision, loss: float, late: bool) -> None:
+        """Let the drift alarm see an outcome of the current epoch."""
+        if loss > 0.0 and decision.uncertainty < decision.threshold:
+            drift.known(decision, loss, given_up=late)
+            self._heed(drift)
+            return
+        raised = drift.raised
+        drift.fade(decision.least_propensity)
+        if raised:
+            self.current.set_rate(self.step)
 
     def _refused(self, decision: Decision, draft_served: bool) -> None:
         """The expert refused to answer: a fair round, which pays nothing on average at any threshold (MATH 13)."""

@@ -11,6 +11,9 @@ from typing import Any, cast
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.routing.bettors import Bettor, ByArrival
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rules import JoiningRule
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
 from bpac.routing.journal.entries import Labelled, Learned
@@ -50,6 +53,11 @@ class Route(Outcomes):
         self.withdrawals = 0
         self.commitments = 0
         self.running = False  # whether queries take tickets now
+        policy = settings.policy
+        # Models of a cascade, and how many queries each answered; 0 and none for a pair.
+        self.stages = policy.stages if isinstance(policy, Cascade) else 0
+        self.answered: Counter[int] = Counter()
+        self.fitted_rules = 0
 
     @property
     def epoch(self) -> int:
@@ -69,10 +77,10 @@ class Route(Outcomes):
     @property
     def entries(self) -> int:
         """How many entries of a journal this state comes from."""
-        learned = self.learning.entries if self.learning is not None else 0
+        learned = self.learning.entries if self.learning is not None else self.fitted_rules
         return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments + learned
 
-    def decided(self, decision: Decision) -> None:
+    def decided(self, decision: Decision) -> None:  # noqa: PLR0912  # it is done for every query, and calls cost
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
         step, uncertainty, threshold, propensity, least_propensity, call_expert, serve_draft, number, *_ = decision
@@ -80,6 +88,8 @@ class Route(Outcomes):
         if serve_draft:
             self.drafts_served += 1
             self.served.kept += 1
+        if (part := decision.cascade) is not None:
+            self.answered[part.stage if serve_draft else self.stages] += 1
         epoch = self.current
         current = number == epoch.number
         changes = step <= epoch.steady_after
@@ -164,6 +174,14 @@ class Route(Outcomes):
         """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
         self.commitments += 1
 
+    def fitted(self, rule: JoiningRule | None) -> None:
+        """Let a rule of a cascade join, or note that none could be fitted."""
+        self.fitted_rules += 1
+        self.charge()
+        bettor = self.current.bettor
+        if isinstance(bettor, CascadeBettor):
+            bettor.join(rule, self.entries)
+
     def certificate(self) -> Certificate:
         """Bounds on the loss served so far."""
         self.charge()
@@ -180,6 +198,7 @@ class Route(Outcomes):
             **self.current.state(),
             "served": self.served.state(),
             **({"learning": self.learning.state()} if self.learning is not None else {}),
+            **self._cascade_state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -195,3 +214,11 @@ class Route(Outcomes):
         if self.learning is not None:
             self.learning.load(state["learning"])
         self.current.load(state, self.step)
+        self.answered = Counter({int(stage): count for stage, count in state.get("answered", {}).items()})
+        self.fitted_rules = state.get("fitted_rules", 0)
+
+    def _cascade_state(self) -> dict[str, Any]:
+        if not self.stages:
+            return {}
+        answered = {str(stage): count for stage, count in sorted(self.answered.items())}
+        return {"answered": answered, "fitted_rules": self.fitted_rules}

@@ -10,6 +10,7 @@
    unless the rate is 1: while every draft is audited, no draft is served.
 """
 
+from bpac.routing.cascade.rounds import CascadeRound
 from bpac.routing.decision import Decision
 
 # A recorded coin stands for one of these draws: if neither of them leads to it, no draw does.
@@ -31,12 +32,13 @@ def decide_query(  # noqa: PLR0917  # by position, because it is called for ever
     ticket: int = 0,
     seen: int = 0,
     features: tuple[float | str | None, ...] = (),
+    cascade: CascadeRound | None = None,
 ) -> Decision:
     """Decide one query.
 
     Parameters
     ----------
-    step, uncertainty, epoch, uncertainties, ticket, seen, features: as in ``Decision``.
+    step, uncertainty, epoch, uncertainties, ticket, seen, features, cascade: as in ``Decision``.
     threshold: the threshold in force for this query (û).
     rate: the exploration rate in force for this query (ρ).
     draw: the coin, a number in [0, 1).
@@ -69,6 +71,7 @@ def decide_query(  # noqa: PLR0917  # by position, because it is called for ever
             ticket,
             seen,
             features,
+            cascade,
         ),
     )
 
@@ -84,9 +87,9 @@ def decide_again(
     threshold, rate: what was in force for it (û, ρ).
     shadow, certain_while_closed: as for ``decide_query``.
     """
-    step, uncertainty, _, _, _, call_expert, _, epoch, uncertainties, ticket, seen, features = decision
+    step, uncertainty, _, _, _, call_expert, _, epoch, uncertainties, ticket, seen, features, cascade = decision
     coin = CALLS if call_expert else KEEPS
     return decide_query(
-        *(step, uncertainty, threshold, rate, coin, shadow, certain_while_closed, epoch, uncertainties, ticket, seen),
-        features=features,
+        *(step, uncertainty, threshold, rate, coin, shadow, certain_while_closed),
+        *(epoch, uncertainties, ticket, seen, features, cascade),
     )

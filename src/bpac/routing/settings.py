@@ -14,6 +14,7 @@ from bpac.betting.payoff import Terms
 from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
 from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.errors import SettingsError
+from bpac.routing.cascade.policy import Cascade
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, Exploration, NoExploration, TwoStage
 from bpac.routing.learning.learned_score import LearnedScore
@@ -27,7 +28,7 @@ FIRST_EPOCH = 0.9
 KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(Portfolio, Paper, Budget, Naive, Hoeffding, Offline, Fixed),
+        *(Portfolio, Paper, Budget, Naive, Hoeffding, Offline, Fixed, Cascade),
         *(TwoStage, Constant, GainDriven, WhileItPays, NoExploration),
         *(AdaptiveBet, FixedBet, FixedSequence, PriorThreshold),
         *(RelativeLevels, EvenLevels, ListedLevels, AlarmSettings, LearnedScore),

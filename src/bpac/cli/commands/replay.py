@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bpac.arguments import whole
+from bpac.cli.commands.replay_cascade import replay_cascade
 from bpac.cli.policy_options import (
     WITHOUT_PROMISE,
     add_policy_options,
@@ -18,6 +20,8 @@ from bpac.cli.policy_options import (
 )
 from bpac.errors import InputError
 from bpac.output_files import refuse_overwriting, whole_file
+from bpac.replay.cascade.builtin import CASCADES
+from bpac.replay.cascade.reading import is_cascade, prices_from_text
 from bpac.replay.figures import check_figure_format, draw_replays, save
 from bpac.replay.metrics import ReplayMetrics, ReplayPath, mean_and_std
 from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
@@ -42,7 +46,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "table",
         metavar="TABLE",
         help="file with one row per question (.csv, .jsonl, each also .gz, or .parquet), or a built-in table: "
-        f"{PREFIX}NAME with NAME one of {', '.join((*BENCHMARKS, *MIXED))}",
+        f"{PREFIX}NAME with NAME one of {', '.join((*BENCHMARKS, *MIXED, *CASCADES))}",
     )
     add_policy_options(replay, epsilon=0.05)
     replay.add_argument(
@@ -55,8 +59,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--learn",
         action=argparse.BooleanOptionalAction,
         help="learn a score on the way from the columns that are known before the decision: feature_NAME, other "
-        "scores, draft_tokens, category, task, segment, finish_reason (default: if the default policy is used, the table has "
-        "such columns and it does not prescribe coins)",
+        "scores, draft_tokens, category, task, segment, finish_reason (default: if the default policy is used, the "
+        "table has such columns and it does not prescribe coins)",
     )
     replay.add_argument("--runs", type=int, help=f"number of replays (default: {RUNS}, or 1 with --order given)")
     replay.add_argument(
@@ -84,6 +88,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     replay.add_argument(
         "--html", type=Path, metavar="FILE", help="write the first run to this file as a page like the dashboard"
     )
+    replay.add_argument(
+        "--prices",
+        metavar="P1,…,PM",
+        help="price of a call of each model, the last one the reference: adds the cost per request to the report "
+        "(default: none; for a table of a cascade, the mean tokens of each model relative to the last)",
+    )
     replay.set_defaults(run=_replay)
 
 
@@ -92,6 +102,11 @@ def _replay(options: argparse.Namespace) -> int:
     refuse_overwriting(outputs, [] if options.table.startswith(PREFIX) else [options.table])
     if options.figure:
         check_figure_format(options.figure)
+    if is_cascade(options.table):
+        return replay_cascade(options, _runs(options))
+    prices = prices_from_text(options.prices) if options.prices else None
+    if prices is not None and len(prices) != 2:
+        raise InputError(f"--prices has {len(prices)} prices, and {options.table} has two models")
     table = open_table(options.table, options.score)
     if options.expert_correct_only:
         table = table.only("expert_correct")
@@ -105,7 +120,7 @@ def _replay(options: argparse.Namespace) -> int:
     replay = Replay(
         table=table,
         make_router=make_router,
-        runs=options.runs if options.runs is not None else (1 if options.order == "given" else RUNS),
+        runs=_runs(options),
         seed=options.seed,
         order=options.order,
         delay=Delay.parse(options.delay),
@@ -120,7 +135,10 @@ def _replay(options: argparse.Namespace) -> int:
             _write_trace(options.trace, path)
         if options.figure:
             save(draw_replays({options.policy: (ordered, path)}, options.epsilon, name), options.figure)
-    report = _report(options, policy, table, replay.run_all())
+    metrics = replay.run_all()
+    report = _report(options, policy, table, metrics)
+    if prices is not None:
+        report["cost"] = mean_and_std([prices[0] + prices[1] * run.expert_call_rate for run in metrics])
     print(json.dumps(report) if options.json else _text(report))
     return 0
 
@@ -138,6 +156,12 @@ def _learning(policy: Policy, table: Table, wanted: bool | None) -> Policy:
     if not wanted or not isinstance(policy, Portfolio):
         return policy
     return replace(policy, learn=LearnedScore(tuple(table.features)))
+
+
+def _runs(options: argparse.Namespace) -> int:
+    if options.runs is None:
+        return 1 if options.order == "given" else RUNS
+    return whole(options.runs, "runs", 1)
 
 
 def _report(options: argparse.Namespace, policy: Policy, table: Table, runs: list[ReplayMetrics]) -> dict[str, Any]:
@@ -189,6 +213,7 @@ def _text(report: Mapping[str, Any]) -> str:
             f"  actual loss   {percent('empirical_risk')}   ({_promise(report['policy'], report['epsilon'])})",
             f"  tokens        {percent('token_ratio')}   relative to always calling the expert",
             f"  threshold     {threshold['mean']:.4g}{deviation} at the end",
+            *([f"  cost          {report['cost']['mean']:.4g} per query"] if "cost" in report else []),
             f"  time          {report['microseconds_per_step']:.2f} µs per query",
         )
     )

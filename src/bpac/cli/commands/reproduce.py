@@ -8,8 +8,10 @@ from pathlib import Path
 
 from bpac.errors import InputError, TableError
 from bpac.local.measurements import measured_judge, measured_prompting
+from bpac.replay.cascade.reading import default_prices, is_cascade, open_cascade, prices_from_text
 from bpac.replay.paper.table_1 import PromptedAnswers
 from bpac.replay.parallel import Engine
+from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.given_tables import GivenTable
 from bpac.replay.studies.reproduce import NAMES, Measurements, reproduce
 from bpac.replay.tables.builtin import PREFIX, SCORES, open_table
@@ -56,6 +58,14 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="ADDRESS",
         help="address of a Dask scheduler whose workers run the replays (default: none, they run on this machine)",
     )
+    results.add_argument(
+        "--prices",
+        action="append",
+        default=[],
+        metavar="P1,…,PM",
+        help="price of a call of each model, for tables of cascades; may be given several times (default: the mean "
+        "tokens of each model relative to the last)",
+    )
     results.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     results.set_defaults(run=_reproduce)
 
@@ -68,15 +78,17 @@ def _reproduce(options: argparse.Namespace) -> int:
             raise InputError(f"--graded {item}: give METHOD=TABLE, such as NoThinking=answers.csv")
         graded.append(PromptedAnswers.of(method, open_table(source)))
         inputs.append(source)
-    tables = _given(options.tables)
+    cascades = [source for source in options.tables if is_cascade(source)]
+    tables = _given([source for source in options.tables if source not in cascades])
     # Answers of the user's own models are shown in place of those of the local model.
-    prompting = (lambda _: graded) if graded or tables else measured_prompting
+    prompting = (lambda _: graded) if graded or options.tables else measured_prompting
     done = reproduce(
         options.names or ["all"],
         options.runs,
         options.out,
         Measurements(prompting, measured_judge),
         tables=tables,
+        cascades=_given_cascades(cascades, options.prices),
         inputs=[source for source in inputs if not source.startswith(PREFIX)],
         engine=Engine(options.workers, options.dask),
     )
@@ -102,6 +114,16 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 def _given(sources: Sequence[str]) -> list[GivenTable]:
     return [GivenTable(_short_name(source, sources), _scores(source)) for source in sources]
+
+
+def _given_cascades(sources: Sequence[str], prices: Sequence[str]) -> list[GivenCascade]:
+    """Each table of a cascade, with each list of prices that has as many as it has models."""
+    given = []
+    for source in sources:
+        table, name = open_cascade(source), _short_name(source, sources)
+        listed = [numbers for text in prices if len(numbers := prices_from_text(text)) == table.stages]
+        given += [GivenCascade(name, table, one) for one in listed or [default_prices(source, table)]]
+    return given
 
 
 def _short_name(source: str, sources: Sequence[str]) -> str:

@@ -105,7 +105,7 @@ class ServedRoute:
             uncertainty = await draft.scored(self.stages)
         except (ModelError, AnswerError) as error:
             draft.discard()
-            return await self._answer_without_score(request, game, ticket, _reason(error), ends_drafts(error))
+            return await self._answer_without_score(request, game, ticket, reason_of(error), ends_drafts(error))
         if not game.drafting.is_under_way(ticket):
             draft.discard()
             return await self._answer_without_score(request, game, ticket, OUTAGE)
@@ -228,7 +228,7 @@ class ServedRoute:
         ]
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Why a draft has no score."""
     if isinstance(error, ModelError):
         return "draft-refused" if is_refusal(error) else "draft-failed"

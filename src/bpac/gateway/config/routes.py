@@ -14,6 +14,8 @@ from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
 from bpac.routing.learning.learned_score import LearnedScore
@@ -23,6 +25,8 @@ from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_sco
 
 LEARN_KEYS = ("fit_at", "shares", "least_losses", "ridge")
 DEFAULT_SCORE = "mean_token_probability"
+# The numbers that are known of each answer of a cascade besides its score: the logarithm of its length.
+CASCADE_FEATURES = 1
 
 
 class RouteSettings(ConfigTable, frozen=True, dict=True):
@@ -52,6 +56,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         ``LearnedScore``: ``fit_at``, ``shares``, ``least_losses``, ``ridge``.
     minimise: ``calls`` of the expert, or ``money``: then most requests are not drafted while drafts cost more than they
         save.
+    models: all models of a cascade, in order, the last one the reference; empty for a pair.
+    call_prices: what a call of each model of a cascade costs, in any unit (default: four times the one before).
     """
 
     name: str
@@ -78,6 +84,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     allow_force: bool = False
     minimise: Literal["calls", "money"] = "calls"
     learn: bool | dict[str, Any] = False
+    models: tuple[ModelSettings, ...] = ()
+    call_prices: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.segment_by is not None and not _splits(self.segment_by):
@@ -95,6 +103,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                 f"score: {self.score_name} needs log-probabilities, but requests to models.{self.draft.name} are sent "
                 'without logprobs (drop): set score = "verbalized" or "self_consistency", or choose another draft'
             )
+        if self.models:
+            self._check_cascade()
+        elif self.call_prices:
+            raise SettingsError("call_prices is for routes with more than two models: list them in models")
         self.new_router()
         if self.minimise == "money":
             models = [self.draft, self.expert, *([self.judge] if self.judge else [])]
@@ -103,6 +115,23 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                     raise SettingsError(
                         f"minimise: money needs the prices of models.{model.name}: give price = {{ input, output }}"
                     )
+
+    def _check_cascade(self) -> None:
+        for key, usual in (("policy", "portfolio"), ("assume", None), ("minimise", "calls")):
+            if getattr(self, key) != usual:
+                raise SettingsError(f"{key} is for routes with two models: leave it out with models = [...]")
+        if self.loss["name"] == "external":
+            raise SettingsError("loss: external reports one loss, and a cascade needs that of every model")
+        if len(self.call_prices) not in (0, len(self.models)):
+            raise SettingsError(
+                f"call_prices has {len(self.call_prices)} prices, and models has {len(self.models)} models"
+            )
+        for model in self.models[:-1]:
+            if "logprobs" in model.drop and self.score.needs.logprobs and not isinstance(self.score, Otherwise):
+                raise SettingsError(
+                    f"score: {self.score_name} needs log-probabilities, but requests to models.{model.name} are sent "
+                    'without logprobs (drop): set score = "verbalized" or "self_consistency"'
+                )
 
     @cached_property
     def score(self) -> Score:
@@ -166,6 +195,18 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         coins: Coins | None = None,
     ) -> Router:
         """A router with the promise of this route."""
+        if self.models:
+            prices = self.call_prices or tuple(4.0**stage for stage in range(len(self.models)))
+            return CascadeRouter(
+                self.epsilon,
+                Cascade(prices=prices, features=CASCADE_FEATURES, memory=self.memory or "alarmed"),
+                self.alpha if alpha is None else alpha,
+                explore=self.explore,
+                alpha_epochs=self.alpha_epochs,
+                max_owed=self.max_owed,
+                coins=coins,
+                journal=journal,
+            )
         return Router(
             self.epsilon,
             self.alpha if alpha is None else alpha,
@@ -193,6 +234,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                 "loss": self.loss,
                 "verdicts": RULES,
                 "router": router.settings.to_json(),
+                **({"models": [model.terms for model in self.models]} if self.models else {}),
             },
             sort_keys=True,
             default=str,  # TOML has dates
@@ -211,6 +253,8 @@ def read_routes(values: object, models: Mapping[str, ModelSettings], path: str =
 
 
 def _read_route(name: str, table: dict[str, Any], models: Mapping[str, ModelSettings], path: str) -> RouteSettings:
+    if "models" in table:
+        table = _with_cascade(table, models, path)
     for key in ("draft", "expert"):
         check_model(table, key, path, models)
         table[key] = models[table[key]]
@@ -219,6 +263,25 @@ def _read_route(name: str, table: dict[str, Any], models: Mapping[str, ModelSett
         table["loss"] = read_loss(table["loss"], f"{path}.loss", models)
         judge = models.get(table["loss"].get("judge"))
     return read_table(table, RouteSettings, path, name=name, judge=judge)
+
+
+def _with_cascade(table: dict[str, Any], models: Mapping[str, ModelSettings], path: str) -> dict[str, Any]:
+    """The table of a route that lists its models: the first is its draft and the last its expert."""
+    for key in ("draft", "expert"):
+        if key in table:
+            raise SettingsError(f"{path}.{key}: models lists all models of the route, so leave {key} out")
+    names = table["models"]
+    if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+        raise SettingsError(f"{path}.models must list the names of at least two models, got {names!r}")
+    for name in names:
+        if name not in models:
+            raise SettingsError(f"{path}.models: there is no model {name!r}; known: {', '.join(models)}")
+    if len(set(names)) < len(names):
+        raise SettingsError(f"{path}.models lists a model twice: {', '.join(names)}")
+    found = {**table, "draft": names[0], "expert": names[-1]}
+    # Two models are a pair, as draft and expert are.
+    found["models"] = tuple(models[name] for name in names) if len(names) > 2 else ()
+    return found
 
 
 def _splits(segment_by: str) -> bool:

@@ -15,6 +15,7 @@ from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
 from bpac.routing.learning.features import Features
 from bpac.routing.tickets.ticket import Ticket
@@ -80,13 +81,13 @@ class LiveGame:
         return skips_draft(self.savings.recent, terms, _COIN)
 
     def decide(
-        self, uncertainty: float, ticket: Ticket, note: dict[str, Any], features: Features | None = None
+        self, uncertainty: float | Walk, ticket: Ticket, note: dict[str, Any], features: Features | None = None
     ) -> Decision:
         """Decide a request; the decision must be durable before anything is served on it.
 
         Parameters
         ----------
-        uncertainty: the score of the draft.
+        uncertainty: the score of the draft; in a cascade, the walk of the request.
         ticket: of the request; it must be under way.
         note: counts of tokens, and who made the request, for the journal.
         features: what else is known of the draft, where the route learns scores.
@@ -145,4 +146,5 @@ class LiveGame:
     def status(self) -> GameStatus:
         """Where the game stands."""
         savings = self.savings.report(Prices.of(self.route))
-        return game_status(self.journal.game, self.router, self.history, savings, self.scores.trouble)
+        names = [model.name for model in self.route.models]
+        return game_status(self.journal.game, self.router, self.history, savings, self.scores.trouble, models=names)

@@ -3,6 +3,7 @@
 import itertools
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +12,8 @@ from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationErro
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.journal import GameJournal, now
+from bpac.routing.cascade.rounds import StageAnswer
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
 
@@ -87,6 +90,32 @@ class OpenOutcomes:
             # Its deadline has passed, or ``max_owed`` later rounds were open; its tokens were generated all the same.
             step = decision.step
             log.info("outcome too late", extra={"decision": decision_id(self._journal.store, self._journal.game, step)})
+            self._journal.savings.outcome_unused(note)
+            return
+        self._record(decision, entry, note)
+
+    def resolve_stages(
+        self,
+        decision: Decision,
+        answers: Sequence[StageAnswer],
+        losses: Sequence[float | None],
+        note: dict[str, Any],
+    ) -> None:
+        """Record what an audit of a cascade found; a round with an outcome keeps it.
+
+        Parameters
+        ----------
+        decision: what was decided.
+        answers, losses: of all models but the last, as ``CascadeRouter.observe_stages`` takes them.
+        note: counts of tokens, for the journal.
+        """
+        self._open.pop(decision.step, None)
+        router = self._router
+        if not isinstance(router, CascadeRouter):
+            raise TypeError("only a cascade has the losses of several models")
+        try:
+            entry = router.propose_stages(decision, answers, losses)
+        except AlreadyResolved:
             self._journal.savings.outcome_unused(note)
             return
         self._record(decision, entry, note)

@@ -10,6 +10,7 @@ from bpac.dashboard.history.history import History, Tokens
 from bpac.errors import SnapshotError
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.games.terms import changes
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
@@ -194,4 +195,5 @@ def tokens_of(savings: Savings) -> Tokens:
 
 
 def _router(snapshot: dict[str, Any], journal: Write | None, coins: Coins | None) -> Router:
-    return Router.rebuild([], snapshot=snapshot, coins=coins, journal=journal)
+    kind = CascadeRouter if snapshot["settings"]["policy"].get("kind") == "Cascade" else Router
+    return kind.rebuild([], snapshot=snapshot, coins=coins, journal=journal)

@@ -11,6 +11,7 @@ from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.games.troubles import GameTrouble, refused_by_expert, troubles_of
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.learning.standing import ScoreStanding
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
@@ -32,6 +33,7 @@ class GameStatus:
     savings: what was spent and saved.
     troubles: what an operator should repair (default: nothing).
     scores: the scores that compete, where scores are learned (default: none).
+    stages: name of each model of a cascade, and how many requests it answered (default: no cascade).
     """
 
     route: str
@@ -44,6 +46,7 @@ class GameStatus:
     savings: SavingsReport
     troubles: Sequence[GameTrouble] = ()
     scores: Sequence[ScoreStanding] = ()
+    stages: Sequence[Mapping[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -57,6 +60,7 @@ class GameStatus:
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
             **({"scores": [score._asdict() for score in self.scores]} if self.scores else {}),
+            **({"stages": [dict(stage) for stage in self.stages]} if self.stages else {}),
         }
 
     @classmethod
@@ -80,11 +84,18 @@ class GameStatus:
             SavingsReport(**values["savings"]),
             tuple(GameTrouble(**trouble) for trouble in values.get("troubles", ())),
             tuple(ScoreStanding(**score) for score in values.get("scores", ())),
+            tuple(values.get("stages", ())),
         )
 
 
 def game_status(
-    game: Game, router: Router, history: History, savings: SavingsReport, scores: GameTrouble | None = None
+    game: Game,
+    router: Router,
+    history: History,
+    savings: SavingsReport,
+    scores: GameTrouble | None = None,
+    *,
+    models: Sequence[str] = (),
 ) -> GameStatus:
     """Where a game stands.
 
@@ -94,6 +105,7 @@ def game_status(
     router, history: its state.
     savings: what was spent and saved in it.
     scores: what is wrong with its scores (default: nothing is known to be).
+    models: the names of the models of a cascade (default: no cascade).
     """
     summary = router.summary()
     unscored = history.unscored.report(router.step)
@@ -103,7 +115,24 @@ def game_status(
     troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores, refused_by_expert(history))
     return GameStatus(
         *(game.route, game.segment, game.number, summary, state),
-        *(unscored, refusals, savings, troubles, router.scores()),
+        *(unscored, refusals, savings, troubles, router.scores(), stages_of(router, models)),
+    )
+
+
+def stages_of(router: Router, models: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    """The models of a cascade, how many requests each answered, and what share; empty for a pair.
+
+    Parameters
+    ----------
+    router: the router of the game.
+    models: the names of its models.
+    """
+    if not isinstance(router, CascadeRouter) or not models:
+        return ()
+    total = max(router.step, 1)
+    return tuple(
+        {"stage": stage, "model": name, "answered": count, "share": count / total}
+        for (stage, count), name in zip(router.answered.items(), models, strict=True)
     )
 
 

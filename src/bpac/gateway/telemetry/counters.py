@@ -20,6 +20,7 @@ COUNTERS: Mapping[str, str] = {
     "bpac_store_failures_total": "How often the store failed, so that no request could be answered.",
     "bpac_outside_total": "Requests answered outside the games: forced, of a route with one model, or passed through.",
     "bpac_reloads_total": "Reloads of the configuration, by result (ok, failed).",
+    "bpac_stage_answers_total": "Answers served to callers of cascades, by the stage and model that wrote them.",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
     "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",
     "bpac_upstream_statuses_total": "Failed attempts that a model server answered with an error, by HTTP status.",

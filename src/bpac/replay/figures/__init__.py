@@ -1,7 +1,7 @@
 """Figures of results, drawn with matplotlib (extra ``figures``)."""
 
 from bpac.replay.figures.canvas import Panel, as_figure, check_figure_format, check_installed, panel_svg, save
-from bpac.replay.figures.comparisons import expert_call_bars, share_panel, stacked_panel, stall_panel
+from bpac.replay.figures.comparisons import cost_bars, expert_call_bars, share_panel, stacked_panel, stall_panel
 from bpac.replay.figures.load import case_panels, order_panels
 from bpac.replay.figures.over_time import draw_replays, panels_over_time
 from bpac.replay.figures.printed import printed_panels
@@ -15,6 +15,7 @@ __all__ = [
     "certificate_panels",
     "check_figure_format",
     "check_installed",
+    "cost_bars",
     "draw_replays",
     "drift_panel",
     "expert_call_bars",

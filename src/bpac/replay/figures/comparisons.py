@@ -53,6 +53,22 @@ def expert_call_bars(calls: Mapping[str, tuple[float, float, float]], epsilon: f
     )
 
 
+def cost_bars(costs: Mapping[str, tuple[float, float, float]]) -> Panel:
+    """Costs of the better pair, the cascade and the oracle as bars, for each stream, relative to the better pair."""
+    return Panel("Cost per request, % of the better pair", partial(_draw_costs, costs), 1.8, 0.35 + 0.26 * len(costs))
+
+
+def _draw_costs(costs: Mapping[str, tuple[float, float, float]], axes: "Axes") -> None:
+    at = np.arange(len(costs))
+    for number, (name, colour) in enumerate((("better pair", "B-PAC"), ("cascade", "portfolio"), ("oracle", "oracle"))):
+        lengths = [100.0 * values[number] / values[0] for values in costs.values()]
+        bars = axes.barh(at + 0.27 * (number - 1), lengths, 0.25, color=COLOURS[colour])
+        axes.bar_label(bars, [f"{name} {values[number]:.3g}" for values in costs.values()], fontsize=8, padding=2)
+    axes.set_yticks(at, [textwrap.fill(name, 24, break_on_hyphens=False) for name in costs])
+    axes.invert_yaxis()
+    axes.set_xlim(0.0, 150.0)
+
+
 def _draw_bars(calls: Mapping[str, tuple[float, float, float]], axes: "Axes") -> None:
     at = np.arange(len(calls))
     for number, name in enumerate(("B-PAC", "portfolio", "oracle")):

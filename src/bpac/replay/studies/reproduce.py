@@ -17,6 +17,7 @@ from bpac.replay.paper.overhead import OverheadStudy
 from bpac.replay.paper.table_1 import MeasurePrompting, Table1Study
 from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
 from bpac.replay.studies.calls import CallsStudy
+from bpac.replay.studies.cascade import CascadeStudy, GivenCascade
 from bpac.replay.studies.certificate import CertificateStudy
 from bpac.replay.studies.checklist import write_checklist
 from bpac.replay.studies.drift import DriftStudy
@@ -101,6 +102,7 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         paper.FIGURE_8,
         paper.FIGURE_9,
         OverheadStudy(),
+        CascadeStudy(),
         GapStudy("summary", BENCHMARK_PARTS, 0.08),
         SavingsStudy(BENCHMARK_PARTS, VARIANTS),
         CallsStudy(BENCHMARK_PARTS),
@@ -131,6 +133,7 @@ def reproduce(
     measurements: Measurements = UNMEASURED,
     *,
     tables: Sequence[GivenTable] = (),
+    cascades: Sequence[GivenCascade] = (),
     inputs: Sequence[str | Path] = (),
     engine: Engine = ALL_CORES,
 ) -> Reproduced:
@@ -143,10 +146,15 @@ def reproduce(
     out: folder to write to. Finished runs are saved there too, so that a stopped command resumes.
     measurements: what is measured on real models.
     tables: the user's tables, to be used instead of the built-in ones.
+    cascades: the user's tables of cascades, likewise.
     inputs: the files that were read; none of them is overwritten.
     engine: where the replays run.
     """
-    known = studies_of_tables(tables, measurements.prompting) if tables else builtin_studies(measurements)
+    if tables or cascades:
+        known: list[Study] = studies_of_tables(tables, measurements.prompting) if tables else []
+        known += [CascadeStudy(tuple(cascades))] if cascades else []
+    else:
+        known = builtin_studies(measurements)
     available = [study.name for study in known]
     for name in names:
         one_of(name, "NAME", ("all", *available))
@@ -171,5 +179,7 @@ def reproduce(
     report = out / "report.html"
     printed = [(section.number, one) for section in sections for one in section.findings if one.printed]
     overview = folder.write_figure("printed-numbers", printed_panels(printed), 1) if printed else []
-    write_report(sections, report, methods=METHODS.format(streams=GIVEN if tables else BUILTIN), overview=overview)
+    write_report(
+        sections, report, methods=METHODS.format(streams=GIVEN if tables or cascades else BUILTIN), overview=overview
+    )
     return Reproduced(sections, [*folder.written, report])

@@ -36,20 +36,21 @@ def read_table(path: str | Path, score: str = "uncertainty") -> Table:
     score: the column with the uncertainty.
     """
     path = Path(path)
-    with _rows(path) as rows:
+    with table_rows(path) as rows:
         return _collect(path, rows, score)
 
 
 def other_scores(path: str | Path) -> list[str]:
     """The columns of a table, besides ``uncertainty``, that may contain another score of the drafts."""
     path = Path(path)
-    with _rows(path) as rows:
+    with table_rows(path) as rows:
         first = next(iter(rows), {})
     return [name for name in first if name in ("perplexity", "entropy") or str(name).startswith("uncertainty_")]
 
 
 @contextmanager
-def _rows(path: Path) -> Iterator[Iterator[Row]]:
+def table_rows(path: Path) -> Iterator[Iterator[Row]]:
+    """The rows of a file, as they stand there; an error names the file."""
     kind = table_format(path)
     try:
         if kind == "parquet":

@@ -14,10 +14,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from bpac.errors import JournalError, TornLine
+from bpac.routing.cascade.rounds import StageOutcomes, outcomes_from_json, round_from_json
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import GAME, Checker, split_head
 
@@ -56,6 +57,7 @@ class Resolved(NamedTuple):
     cause: why it was given up.
     draft_served: the expert failed or refused and the caller got the draft in its place.
     refused: the expert refused to answer: a fair round (MATH section 13).
+    stages: what the models of a cascade answered, and their losses; ``loss`` is that of the accepted answer.
     """
 
     step: int
@@ -63,6 +65,7 @@ class Resolved(NamedTuple):
     cause: str = ""
     draft_served: bool = False
     refused: bool = False
+    stages: StageOutcomes | None = None
 
 
 class Started(NamedTuple):
@@ -134,7 +137,18 @@ class Learned(NamedTuple):
     shared: bool = False
 
 
-Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed | Learned
+class Fitted(NamedTuple):
+    """A stopping rule of a cascade, which joins here: it sees queries that arrive after this entry.
+
+    Parameters
+    ----------
+    rule: the rule with all its numbers; empty if none could be fitted.
+    """
+
+    rule: dict[str, Any]
+
+
+Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed | Learned | Fitted
 KINDS: dict[str, type[Any]] = {
     "opened": Opened,
     "labelled": Labelled,
@@ -146,6 +160,7 @@ KINDS: dict[str, type[Any]] = {
     "overdue": Overdue,
     "committed": Committed,
     "learned": Learned,
+    "fitted": Fitted,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 # The kinds of lines that are not entries.
@@ -183,6 +198,17 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "tickets": (int,),
     "gain": (float, int),
     "shared": (bool,),
+    "rule": (dict,),
+    "cascade": (list, type(None)),
+    "stages": (list, type(None)),
+}
+
+# How the fields that JSON has as lists become values.
+_READERS: dict[str, Callable[[list[Any]], Any]] = {
+    "uncertainties": tuple,
+    "features": lambda values: tuple(float(value) if type(value) is int else value for value in values),
+    "cascade": round_from_json,
+    "stages": outcomes_from_json,
 }
 
 
@@ -241,10 +267,12 @@ def entry_from_json(line: str, number: int = 1) -> Entry:
             )
         if type(value) not in _TYPES[key]:
             raise JournalError(f"line {number}: {key} cannot be {value!r}")
-    if "uncertainties" in data:
-        data["uncertainties"] = tuple(data["uncertainties"])
-    if "features" in data:
-        data["features"] = tuple(float(value) if type(value) is int else value for value in data["features"])
+    for key, read in _READERS.items():
+        if data.get(key) is not None:
+            try:
+                data[key] = read(data[key])
+            except (TypeError, ValueError) as error:
+                raise JournalError(f"line {number}: {key} cannot be {data[key]!r}") from error
     entry: Entry = kind(**data)
     return entry
 

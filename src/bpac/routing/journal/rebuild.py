@@ -6,10 +6,16 @@ from collections.abc import Iterable
 
 from bpac.arguments import fraction
 from bpac.errors import InputError, JournalError
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.outcome import checked_outcome
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rounds import StageOutcomes
+from bpac.routing.cascade.rules import JoiningRule, rule_from_json
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import (
     Committed,
     Entry,
+    Fitted,
     Labelled,
     Learned,
     Opened,
@@ -72,6 +78,8 @@ def follow(route: Route, entries: Iterable[Entry]) -> None:
             case Learned():
                 _check_learned(route, entry, number)
                 route.joined(entry)
+            case Fitted():
+                route.fitted(_fitted_rule(route, entry, number))
             case _:
                 raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
 
@@ -83,9 +91,23 @@ def _resolve(route: Route, entry: Resolved, number: int) -> None:
         raise JournalError(f"entry {number} resolves step {entry.step}, which {known}: an entry is missing or repeated")
     if entry.loss is not None:
         entry = entry._replace(loss=_checked(entry.loss, "loss", number))
+        if route.stages:
+            entry = entry._replace(stages=_checked_stages(route, decision, entry, number))
+        elif entry.stages is not None:
+            raise JournalError(f"entry {number} reports several models, and this router has a pair")
     elif not entry.refused and entry.step in route.given_up:
         raise JournalError(f"entry {number} gives step {entry.step} up a second time: an entry is repeated")
     route.settle(decision, entry)
+
+
+def _checked_stages(route: Route, decision: Decision, entry: Resolved, number: int) -> StageOutcomes:
+    policy = route.settings.policy
+    if entry.stages is None or not isinstance(policy, Cascade):
+        raise JournalError(f"entry {number} lacks the outcomes of the models of a cascade: restore it from a copy")
+    try:
+        return checked_outcome(decision, *entry.stages, policy)
+    except InputError as error:
+        raise JournalError(f"entry {number}: {error}") from error
 
 
 def _check_open(route: Route, ticket: int, number: int) -> None:
@@ -170,9 +192,11 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
         or decision.serve_draft != by_rule.serve_draft
         or not 1 <= decision.epoch <= route.epoch
         or (decision.epoch != route.epoch and not decision.ticket)
-        or not _has_all_scores(route, decision)
+        or not (_has_all_scores(route, decision) or route.stages)
     ):
         raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")
+    if route.stages or decision.cascade is not None:
+        _check_stages(route, decision, number)
     if decision.epoch != route.epoch:
         return
     if decision.ticket:
@@ -192,6 +216,49 @@ def _has_all_scores(route: Route, decision: Decision) -> bool:
     except InputError:
         return False
     return len(scores) == count and decision.uncertainty in scores and known == decision.features
+
+
+def _check_stages(route: Route, decision: Decision, number: int) -> None:
+    part, bettor = decision.cascade, route.bettor
+    if (
+        part is None
+        or not isinstance(bettor, CascadeBettor)
+        or len(part.answers) != route.stages - 1
+        or part.outcome is not None
+        or not 1 <= part.stage <= route.stages
+        or (part.stage < route.stages) != (decision.uncertainty < decision.threshold)
+        or (part.full and not decision.call_expert)
+    ):
+        raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")
+    if decision.epoch != route.epoch:
+        return
+    # Without a ticket, it is not recorded whether a rule joined while the models were being asked.
+    known = bettor.rules_known_at(decision.seen) if decision.ticket else len(decision.uncertainties)
+    accepted = part.stage < route.stages
+    if (
+        len(decision.uncertainties) != known
+        or not bettor.rules_known_at(0) <= known <= len(bettor.rules)
+        or not 0 <= part.rule < known
+        or bettor.rules[part.rule] is None
+        or not decision.least_propensity <= part.full_propensity <= 1.0
+        or (accepted and (part.full_propensity != decision.propensity or part.full != decision.call_expert))
+    ):
+        raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")
+
+
+def _fitted_rule(route: Route, entry: Fitted, number: int) -> JoiningRule | None:
+    bettor = route.bettor
+    if not isinstance(bettor, CascadeBettor) or not bettor.fit_due:
+        raise JournalError(f"entry {number} fits a rule where none is due: an entry is missing or repeated")
+    try:
+        rule = rule_from_json(entry.rule) if entry.rule else None
+    except InputError as error:
+        raise JournalError(f"entry {number}: {error}") from error
+    if rule is not None and rule.stages[-1] >= route.stages:
+        raise JournalError(
+            f"entry {number} has a rule for {rule.stages[-1]} models before the last, and there are fewer"
+        )
+    return rule
 
 
 def _checked(value: object, name: str, number: int) -> float:

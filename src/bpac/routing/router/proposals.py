@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping
 
 from bpac.arguments import fraction, text
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, StaleProposal, UnknownStep
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rounds import CascadeRound
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import Coins, CommittedCoins, DitheringCoins, SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.dithering import dithered
@@ -65,41 +69,35 @@ class Proposals:
             route.charge()
         uncertainties: tuple[float, ...] = ()
         if route.score_names:
+            if route.stages:
+                return self._of_walk(uncertainty, ticket)
             uncertainties = all_scores(route, uncertainty)
         elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
             uncertainty = fraction(uncertainty, "uncertainty")
         learning = route.learning
         known: tuple[Feature, ...] = ()
         if learning is not None or features is not None:
-            known = checked_features(features, route.feature_names)
-            while learning is not None and learning.due:
-                self._learn(learning)
+            known = self._known(learning, features)
         step = route.step + 1
         if step > self._last_step:
             self._draw(step)
         if route.dither:
-            draw = self.dither(step)
-            if uncertainties:
-                uncertainties = tuple(dithered(score, route.dither, draw) for score in uncertainties)
-            else:
-                uncertainty = dithered(uncertainty, route.dither, draw)  # type: ignore[arg-type]  # a number by now
-        number = seen = 0
+            uncertainty, uncertainties = self._dithered(step, uncertainty, uncertainties)  # type: ignore[arg-type]  # a number by now
+        number = score = seen = 0
         if ticket is None and not route.running:
             # The threshold first, then the step: a threshold may be stale, never from the future.
             current = route.current
             threshold, rate, epoch = current.bettor.threshold, current.rate, current.number
-            if learning is not None:
-                uncertainties = learning.scores(uncertainty, known, len(learning.joined) + 1)
-            if uncertainties:
-                uncertainty = uncertainties[current.active_score]
+            if uncertainties or learning is not None:
+                score = current.active_score
         else:
             number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
-            if learning is not None:
-                # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
-                score, count = (score, route.current.scores_at(number)) if epoch == route.epoch else (0, 1)
-                uncertainties = learning.scores(uncertainty, known, count)
-            if uncertainties:
-                uncertainty = uncertainties[score]
+        if learning is not None:
+            # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
+            score, count = (score, route.current.scores_at(number)) if epoch == route.epoch else (0, 1)
+            uncertainties = learning.scores(uncertainty, known, count)
+        if uncertainties:
+            uncertainty = uncertainties[score]
         self.latest = decision = decide_query(
             step,
             uncertainty,  # type: ignore[arg-type]  # a number by now
@@ -116,6 +114,22 @@ class Proposals:
         )
         return decision
 
+    def _known(self, learning: Learning | None, features: Features | None) -> tuple[Feature, ...]:
+        """What is known of the draft; before that, a score that is due is learned."""
+        known = checked_features(features, self._route.feature_names)
+        while learning is not None and learning.due:
+            self._learn(learning)
+        return known
+
+    def _dithered(
+        self, step: int, uncertainty: float, uncertainties: tuple[float, ...]
+    ) -> tuple[float, tuple[float, ...]]:
+        """The score or the scores of a draft, all lowered by the same draw."""
+        width, draw = self._route.dither, self.dither(step)
+        if uncertainties:
+            return uncertainty, tuple(dithered(score, width, draw) for score in uncertainties)
+        return dithered(uncertainty, width, draw), ()
+
     def dither(self, step: int) -> float:
         """The draw that dithers the scores of a step, or of a row of history, whose step is below 0."""
         behind = self._last_dither - step
@@ -124,6 +138,46 @@ class Proposals:
             self._last_dither = step + len(self._dithers) - 1
             behind = len(self._dithers) - 1
         return self._dithers[behind]
+
+    def _of_walk(self, walk: object, ticket: Ticket | None) -> Decision:
+        """The decision of a query that has passed through the models of a cascade."""
+        route, policy = self._route, self._route.settings.policy
+        if not isinstance(walk, Walk) or walk.next_stage is not None:
+            raise InputError(f"this router decides queries whose walk has ended: ask its next model, got {walk!r}")
+        if walk.issued != (ticket is not None) or (ticket is not None and ticket != walk.terms):
+            raise InputError("pass the ticket with which the walk began, and none if it began without one")
+        if ticket is None and route.running:
+            raise InputError("queries take tickets here: call arrive() first, and pass on what it returns")
+        step = route.step + 1
+        if step > self._last_step:
+            self._draw(step)
+        draw = self._draws[self._last_step - step]
+        terms = walk.terms if ticket is None else self._tickets.terms(ticket)
+        number, epoch, threshold, rate, rule, seen = terms
+        bettor = route.bettor
+        if ticket is None and epoch != route.epoch:
+            # An alarm has rung since. Without a ticket the query arrives now, and nothing is certified yet.
+            epoch, threshold, rate, rule, seen = route.epoch, 0.0, 1.0, 0, route.entries
+        current = epoch == route.epoch
+        accepted = walk.value < threshold
+        full_propensity, levels = 0.0, ()
+        if current and isinstance(bettor, CascadeBettor) and isinstance(policy, Cascade):
+            levels = bettor.charge_levels(walk.answers, seen)
+            in_force = bettor.rules[rule]
+            if accepted:
+                full_propensity = rate
+            elif threshold == 0.0 or in_force is None:
+                full_propensity = 1.0
+            else:
+                full_propensity = policy.full_propensity(in_force, rate)
+        stage = walk.accepted if accepted and walk.accepted is not None else route.stages
+        full = True if draw < full_propensity else False  # noqa: SIM210  # numpy's numbers compare to numpy's booleans
+        part = CascadeRound(rule, stage, tuple(walk.answers), full, full_propensity)
+        self.latest = decision = decide_query(
+            *(step, walk.value, threshold, rate, draw, route.shadow, True, epoch, levels, number),
+            *(seen if number else 0, (), part),
+        )
+        return decision
 
     def outcome(self, decision: Decision, loss: float) -> Resolved:
         """The entry that reports a loss."""

@@ -145,7 +145,8 @@ class ByArrival:
         held = self._held.get(decision.step)
         if held is None:
             return decision.step in self._had
-        held.outcome, held.loss = outcome, loss
+        # The decision of a cascade now carries what the audit found.
+        held.decision, held.outcome, held.loss = decision, outcome, loss
         return True
 
     def _was_early(self, decision: Decision) -> bool:

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 
 from bpac.errors import UnknownTicket
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.fitting import fit_rule
+from bpac.routing.cascade.policy import Cascade
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, Overdue, Started, Stopped, Withdrawn
+from bpac.routing.journal.entries import Entry, Fitted, Overdue, Started, Stopped, Withdrawn
 from bpac.routing.route import Route
 from bpac.routing.tickets.ticket import Ticket
 
@@ -95,12 +98,24 @@ class Tickets:
         route = self._route
         if not self._started or not route.running:
             self._start()
+        if route.stages:
+            self.fit_if_due()
         route.charge()
         epoch, number = self._given
         number = number + 1 if epoch == route.epoch else 1
         return Ticket(
             number, route.epoch, route.bettor.threshold, route.current.rate, route.current.active_score, route.entries
         )
+
+    def fit_if_due(self) -> None:
+        """Fit a stopping rule of a cascade if it is time: it joins before the next query arrives."""
+        route = self._route
+        route.charge()
+        bettor = route.bettor
+        if isinstance(bettor, CascadeBettor) and isinstance(route.settings.policy, Cascade) and bettor.fit_due:
+            rule = fit_rule(bettor.sample, route.settings.policy.prices, route.terms)
+            self._write(Fitted(rule.to_json() if rule is not None else {}))
+            route.fitted(rule)
 
     def _start(self) -> None:
         self._write(Started())

@@ -1,0 +1,61 @@
+"""What a cascade is compared with: the pairs of each model with the last, and an oracle that knows every loss."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bpac.betting.payoff import Terms
+from bpac.replay.cascade.table import CascadeTable
+from bpac.replay.metrics import replay_metrics
+from bpac.replay.replay import send_table
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.tables.table import Table
+from bpac.routing.cascade.fitting import stage_sets
+from bpac.routing.cascade.rounds import StageOutcomes
+from bpac.routing.cascade.rules import UncertaintyRule
+from bpac.routing.cascade.sample import Estimates, Sample
+from bpac.routing.coins import SeededCoins
+from bpac.routing.router import Router
+
+# What the oracle explores, as the default policy does at least.
+FLOOR = 0.05
+
+
+def pair_cost(
+    table: CascadeTable, stage: int, prices: Sequence[float], epsilon: float, *, alpha: float, run: tuple[int, int]
+) -> float:
+    """Cost per request of one run of the default policy on the pair of a model and the last.
+
+    Parameters
+    ----------
+    table: the recorded answers.
+    stage: the model, from 1.
+    prices: price of a call of each model.
+    epsilon, alpha: what is promised.
+    run: random seed, and number of the run; a cascade's run of that number has the same order.
+    """
+    rng = np.random.default_rng(run)
+    coins = SeededCoins(int(rng.integers(1 << 63)))
+    rows = rng.permutation(len(table))
+    pair = Table(table.uncertainty[rows, stage - 1], table.loss[rows, stage - 1])
+    metrics = replay_metrics(*send_table(pair, Router(epsilon, alpha, coins=coins), Delay(), rng))
+    return prices[stage - 1] + prices[-1] * metrics.expert_call_rate
+
+
+def oracle_cost(table: CascadeTable, prices: Sequence[float], epsilon: float) -> float:
+    """Least cost per request of any set of models with one threshold on their uncertainties whose risk is at most ε.
+
+    It knows every loss of the table, and audits 5 % of what it accepts.
+    """
+    terms = Terms(epsilon, FLOOR)
+    sample = Sample()
+    rows = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
+    sample.rounds = [StageOutcomes(tuple((u,) for u in scores), tuple(losses)) for scores, losses in rows]
+    sample.weights = [1.0] * len(table)
+    weights = np.ones(len(table))
+    costs = [prices[-1]]
+    for stages in stage_sets(len(prices) - 1):
+        estimates = Estimates(UncertaintyRule(stages), prices, FLOOR)
+        estimates.follow(sample)
+        costs.append(estimates.cost(weights, estimates.looks_safe(weights, epsilon / terms.kept_share))[0])
+    return min(costs)

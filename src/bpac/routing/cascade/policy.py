@@ -1,0 +1,134 @@
+"""The policy of a cascade."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bpac.arguments import keep, of_kind, one_of, open_fraction, positive, some, whole
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.bounds.fixed_sample import FRACTIONS
+from bpac.betting.drift.alarm import AlarmSettings
+from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
+from bpac.betting.payoff import Terms
+from bpac.betting.wealth.envelope import EnvelopeWealth
+from bpac.errors import SettingsError
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.rules import Rule, UncertaintyRule
+from bpac.routing.exploration.learned_rates import WhileItPays
+from bpac.routing.exploration.schedules import Exploration
+from bpac.routing.policies.policy import PlainPolicy
+
+MEMORIES = ("alarmed", "revocable", "latched")
+# Models that a rule passes over are asked after the reference answered, for what they teach the other rules. That may
+# cost this share of the reference's price.
+INFORMATION_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade(PlainPolicy):
+    """Several models, the last of which is the reference (MATH section 15).
+
+    The rules that are there first are every pair of a model with the reference. Rules that weigh predicted losses by
+    prices, or ask several models, are fitted later and join.
+
+    Parameters
+    ----------
+    prices: price of a call of each model, the reference last.
+    features: how many numbers each answer has besides its uncertainty.
+    first: the stages that each rule asks that is there first, and decides by uncertainty (default: every pair).
+    fit_at: number of rounds with answers of all models at which a rule is fitted, in increasing order.
+    fitted_shares: the share of α that belongs to each fitted rule; the rest belongs to those that are there first, in
+        equal parts.
+    memory, fractions, levels, drift: as for the portfolio policy.
+    """
+
+    passes_over: ClassVar[bool] = True
+
+    prices: tuple[float, ...]
+    features: int = 0
+    first: tuple[tuple[int, ...], ...] = ()
+    fit_at: tuple[int, ...] = (128, 1024)
+    fitted_shares: tuple[float, ...] = (0.8, 0.15)
+    memory: str = "alarmed"
+    fractions: tuple[float, ...] = FRACTIONS
+    levels: Levels = RelativeLevels()
+    drift: AlarmSettings = AlarmSettings()
+
+    def __post_init__(self) -> None:
+        prices = some(self.prices, "prices", "price", positive)
+        if len(prices) < 2:
+            raise SettingsError("a cascade needs at least two models: give a price for each, the reference last")
+        whole(self.features, "features", 0, 64)
+        first = _stage_sets(self.first, len(prices)) or tuple((stage,) for stage in range(1, len(prices)))
+        keep(self, first=first)
+        fit_at = tuple(self.fit_at)
+        for rounds in fit_at:
+            whole(rounds, "fit_at", 32, 4096)
+        if list(fit_at) != sorted(set(fit_at)):
+            raise SettingsError(f"fit_at must increase, got {fit_at}")
+        one_of(self.memory, "memory", MEMORIES)
+        of_kind(self.levels, "levels", (RelativeLevels, EvenLevels, ListedLevels))
+        of_kind(self.drift, "drift", (AlarmSettings,))
+        keep(self, prices=prices, fit_at=fit_at, fractions=some(self.fractions, "fractions", "fraction", open_fraction))
+        shares = tuple(open_fraction(share, "fitted_shares") for share in self.fitted_shares)
+        if len(shares) != len(fit_at) or sum(shares) >= 1.0:
+            raise SettingsError(f"fitted_shares needs one share for each fit, which sum to less than 1, got {shares}")
+        keep(self, fitted_shares=shares)
+
+    @property
+    def exploration(self) -> Exploration:
+        """The default schedule: several rules compete, so that audits teach more than with one."""
+        return WhileItPays(eagerness=0.5, horizon=4000)
+
+    @property
+    def alarm(self) -> AlarmSettings | None:
+        """The drift alarm, with memory ``alarmed``."""
+        return self.drift if self.memory == "alarmed" else None
+
+    @property
+    def stages(self) -> int:
+        """The number of models, with the reference."""
+        return len(self.prices)
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """The names of the rules, with those that may join later."""
+        first = (f"pair {stages[0]}" if len(stages) == 1 else f"stages {stages}" for stages in self.first)
+        return (*first, *(f"fitted {number}" for number in range(1, len(self.fit_at) + 1)))
+
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> CascadeBettor:
+        """The bettor of a new epoch, which bets at level ``alpha``."""
+        first = [UncertaintyRule(stages) for stages in self.first]
+        shares = [(1.0 - sum(self.fitted_shares)) / len(first)] * len(first) + list(self.fitted_shares)
+        wealths = [
+            EnvelopeWealth(
+                terms, -math.log(alpha * share), self.fractions, self.levels, latched=self.memory != "revocable"
+            )
+            for share in shares
+        ]
+        return CascadeBettor(first, wealths, self.fit_at, self.prices, terms)
+
+    def full_propensity(self, rule: Rule, rate: float) -> float:
+        """The probability of asking all models where no answer of a rule was accepted.
+
+        Parameters
+        ----------
+        rule: the rule in force.
+        rate: the exploration rate.
+        """
+        missing = sum(price for stage, price in enumerate(self.prices[:-1], start=1) if stage not in rule.stages)
+        if missing == 0.0:
+            return 1.0
+        return max(rate, min(1.0, INFORMATION_SHARE * self.prices[-1] / missing))
+
+
+def _stage_sets(sets: object, count: int) -> tuple[tuple[int, ...], ...]:
+    """The stages of each rule, from tuples or from lists, as JSON has them."""
+    try:
+        found = tuple(tuple(whole(stage, "a stage", 1, count - 1) for stage in stages) for stages in sets)  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise SettingsError(f"first must list the stages of each rule, got {sets!r}") from error
+    for stages in found:
+        if not stages or list(stages) != sorted(set(stages)):
+            raise SettingsError(f"the stages of a rule must increase, got {stages}")
+    return found

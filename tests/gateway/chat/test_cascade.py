@@ -1,0 +1,161 @@
+"""Routes with several models: each answer is made, scored and kept or passed on; audits ask all models."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpac.errors import SettingsError
+from bpac.gateway.config.file import Config
+from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.coins import SeededCoins
+from bpac.testing import Reply, Request, Script, ScriptedServer
+from tests.gateway.configured import settings
+from tests.gateway.games.test_tickets import router_of
+from tests.gateway.measured import metric
+from tests.gateway.raw import post
+from tests.gateway.running import RunningGateway
+
+MODELS = {"small": "draft", "middle": "middle", "large": "expert"}
+
+
+def cascade(base_url: str, *, gateway: Any = None, **route: Any) -> dict[str, Any]:
+    """A configuration with one route, ``homework``, of three models on one scripted server."""
+    found = settings(base_url, gateway=gateway)
+    ours = found["models"]["small"]
+    found["models"] = {name: {**ours, "model": model} for name, model in MODELS.items()}
+    homework = {"models": list(MODELS), "epsilon": 0.2, "score": "perplexity", "call_prices": [1, 4, 20], **route}
+    found["routes"] = {"homework": homework}
+    return found
+
+
+@contextmanager
+def running(script: Script, **options: Any) -> Iterator[tuple[RunningGateway, ScriptedServer]]:
+    """A gateway with the cascade, in front of scripted models."""
+    with ScriptedServer(script) as server, RunningGateway(cascade(server.base_url, **options)) as gateway:
+        yield gateway, server
+
+
+def luck(text: str) -> float:
+    """A number in [0, 1) that depends on a text only."""
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 2**32
+
+
+def scripted(request: Request) -> Reply:
+    """Models that know more the larger they are, and are surer of what they know."""
+    question = request.body["messages"][-1]["content"]
+    hard = luck(question)
+    limit = {"draft": 0.5, "middle": 0.9, "expert": 1.0}[request.body["model"]]
+    knows = hard < limit
+    return Reply("42" if knows else "41", probability=0.95 if knows else 0.4)
+
+
+def ask(gateway: RunningGateway, number: int, **more: Any) -> Any:
+    """Ask a question of its own."""
+    return post(gateway.url, {"model": "homework", "messages": [{"role": "user", "content": f"{number}?"}]} | more)
+
+
+def seeded(gateway: RunningGateway, seed: int = 3) -> None:
+    """Use the same coins in every run."""
+    router_of(gateway)._proposals._coins = SeededCoins(seed)
+
+
+def test_each_model_answers_what_it_is_sure_of() -> None:
+    """Headers, status and metrics say which model answered, and the answers are right."""
+    with running(scripted) as (gateway, server):
+        seeded(gateway)
+        replies = []
+        for number in range(240):
+            replies.append(ask(gateway, number))
+            gateway.idle()
+        assert {got.status for got in replies} == {200}
+        models = [got.headers["x-bpac-model"] for got in replies]
+        stages = [int(got.headers["x-bpac-stage"]) for got in replies]
+        assert set(models[:20]) == {"large"}
+        assert {"large", "middle"} <= set(models) or {"large", "small"} <= set(models)
+        by = {1: "draft", 2: "draft", 3: "expert"}
+        assert all(got.headers["x-bpac-answered-by"] == by[stage] for got, stage in zip(replies, stages, strict=True))
+        status = gateway.status()
+        assert [stage["model"] for stage in status["stages"]] == list(MODELS)
+        assert [stage["answered"] for stage in status["stages"]] == [stages.count(stage) for stage in (1, 2, 3)]
+        for stage, name in enumerate(MODELS, start=1):
+            if stages.count(stage):
+                labels = {"route": "homework", "stage": str(stage), "model": name}
+                assert metric(gateway, "bpac_stage_answers_total", **labels) == stages.count(stage)
+        late = replies[160:]
+        assert sum(b"42" in got.body for got in late) / len(late) > 0.75
+        # Fewer calls of the last model than requests: the cascade saves something.
+        assert sum(request.body["model"] == "expert" for request in server.requests) < 240
+
+
+def test_a_model_that_fails_is_passed_over() -> None:
+    """With a model down, the others answer; with all but the last down, requests are no rounds."""
+
+    def broken(request: Request) -> Reply:
+        model, alone = request.body["model"], "alone" in json.dumps(request.body["messages"])
+        if model == "draft" or (alone and model == "middle"):
+            return Reply("no", status=500)
+        return scripted(request)
+
+    with running(broken) as (gateway, _):
+        seeded(gateway)
+        first = ask(gateway, 1)
+        alone = post(gateway.url, {"model": "homework", "messages": [{"role": "user", "content": "alone"}]})
+        gateway.idle()
+        assert first.status == alone.status == 200
+        status = gateway.status()
+        assert status["owed"] == 0
+
+
+def test_streams_and_restarts(tmp_path: Path) -> None:
+    """Streamed answers carry the same headers, and a restarted gateway goes on where it stood."""
+    store = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
+    with running(scripted, gateway=store) as (gateway, _):
+        for number in range(30):
+            got = ask(gateway, number, stream=bool(number % 2))
+            assert got.status == 200
+            assert got.headers["x-bpac-stage"] in ("1", "2", "3")
+        gateway.idle()
+        before = gateway.status()
+    with running(scripted, gateway=store) as (gateway, _):
+        after = gateway.status()
+        assert isinstance(router_of(gateway), CascadeRouter)
+        assert (after["steps"], after["threshold"], after["stages"]) == (
+            before["steps"],
+            before["threshold"],
+            before["stages"],
+        )
+        assert ask(gateway, 99).status == 200
+
+
+@pytest.mark.parametrize(
+    ("route", "message"),
+    [
+        ({"models": ["small"]}, "at least two models"),
+        ({"models": ["small", "huge", "large"]}, "there is no model 'huge'"),
+        ({"models": ["small", "large", "small"]}, "lists a model twice"),
+        ({"draft": "small"}, "leave draft out"),
+        ({"call_prices": [1, 2]}, "call_prices has 2 prices, and models has 3"),
+        ({"call_prices": [1, 0, 3]}, "price must be a finite number above 0"),
+        ({"policy": "paper"}, "policy is for routes with two models"),
+        ({"minimise": "money"}, "minimise is for routes with two models"),
+        ({"loss": "external"}, "needs that of every model"),
+        ({"models": ["small", "large"]}, "call_prices is for routes with more than two models"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(route: dict[str, Any], message: str) -> None:
+    """Each mistake is named with its place in the file."""
+    with pytest.raises(SettingsError, match=message):
+        Config.read(cascade("http://127.0.0.1:1/v1", **route))
+
+
+def test_two_models_are_a_pair() -> None:
+    """A list of two models is the same as a draft and an expert."""
+    values = cascade("http://127.0.0.1:1/v1", models=["small", "large"])
+    del values["routes"]["homework"]["call_prices"]
+    route = Config.read(values).routes["homework"]
+    assert (route.draft.name, route.expert.name, route.models) == ("small", "large", ())
