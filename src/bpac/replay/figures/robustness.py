@@ -57,10 +57,17 @@ def _draw_bounds(arrays: Arrays, epsilon: float, axes: "Axes") -> None:
     for values in (lower, upper):
         axes.plot(steps, values, color=blue, linewidth=1.0)
     axes.plot(steps, served, color="black", linestyle="--", linewidth=1.6)
+    best = 100.0 * arrays["others"].mean(axis=0)[1]
+    axes.plot(steps, best, color=COLOURS["oracle"], linestyle=":", linewidth=1.2)
     axes.set_ylim(0.0, 250.0 * epsilon)
     axes.set_xlabel("Step t", fontsize=9)
     limit_line(axes, 100.0 * epsilon, f"ε = {epsilon:g}")
-    labels = [("upper bound", upper, blue), ("actual loss", served, "black"), ("lower bound", lower, blue)]
+    labels = [
+        ("upper bound", upper, blue),
+        ("best at one look", best, COLOURS["oracle"]),
+        ("actual loss", served, "black"),
+        ("lower bound", lower, blue),
+    ]
     label_lines(axes, [(name, float(values[-1]), colour) for name, values, colour in labels])
 
 
