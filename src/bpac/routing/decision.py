@@ -50,4 +50,6 @@ class Decision(NamedTuple):
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
         plain, uncertainties, (ticket, seen, *features) = values[:8], values[8], values[9:]
-        return Decision(*plain, tuple(uncertainties), ticket, seen, *map(tuple, features))
+        return Decision._make(
+            (*plain, tuple(uncertainties), ticket, seen, *(map(tuple, features) if features else ((),)))
+        )

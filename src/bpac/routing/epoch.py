@@ -37,6 +37,7 @@ class Epoch:
         "_rates",
         "_served",
         "_settings",
+        "_several",
         "_terms",
         "accounts",
         "bettor",
@@ -60,6 +61,7 @@ class Epoch:
         self.start = start
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
         self._rates = settings.exploration.start(terms)
+        self._several = self.bettor if isinstance(self.bettor, SplitScores | Candidates) else None
         self.joint_rates: CandidateRates | None = None
         if isinstance(self._rates, LearnedRates) and isinstance(self.bettor, Candidates):
             self._rates = self.joint_rates = CandidateRates(self._rates.schedule, terms, self.bettor)
@@ -78,7 +80,7 @@ class Epoch:
     @property
     def active_score(self) -> int:
         """Which of several scores decides next."""
-        return self.bettor.active if isinstance(self.bettor, SplitScores | Candidates) else 0
+        return self._several.active if self._several is not None else 0
 
     def join(self, tickets: int, gain: float) -> None:
         """Let the next learned score bet on the queries that arrive from here on.

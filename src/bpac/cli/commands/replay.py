@@ -54,8 +54,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--learn",
         action=argparse.BooleanOptionalAction,
         help="learn a score on the way from the columns that are known before the decision: feature_NAME, other "
-        "scores, draft_tokens, category, task, segment, finish_reason (default: if the default policy is used, the table has "
-        "such columns and it does not prescribe coins)",
+        "scores, draft_tokens, category, task, segment, finish_reason (default: if the default policy is used, the "
+        "table has such columns and it does not prescribe coins)",
     )
     replay.add_argument("--runs", type=int, help=f"number of replays (default: {RUNS}, or 1 with --order given)")
     replay.add_argument(
