@@ -7,6 +7,7 @@ import sys
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -62,7 +63,7 @@ def test_every_format_can_be_read(tmp_path: Path, name: str) -> None:
 def test_every_format_keeps_every_column(tmp_path: Path, name: str) -> None:
     """A table that is written and read back is the same to the last bit."""
     rng = np.random.default_rng(0)
-    columns = {column: rng.random(50) for column in COLUMNS}
+    columns: dict[str, Any] = {column: rng.random(50) for column in COLUMNS}
     columns |= {verdict: (rng.random(50) < 0.5).astype(float) for verdict in ("expert_correct", "expert_preferred")}
     for table in (Table(**columns), Table(columns["uncertainty"], columns["loss"])):
         write_table(table, tmp_path / name)

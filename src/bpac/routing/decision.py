@@ -56,6 +56,6 @@ class Decision(NamedTuple):
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
         plain, (uncertainties, ticket, seen, *rest) = values[:8], values[8:]
-        features, part = *rest, *((), None)[len(rest) :]
+        features, part = [*rest, *([], None)[len(rest) :]]
         cascade = round_from_json(part) if part is not None else None
-        return Decision(*plain, tuple(uncertainties), ticket, seen, tuple(features), cascade)
+        return Decision._make((*plain, tuple(uncertainties), ticket, seen, tuple(features), cascade))

@@ -40,6 +40,7 @@ class Epoch:
         "_rates",
         "_served",
         "_settings",
+        "_several",
         "_terms",
         "accounts",
         "bettor",
@@ -63,6 +64,8 @@ class Epoch:
         self.start = start
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
         self._rates: Rates = settings.exploration.start(terms)
+        several = isinstance(self.bettor, SplitScores | Candidates | CascadeBettor)
+        self._several = self.bettor if several else None
         self.joint_rates: CandidateRates | None = None
         if isinstance(self.bettor, CascadeBettor):
             self._rates = CascadeRates(settings.exploration, terms, self.bettor)
@@ -86,7 +89,7 @@ class Epoch:
     @property
     def active_score(self) -> int:
         """Which of several scores decides next."""
-        return self.bettor.active if isinstance(self.bettor, SplitScores | Candidates | CascadeBettor) else 0
+        return self._several.active if self._several is not None else 0
 
     def join(self, tickets: int, gain: float) -> None:
         """Let the next learned score bet on the queries that arrive from here on.

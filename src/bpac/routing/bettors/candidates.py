@@ -19,7 +19,7 @@ class Candidates:
     """
 
     MEMORY = 256  # rounds over which the share of accepted traffic is counted
-    EVERY = 32  # rounds between two counts
+    EVERY = 64  # rounds between two counts
 
     def __init__(self, start: Callable[[int], PortfolioWealth]) -> None:
         self._start = start
@@ -44,10 +44,13 @@ class Candidates:
             self.threshold = wealth.threshold
             return
         uncertainties = decision.uncertainties
-        for wealth, _ in zip(wealths, uncertainties, strict=False):
-            wealth.decided(decision)
         if len(uncertainties) == len(wealths):
             self._recent.append(uncertainties)
+            for wealth in wealths:
+                wealth.decided(decision)
+        else:
+            for wealth, _ in zip(wealths, uncertainties, strict=False):
+                wealth.decided(decision)
         self._rounds += 1
         if not self._rounds % self.EVERY:
             self._choose()
@@ -108,8 +111,8 @@ class Candidates:
         thresholds = [wealth.threshold for wealth in self.wealths]
         rounds = max(len(self._recent), 1)
         for index, threshold in enumerate(thresholds):
-            count = sum(scores[index] < threshold for scores in self._recent if index < len(scores))
-            self.accepted[index] = count / rounds
+            accepts = [scores for scores in self._recent if index < len(scores) and scores[index] < threshold]
+            self.accepted[index] = len(accepts) / rounds
         best = max(self.accepted)
         if self.accepted[self.active] < best:
             self.active = self.accepted.index(best)

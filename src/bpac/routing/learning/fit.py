@@ -47,6 +47,7 @@ LEAST_SAMPLES, MOST_WORDS = 8, 64
 BEND = 4.0
 PLACES = 6
 NEWTON_STEPS, CONVERGED = 60, 1e-9
+FOLDS = 5
 
 
 def fit(samples: Sequence[Sample], ridge: float) -> FrozenModel:
@@ -62,22 +63,46 @@ def fit(samples: Sequence[Sample], ridge: float) -> FrozenModel:
     >>> model.score((0.1,)) < 0.3 < 0.7 < model.score((0.9,))
     True
     """
-    weights = np.array([1.0 / sample.propensity for sample in samples])
-    # As many as there would be if all had the same weight: a few heavy samples say less than they weigh.
-    weights *= weights.sum() / np.square(weights).sum()
-    losses = np.array([sample.loss for sample in samples])
-    terms = [_Term(column, weights) for column in zip(*(sample.features for sample in samples), strict=True)]
-    columns = [column for term in terms for column in term.columns]
-    penalties = [penalty * ridge for term in terms for penalty in term.penalties]
-    solution = _minimum(
-        np.column_stack([np.ones(len(losses)), *columns]), losses, weights, np.array([1e-3, *penalties])
-    )
-    used = 1
-    data = []
-    for term in terms:
-        data.append(term.to_json(solution[used : used + len(term.columns)]))
-        used += len(term.columns)
-    return FrozenModel({"intercept": round(float(solution[0]), PLACES), "terms": data})
+    return _Regression(samples, ridge).model()
+
+
+class _Regression:
+    """Samples as columns of numbers; the columns do not depend on the losses.
+
+    Parameters
+    ----------
+    samples, ridge: as for ``fit``.
+    """
+
+    def __init__(self, samples: Sequence[Sample], ridge: float) -> None:
+        weights = np.array([1.0 / sample.propensity for sample in samples])
+        # As many as there would be if all had the same weight: a few heavy samples say less than they weigh.
+        self.weights = weights * (weights.sum() / np.square(weights).sum())
+        self.losses = np.array([sample.loss for sample in samples])
+        features = zip(*(sample.features for sample in samples), strict=True)
+        self._terms = [_Term(column, self.weights) for column in features]
+        columns = [column for term in self._terms for column in term.columns]
+        self._columns = np.column_stack([np.ones(len(self.losses)), *columns])
+        self._penalties = np.array([1e-3, *(penalty * ridge for term in self._terms for penalty in term.penalties)])
+
+    def model(self) -> FrozenModel:
+        """The model that all samples lead to."""
+        solution = _minimum(self._columns, self.losses, self.weights, self._penalties)
+        used, data = 1, []
+        for term in self._terms:
+            data.append(term.to_json(solution[used : used + len(term.columns)]))
+            used += len(term.columns)
+        return FrozenModel({"intercept": round(float(solution[0]), PLACES), "terms": data})
+
+    def predicted_by_others(self) -> Vector:
+        """The log-odds of each sample, by a model that was fitted to samples of other folds."""
+        fold = np.arange(len(self.losses)) % FOLDS
+        predicted = np.empty(len(self.losses))
+        for held_out in range(FOLDS):
+            rest = fold != held_out
+            solution = _minimum(self._columns[rest], self.losses[rest], self.weights[rest], self._penalties)
+            predicted[~rest] = self._columns[~rest] @ solution
+        return predicted
 
 
 class _Term:
@@ -175,9 +200,6 @@ def _minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector
     return at
 
 
-FOLDS = 5
-
-
 def promised_gain(samples: Sequence[Sample], ridge: float, epsilon: float) -> float:
     """How much more traffic a learned score could accept than the score that was there first, as a share of the latter.
 
@@ -189,15 +211,10 @@ def promised_gain(samples: Sequence[Sample], ridge: float, epsilon: float) -> fl
     ridge: strength of the penalty.
     epsilon: the average loss that is allowed.
     """
-    predicted = np.empty(len(samples))
-    for fold in range(FOLDS):
-        model = fit([sample for i, sample in enumerate(samples) if i % FOLDS != fold], ridge)
-        for i in range(fold, len(samples), FOLDS):
-            predicted[i] = model.score(samples[i].features)
+    regression = _Regression(samples, ridge)
+    predicted = np.round(regression.predicted_by_others(), PLACES)
     own = np.array([sample.features[0] for sample in samples], dtype=np.float64)
-    losses = np.array([sample.loss for sample in samples])
-    weights = np.array([1.0 / sample.propensity for sample in samples])
-    before, after = (_safe_share(score, losses, weights, epsilon) for score in (own, predicted))
+    before, after = (_safe_share(score, regression.losses, regression.weights, epsilon) for score in (own, predicted))
     return round(max(0.0, after - before) / max(before, 0.01), 6)
 
 

@@ -138,6 +138,8 @@ class Learning:
         if count == 1:
             return (uncertainty,)
         known = (uncertainty, *features)
+        if count == 2:  # the most common case, without a loop
+            return uncertainty, self.joined[0][0].score(known)
         return uncertainty, *[model.score(known) for model, *_ in self.joined[: count - 1]]
 
     def state(self) -> dict[str, Any]:

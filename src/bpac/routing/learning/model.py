@@ -53,10 +53,10 @@ class FrozenModel:
         """
         log_odds = self._intercept
         for index, knots, values, slopes, words, missing in self._terms:
-            value = features[index]
+            value: Any = features[index]
             if value.__class__ is float:
-                at = bisect_right(knots, value)  # type: ignore[type-var, arg-type]  # both are numbers
-                log_odds += values[at] + slopes[at] * (value - knots[at - 1]) if slopes[at] else values[at]  # type: ignore[operator]
+                at = bisect_right(knots, value)
+                log_odds += values[at] + slopes[at] * (value - knots[at - 1])
             elif value is None:
                 log_odds += missing
             else:
@@ -76,8 +76,9 @@ Compiled = tuple[int, list[float], list[float], list[float], dict[str, float], f
 
 def _compiled(index: int, term: Mapping[str, Any]) -> Compiled:
     """A term with the value and slope of each stretch between knots, those beyond the outermost included."""
-    knots, at_knots = term["knots"], term["values"]
-    values, slopes = [at_knots[0] if knots else 0.0], [0.0]
+    # Before the first knot the slope is 0, so that any knot may stand for the one before it.
+    knots, at_knots = term["knots"] or [0.0], term["values"] or [0.0]
+    values, slopes = [at_knots[0]], [0.0]
     for i, value in enumerate(at_knots):
         slope = (at_knots[i + 1] - value) / (knots[i + 1] - knots[i]) if i + 1 < len(knots) else 0.0
         values.append(value)

@@ -83,11 +83,13 @@ class CandidateRates:
 
     def follow(self, decision: Round) -> bool:
         """Count the traffic; true if the rate may have changed."""
-        due = False
+        due, least = False, decision.least_propensity
         for score, uncertainty in zip(self._scores, decision.uncertainties, strict=False):
-            score.recent.append(uncertainty)
-            score.audits += decision.least_propensity
-            due = due or len(score.recent) >= score.pause
+            recent = score.recent
+            recent.append(uncertainty)
+            score.audits += least
+            if len(recent) >= score.pause:
+                due = True
         if due:
             self._look()
         return due

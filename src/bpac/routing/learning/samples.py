@@ -54,7 +54,7 @@ class Samples:
 
     def in_order(self) -> list[Sample]:
         """The samples in order of their steps."""
-        return [self._by_step[step] for step in sorted(self._by_step)]  # type: ignore[type-var]  # all are of one kind
+        return [self._by_step[step] for step in sorted(self._by_step)]
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
