@@ -11,7 +11,7 @@ from bpac.errors import SettingsError, StoreError
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.chat.force import Force
-from bpac.gateway.chat.outside import outside_counts
+from bpac.gateway.chat.outside import effort_key, outside_counts
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
@@ -40,6 +40,9 @@ from bpac.models.connections import new_session
 from bpac.stores import Store, open_store
 
 log = logging.getLogger("bpac.gateway")
+
+# The reasoning_effort with which a caller leaves the choice to the route.
+AUTO = "auto"
 
 # Seconds between two checks of the deadlines of drafts and outcomes.
 SWEEP_EVERY = 1.0
@@ -226,6 +229,10 @@ class Service:
         with self._admitted(running, name):
             if force is not None:
                 return await running.forced[name][force.model].answer(request)
+            if request.effort == AUTO:
+                request = request.with_any_effort()
+            elif request.effort is not None and effort_key(request.effort) in running.forced[name]:
+                return await running.forced[name][effort_key(request.effort)].answer(request)
             if self.store.failure is not None:
                 self.store_record.failed(self.store.failure)
                 raise self.store.failure
