@@ -90,10 +90,10 @@ class Opener:
             # A caller who names the effort of one of the route's models gets that model.
             for one in settings.models or (settings.draft, settings.expert):
                 if one.effort is not None:
-                    which = "expert" if one is settings.expert else "draft"
+                    answers: AnsweredBy = "expert" if one is settings.expert else "draft"
                     model = running.models[one.name].model
                     running.forced[name][effort_key(one.effort)] = OutsideAnswers(
-                        name, model, which, EFFORT, settings.deadline, self.metrics, running.spawn
+                        name, model, answers, EFFORT, settings.deadline, self.metrics, running.spawn
                     )
 
 

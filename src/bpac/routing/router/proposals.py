@@ -41,7 +41,7 @@ class Proposals:
         # The only proposal that may still be applied: nothing has happened since it was made.
         self.latest: Decision | Resolved | None = None
 
-    def decision(self, uncertainty: float | Mapping[str, float], ticket: Ticket | None) -> Decision:
+    def decision(self, uncertainty: float | Mapping[str, float] | Walk, ticket: Ticket | None) -> Decision:
         """The next decision."""
         route = self._route
         # An audit without an outcome must be charged before the threshold is read.

@@ -16,6 +16,7 @@ from typing import Literal, Self, cast
 
 from bpac.arguments import fraction
 from bpac.errors import SettingsError, StaleProposal
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Exploration
@@ -99,13 +100,13 @@ class Router(RouterView, Queries, WarmStarts):
         self._start(Route(settings), seed, coins, journal)
         self._write(Opened(settings.to_json()))
 
-    def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+    def decide(self, uncertainty: float | Mapping[str, float] | Walk, *, ticket: Ticket | None = None) -> Decision:
         """Decide for a query.
 
         Parameters
         ----------
-        uncertainty: score of the draft in [0, 1]. With several scores, one for each name. A query whose draft has no
-            score is not decided: send it to the expert, and withdraw its ticket.
+        uncertainty: score of the draft in [0, 1]. With several scores, one for each name; in a cascade, the query's
+            walk. A query whose draft has no score is not decided: send it to the expert, and withdraw its ticket.
         ticket: what ``arrive`` returned for the query; without one, it counts as arriving now.
         """
         lock = self._lock
@@ -177,7 +178,7 @@ class Router(RouterView, Queries, WarmStarts):
         """
         self._record(lambda: self._proposals.refusal(decision, draft_served))
 
-    def propose(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+    def propose(self, uncertainty: float | Mapping[str, float] | Walk, *, ticket: Ticket | None = None) -> Decision:
         """The next decision, which takes effect when it is passed to ``apply``.
 
         For callers that write the journal themselves: propose, write the entry, apply it, with nothing in between. In
