@@ -86,7 +86,7 @@ def ever_unsafe(router: CascadeRouter, dice: random.Random, *, in_flight: int = 
     wait: how many queries later the outcome of a loss is known.
     """
     kept_share = router.settings.terms.kept_share
-    true_risk = lru_cache(maxsize=None)(risk)
+    true_risk: Any = lru_cache(maxsize=None)(risk)
     under_way: list[tuple[float, Question, Walk]] = []
     open_audits: list[tuple[int, Question, Decision]] = []
     for step in range(STEPS):
@@ -130,8 +130,8 @@ def violations(*, streams: int = STREAMS, in_flight: int = 1, wait: int = 0, **s
     )
 
 
-FIT = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3)}
-UNCERTAINTY = {"first": ((1, 2),), "fit_at": (), "fitted_shares": ()}
+FIT: dict[str, Any] = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3)}
+UNCERTAINTY: dict[str, Any] = {"first": ((1, 2),), "fit_at": (), "fitted_shares": ()}
 
 
 @pytest.mark.parametrize("settings", [FIT, UNCERTAINTY], ids=["pairs and fitted rules", "uncertainty"])
@@ -178,7 +178,7 @@ def test_a_rule_that_takes_over_the_wealth_of_another_breaks_the_promise() -> No
         self.rules[0] = UncertaintyRule((1,))  # thresholds of the pair with the second model, used for the first
 
     with patched(CascadeBettor, "join", in_place):
-        settings = {"first": ((2,),), "fit_at": (192,), "fitted_shares": (0.1,)}
+        settings: dict[str, Any] = {"first": ((2,),), "fit_at": (192,), "fitted_shares": (0.1,)}
         assert violations(streams=60, **settings) > most_explained(60, ALPHA)
 
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bpac.gateway.chat.force import Force
+from bpac.gateway.chat.outside import effort_key
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
@@ -12,6 +13,9 @@ from bpac.gateway.games.segments import Caller, RouteGames
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.running_config import RunningConfig, RunningConfigs
 from bpac.gateway.telemetry.counters import Metrics
+
+# The reasoning_effort with which a caller leaves the choice to the route.
+AUTO = "auto"
 
 
 class Dispatcher:
@@ -62,6 +66,10 @@ class Dispatcher:
         with self._admitted(running, name):
             if force is not None:
                 return await running.forced[name][force.model].answer(request)
+            if request.effort == AUTO:
+                request = request.with_any_effort()
+            elif request.effort is not None and effort_key(request.effort) in running.forced[name]:
+                return await running.forced[name][effort_key(request.effort)].answer(request)
             self._check_store()
             return await route.answer(request, games.game(request, caller, label), caller_left)
 

@@ -7,7 +7,7 @@ from bpac.gateway.chat.cascade_route import CascadeExpert, CascadeRoute
 from bpac.gateway.chat.expert import Expert
 from bpac.gateway.chat.grading import judged_by
 from bpac.gateway.chat.model import Model
-from bpac.gateway.chat.outside import FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers
+from bpac.gateway.chat.outside import EFFORT, FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers, effort_key
 from bpac.gateway.chat.raw_upstream import RawUpstream
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.single_route import SingleRoute
@@ -94,6 +94,14 @@ class Opener:
                 which: OutsideAnswers(name, model, which, FORCED, settings.deadline, self.metrics, running.spawn)
                 for which, model in models.items()
             }
+            # A caller who names the effort of one of the route's models gets that model.
+            for one in settings.models or (settings.draft, settings.expert):
+                if one.effort is not None:
+                    answers: AnsweredBy = "expert" if one is settings.expert else "draft"
+                    model = running.models[one.name].model
+                    running.forced[name][effort_key(one.effort)] = OutsideAnswers(
+                        name, model, answers, EFFORT, settings.deadline, self.metrics, running.spawn
+                    )
 
 
 def games_in(store: Store, running: RunningConfig) -> dict[str, RouteGames]:

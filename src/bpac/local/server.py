@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO
 
 from bpac.errors import BpacError, InputError, MissingExtra, Unavailable
+from bpac.local.efforts import CHAT_TEMPLATE
 from bpac.local.server_process import READY
 
 MODEL = Path(__file__).with_name("model.gguf")
@@ -32,7 +33,8 @@ class LocalServer:
     """An OpenAI-compatible server of one model on the loopback interface, which runs inside the ``with`` block.
 
     A request with ``"chat_template_kwargs": {"enable_thinking": false}`` gets a direct answer (the draft), a request
-    with ``true`` an answer after thinking (the expert).
+    with ``true`` an answer after thinking (the expert). With ``{"reasoning_effort": "low"}`` there it thinks in short
+    steps (see ``efforts.py``).
 
     Parameters
     ----------
@@ -107,6 +109,8 @@ class LocalServer:
         self._check_port()
         fields = ("name", "slots", "context", "threads", "temperature", "port")
         settings = {"model": str(self.model), **{name: getattr(self, name) for name in fields}}
+        if Path(self.model) == MODEL:  # other models have their own dials, or none
+            settings["chat_template"] = CHAT_TEMPLATE
         self._error_output = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bpac.local.server_process", json.dumps(settings)],

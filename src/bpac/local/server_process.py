@@ -26,6 +26,8 @@ def serve(settings: dict[str, Any]) -> None:
     params.cache_ram_mib = 0  # otherwise cached prompts fill gigabytes of memory
     params.sampling.temp = settings["temperature"]
     params.fit_params = False  # otherwise llama.cpp may reduce the context
+    if settings.get("chat_template"):
+        params.chat_template = settings["chat_template"]
     params.ui = False
     params.verbosity = 1  # errors only
     server = xllamacpp.Server(params)

@@ -13,6 +13,7 @@ from bpac.betting.bounds.certificate import Certificate
 from bpac.routing.bettors import Bettor, ByArrival
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rounds import CascadeRound
 from bpac.routing.cascade.rules import JoiningRule
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
@@ -54,9 +55,10 @@ class Route(Outcomes):
         self.commitments = 0
         self.running = False  # whether queries take tickets now
         policy = settings.policy
-        # Models of a cascade, and how many queries each answered; 0 and none for a pair.
+        # Models of a cascade, how many queries each answered, and for how many it was asked; 0 and none for a pair.
         self.stages = policy.stages if isinstance(policy, Cascade) else 0
         self.answered: Counter[int] = Counter()
+        self.asked: Counter[int] = Counter()
         self.fitted_rules = 0
 
     @property
@@ -89,7 +91,7 @@ class Route(Outcomes):
             self.drafts_served += 1
             self.served.kept += 1
         if (part := decision.cascade) is not None:
-            self.answered[part.stage if serve_draft else self.stages] += 1
+            self._count(part, call_expert, serve_draft)
         epoch = self.current
         current = number == epoch.number
         changes = step <= epoch.steady_after
@@ -124,6 +126,15 @@ class Route(Outcomes):
                 drift.fade(least_propensity)
         if changes:
             epoch.set_rate(step)
+
+    def _count(self, part: CascadeRound, call_expert: bool, serve_draft: bool) -> None:
+        """Count which models of a cascade are asked, and which answers."""
+        self.answered[part.stage if serve_draft else self.stages] += 1
+        for stage, answer in enumerate(part.answers, start=1):
+            if part.full or answer != ():
+                self.asked[stage] += 1
+        if call_expert:
+            self.asked[self.stages] += 1
 
     def started(self) -> None:
         """Queries take tickets from here on; those under way before, if any, were cut off."""
@@ -214,11 +225,13 @@ class Route(Outcomes):
         if self.learning is not None:
             self.learning.load(state["learning"])
         self.current.load(state, self.step)
-        self.answered = Counter({int(stage): count for stage, count in state.get("answered", {}).items()})
+        for name in ("answered", "asked"):
+            setattr(self, name, Counter({int(stage): count for stage, count in state.get(name, {}).items()}))
         self.fitted_rules = state.get("fitted_rules", 0)
 
     def _cascade_state(self) -> dict[str, Any]:
         if not self.stages:
             return {}
-        answered = {str(stage): count for stage, count in sorted(self.answered.items())}
-        return {"answered": answered, "fitted_rules": self.fitted_rules}
+        counts = {"answered": self.answered, "asked": self.asked}
+        plain = {name: {str(stage): n for stage, n in sorted(count.items())} for name, count in counts.items()}
+        return {**plain, "fitted_rules": self.fitted_rules}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bpac.cli.program import main
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
 from bpac.routing.cascade.router import CascadeRouter
@@ -19,6 +20,7 @@ from tests.gateway.games.test_tickets import router_of
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
 from tests.gateway.running import RunningGateway
+from tests.gateway.serving import to_toml
 
 MODELS = {"small": "draft", "middle": "middle", "large": "expert"}
 
@@ -159,3 +161,38 @@ def test_two_models_are_a_pair() -> None:
     del values["routes"]["homework"]["call_prices"]
     route = Config.read(values).routes["homework"]
     assert (route.draft.name, route.expert.name, route.models) == ("small", "large", ())
+
+
+def test_export_and_audit_show_which_model_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exported journal is recomputed without differences, and a table has one set of columns per model."""
+    store = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
+    with ScriptedServer(scripted) as server:
+        config = cascade(server.base_url, gateway=store)
+        with RunningGateway(config) as gateway:
+            for number in range(60):
+                ask(gateway, number)
+            gateway.idle()
+    (tmp_path / "gateway.toml").write_text(to_toml(config))
+
+    def run(*command: str) -> str:
+        assert main([*command]) == 0
+        return capsys.readouterr().out
+
+    toml, journal, table = (str(tmp_path / name) for name in ("gateway.toml", "journal.jsonl", "table.csv"))
+    run("export", toml, "--out", journal)
+    audit = json.loads(run("audit", journal, "--json"))
+    assert (audit["rounds"], audit["differences"]) == (60, [])
+    assert sum(audit["answered"].values()) == 60
+    assert "answered by stage: 1 " in run("audit", journal)
+    run("export", toml, "--format", "table", "--out", table)
+    header = Path(table).read_text().splitlines()[0]
+    assert header == "step,uncertainty_1,loss_1,tokens_1,uncertainty_2,loss_2,tokens_2,tokens_3"
+    run("export", toml, "--format", "table", "--all-audits", "--out", table)
+    assert Path(table).read_text().splitlines()[0].endswith(",propensity")
+    status = json.loads(run("status", toml, "--json"))["games"][0]
+    assert [stage["model"] for stage in status["stages"]] == list(MODELS)
+    assert status["cost"]["always"] == 20.0
+    assert status["cost"]["mean"] == pytest.approx(
+        sum(stage["asked"] * stage["call_price"] for stage in status["stages"]) / 60
+    )
+    assert "answered by small" in run("status", toml)

@@ -51,7 +51,7 @@ def test_a_walk_asks_each_model_once() -> None:
     router = CascadeRouter(0.1, PRICES, seed=1)
     walk = router.walk()
     with pytest.raises(InputError, match="walk has ended"):
-        router.decide(walk)  # type: ignore[arg-type]
+        router.decide(walk)
     with pytest.raises(InputError, match="2 features"):
         CascadeRouter(0.1, Cascade(prices=PRICES, features=2), seed=1).walk().answered(0.3, 1.0)
     for bad in (float("nan"), "many"):
@@ -76,14 +76,14 @@ def test_tickets_and_walks_belong_together() -> None:
     walk = router.walk(ticket)
     walk.answered(0.3)
     with pytest.raises(InputError, match="pass the ticket"):
-        router.decide(walk)  # type: ignore[arg-type]
+        router.decide(walk)
     with pytest.raises(InputError, match="pass the ticket"):
-        router.decide(walk, ticket=other)  # type: ignore[arg-type]
+        router.decide(walk, ticket=other)
     with pytest.raises(InputError, match="take tickets"):
-        router.decide(plain)  # type: ignore[arg-type]
+        router.decide(plain)
     with pytest.raises(InputError, match="take tickets"):
         router.walk()
-    assert router.decide(walk, ticket=ticket).ticket == 1  # type: ignore[arg-type]
+    assert router.decide(walk, ticket=ticket).ticket == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -107,6 +107,7 @@ def _text(audit: Audit) -> str:
         f"and {audit.certificate['upper'] / rounds:.2%} over {_counted(audit.certificate['rounds'], 'round')}, "
         f"{audit.certificate['confidence']:.0%} confidence each",
         f"losses counted as 1: {audit.owed} not graded yet, {sum(audit.forfeits.values())} given up",
+        *([f"answered by stage: {_stages_text(audit.answered)}"] if audit.answered else ()),
         _coins_text(audit.coins),
         *(f"not proved: {lacking}" for lacking in audit.unproved),
     ]
@@ -115,6 +116,11 @@ def _text(audit: Audit) -> str:
     if audit.head is not None:
         lines.append(f"head (hash) after {audit.entries} entries; keep it to detect later changes: {audit.head}")
     return "\n".join(lines)
+
+
+def _stages_text(answered: Mapping[str, int]) -> str:
+    total = max(1, sum(answered.values()))
+    return ", ".join(f"{stage} {count / total:.1%}" for stage, count in answered.items())
 
 
 def _coins_text(coins: CoinCounts) -> str:

@@ -17,6 +17,7 @@ from bpac.replay.tables.formats import table_format
 from bpac.replay.tables.writing import write_columns
 from bpac.stores import files_of, open_store
 from bpac.stores.export import GradedRounds, chosen_game, complete_columns, journal_lines, table_rows
+from bpac.stores.export_cascade import cascade_rows, is_cascade_game
 
 FINE = 0
 
@@ -75,7 +76,8 @@ def _export(options: argparse.Namespace) -> int:
             return FINE
         if options.thin and options.all_audits:
             raise InputError("--thin and --all-audits exclude each other: leave one of them out")
-        found = table_rows(store, game, all_audits=options.all_audits, seed=options.seed)
+        rows = cascade_rows if is_cascade_game(game) else table_rows
+        found = rows(store, game, all_audits=options.all_audits, seed=options.seed)
     _write_table(found, options.out)
     return FINE
 

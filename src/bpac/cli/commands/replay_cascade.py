@@ -45,7 +45,10 @@ def replay_cascade(options: argparse.Namespace, runs: int) -> int:
     replay = CascadeReplay(table, policy, options.epsilon, options.alpha, runs, options.seed, options.order)
     done = replay.run_all()
     pairs = [
-        [pair_cost(table, stage, prices, options.epsilon, options.alpha, run=(options.seed, n)) for n in range(runs)]
+        [
+            pair_cost(table, stage, prices, options.epsilon, alpha=options.alpha, run=(options.seed, n))
+            for n in range(runs)
+        ]
         for stage in range(1, table.stages)
     ]
     ratios = [run.token_ratio for run in done if run.token_ratio is not None]

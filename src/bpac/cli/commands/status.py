@@ -60,7 +60,8 @@ def _game_status(store: Store, game: Game, config: Config) -> GameStatus:
     kept = folded(store, game)
     route = config.routes.get(game.route)
     prices = None if route is None else Prices.of(route)
-    return game_status(game, kept.router, kept.history, kept.savings.report(prices))
+    names = [model.name for model in route.models] if route is not None else []
+    return game_status(game, kept.router, kept.history, kept.savings.report(prices), models=names)
 
 
 def _text(status: GameStatus) -> Iterator[str]:
@@ -80,6 +81,10 @@ def _text(status: GameStatus) -> Iterator[str]:
         yield f"{name}: no request decided yet, {state}"
     for trouble in status.troubles:
         yield f"  {trouble.what}: {trouble.cost}. What to do: {trouble.remedy}"
+    if status.stages and status.cost is not None:
+        answered = ", ".join(f"{stage['model']} {stage['share']:.1%}" for stage in status.stages)
+        cost = f"{status.cost['mean']:.4g}, always asking the last model: {status.cost['always']:.4g}"
+        yield f"  answered by {answered}; cost per request in units of call_prices: {cost}"
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"

@@ -26,7 +26,12 @@ from bpac.wire.usage import Meter
 # Which of its models answers a request.
 AnsweredBy = Literal["draft", "expert"]
 # Why a request is outside, as the header x-bpac-decision says it in place of an id.
-FORCED, SINGLE_MODEL = "forced", "single-model"
+FORCED, SINGLE_MODEL, EFFORT = "forced", "single-model", "effort"
+
+
+def effort_key(effort: str) -> str:
+    """The key of what answers requests with that ``reasoning_effort``, among those that are forced to a model."""
+    return f"effort {effort}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class OutsideAnswers:
     route: the name of the route.
     model: the model.
     answered_by: which model of the route it is.
-    reason: why requests are outside: ``forced`` or ``single-model``.
+    reason: why requests are outside: ``forced``, ``single-model`` or ``effort``.
     deadline: seconds after which a stream that has not ended is given up.
     metrics: counts the requests as ``bpac_outside_total{route,reason,answered_by}``.
     spawn: starts a task.

@@ -82,6 +82,16 @@ class ChatRequest(NamedTuple):
             self.known.extend(headers)
 
     @property
+    def effort(self) -> str | None:
+        """The ``reasoning_effort`` that the caller wants; none if it is left out."""
+        effort = self.body.get("reasoning_effort")
+        return effort if isinstance(effort, str) else None
+
+    def with_any_effort(self) -> "ChatRequest":
+        """The same request without ``reasoning_effort``, which each model of the route then sets by itself."""
+        return self._replace(body={key: value for key, value in self.body.items() if key != "reasoning_effort"})
+
+    @property
     def note(self) -> dict[str, str]:
         """The note beside a decision in the journal: the caller it was made for."""
         return {"caller": self.caller} if self.caller else {}

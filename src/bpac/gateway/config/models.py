@@ -90,6 +90,14 @@ class ModelSettings(AdaptationSettings, frozen=True):
         return sorted({one.settings.model for one in self.deployments} - {self.model})
 
     @property
+    def effort(self) -> str | None:
+        """The ``reasoning_effort`` that is added to every request to it; none if callers set it."""
+        template = self.body.get("chat_template_kwargs")
+        inner = template.get("reasoning_effort") if isinstance(template, Mapping) else None
+        effort = self.body.get("reasoning_effort", inner)
+        return effort if isinstance(effort, str) else None
+
+    @property
     def terms(self) -> list[Any]:
         """What the terms of a game say about the model: if any of it changes, its answers may change."""
         return [self.model, self.body, *self.other_names, *self.adaptation_terms]

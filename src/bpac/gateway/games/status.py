@@ -60,8 +60,16 @@ class GameStatus:
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
             **({"scores": [score._asdict() for score in self.scores]} if self.scores else {}),
-            **({"stages": [dict(stage) for stage in self.stages]} if self.stages else {}),
+            **({"stages": [dict(stage) for stage in self.stages], "cost": self.cost} if self.stages else {}),
         }
+
+    @property
+    def cost(self) -> dict[str, float] | None:
+        """Price of all calls per request of a cascade, and of always asking its last model; none for a pair."""
+        if not self.stages:
+            return None
+        total = sum(stage["asked"] * stage["call_price"] for stage in self.stages)
+        return {"mean": total / max(self.summary.steps, 1), "always": self.stages[-1]["call_price"]}
 
     @classmethod
     def from_json(cls, route: str, values: Mapping[str, Any]) -> "GameStatus":
@@ -131,8 +139,15 @@ def stages_of(router: Router, models: Sequence[str]) -> tuple[dict[str, Any], ..
         return ()
     total = max(router.step, 1)
     return tuple(
-        {"stage": stage, "model": name, "answered": count, "share": count / total}
-        for (stage, count), name in zip(router.answered.items(), models, strict=True)
+        {
+            "stage": stage,
+            "model": name,
+            "asked": router.asked[stage],
+            "answered": count,
+            "share": count / total,
+            "call_price": price,
+        }
+        for (stage, count), name, price in zip(router.answered.items(), models, router.policy.prices, strict=True)
     )
 
 

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpac.replay.cascade.table import CascadeTable
 from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rounds import CascadeRound
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import SeededCoins
 from bpac.routing.exploration.schedules import Exploration
@@ -64,7 +66,7 @@ def send_cascade(table: CascadeTable, router: CascadeRouter) -> CascadeMetrics:
             walk.answered(*row_answers[stage - 1])
             calls[row, stage - 1] = True
         decision = router.decide(walk)
-        part = decision.cascade
+        part = cast(CascadeRound, decision.cascade)
         if decision.serve_draft:
             answered[part.stage - 1] += 1
             served += row_losses[part.stage - 1]

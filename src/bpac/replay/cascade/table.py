@@ -29,7 +29,7 @@ class CascadeTable:
     @property
     def stages(self) -> int:
         """The number of models, with the reference."""
-        return self.uncertainty.shape[1] + 1
+        return int(self.uncertainty.shape[1]) + 1
 
     def take(self, rows: NDArray[np.int64]) -> "CascadeTable":
         """The table with only these rows, in their order."""

@@ -66,6 +66,7 @@ class Audit:
     head: head of the hash chain at the end of the journal, to be noted and given to the next audit.
     noted: how many heads that were noted earlier are in the journal.
     coins: how many rounds have coins that were computed again.
+    answered: how many queries each model of a cascade answered, by stage; empty for a pair.
     """
 
     rounds: int = 0
@@ -80,6 +81,7 @@ class Audit:
     head: str | None = None
     noted: int = 0
     coins: CoinCounts = field(default_factory=CoinCounts)
+    answered: dict[str, int] = field(default_factory=dict)
 
     @property
     def unproved(self) -> list[str]:
@@ -171,6 +173,7 @@ class _Journal:
         audit.certificate = _certificate(route)
         audit.threshold = route.bettor.threshold
         audit.owed, audit.forfeits = len(route.owed), dict(route.forfeits)
+        audit.answered = {str(stage): route.answered[stage] for stage in range(1, route.stages + 1)}
         audit.entries, audit.coins = route.entries, self._coins.counts
         audit.head = None if self._chain.head is None else self._chain.head.hex()
         return audit

@@ -77,7 +77,10 @@ class CoinChecks:
         self._over = None
         draws = block_of_draws(key)
         for at, decision in block.rounds:
-            if decision.call_expert == (draws[decision.step - block.committed.first_step] < decision.propensity):
+            draw = draws[decision.step - block.committed.first_step]
+            part = decision.cascade
+            asked_all = part is None or part.full == (draw < part.full_propensity)
+            if decision.call_expert == (draw < decision.propensity) and asked_all:
                 self.counts.verified += 1
             else:
                 yield (

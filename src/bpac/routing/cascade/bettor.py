@@ -87,10 +87,6 @@ class CascadeBettor:
         """What the rule that could save most has seen of audits, if each round counts by its least propensity."""
         return self._audits - self._audits_before[self._promising]
 
-    def thresholds(self) -> list[float]:
-        """The certified threshold of each rule."""
-        return [wealth.threshold for wealth in self._wealths[: len(self.rules)]]
-
     def join(self, rule: JoiningRule | None, entries: int) -> None:
         """Let a rule join.
 

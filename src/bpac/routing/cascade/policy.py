@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from bpac.arguments import keep, of_kind, one_of, open_fraction, positive, some, whole
 from bpac.betting.bounds.certificate import ServedLoss
@@ -12,6 +12,7 @@ from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, Relati
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.envelope import EnvelopeWealth
 from bpac.errors import SettingsError
+from bpac.routing.bettors.bettor import Bettor
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.rules import Rule, UncertaintyRule
 from bpac.routing.exploration.learned_rates import WhileItPays
@@ -96,7 +97,7 @@ class Cascade(PlainPolicy):
         first = (f"pair {stages[0]}" if len(stages) == 1 else f"stages {stages}" for stages in self.first)
         return (*first, *(f"fitted {number}" for number in range(1, len(self.fit_at) + 1)))
 
-    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> CascadeBettor:
+    def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """The bettor of a new epoch, which bets at level ``alpha``."""
         first = [UncertaintyRule(stages) for stages in self.first]
         shares = [(1.0 - sum(self.fitted_shares)) / len(first)] * len(first) + list(self.fitted_shares)
@@ -106,7 +107,8 @@ class Cascade(PlainPolicy):
             )
             for share in shares
         ]
-        return CascadeBettor(first, wealths, self.fit_at, self.prices, terms)
+        bettor = CascadeBettor(first, wealths, self.fit_at, self.prices, terms)
+        return cast(Bettor, bettor)  # its rounds are decisions of a cascade
 
     def full_propensity(self, rule: Rule, rate: float) -> float:
         """The probability of asking all models where no answer of a rule was accepted.

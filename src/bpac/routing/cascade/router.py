@@ -93,6 +93,17 @@ class CascadeRouter(Router):
         """How many queries each stage answered, from 1."""
         return {stage: self._route.answered[stage] for stage in range(1, self._route.stages + 1)}
 
+    @property
+    def asked(self) -> dict[int, int]:
+        """For how many queries each stage was asked, audits included."""
+        return {stage: self._route.asked[stage] for stage in range(1, self._route.stages + 1)}
+
+    @property
+    def cost(self) -> float:
+        """Price of all calls per query so far, in units of the prices; 0 before the first query."""
+        total = sum(self._route.asked[stage] * price for stage, price in enumerate(self.policy.prices, start=1))
+        return total / self._route.step if self._route.step else 0.0
+
     def walk(self, ticket: Ticket | None = None) -> Walk:
         """Send a query on its way.
 

@@ -60,7 +60,7 @@ class Proposals:
         self.latest: Decision | Resolved | None = None
 
     def decision(
-        self, uncertainty: float | Mapping[str, float], ticket: Ticket | None, features: Features | None = None
+        self, uncertainty: float | Mapping[str, float] | Walk, ticket: Ticket | None, features: Features | None = None
     ) -> Decision:
         """The next decision."""
         route = self._route

@@ -16,6 +16,7 @@ from typing import Literal, Self, cast
 
 from bpac.arguments import fraction
 from bpac.errors import SettingsError, StaleProposal
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Exploration
@@ -103,7 +104,7 @@ class Router(RouterView, Queries, WarmStarts):
 
     def decide(
         self,
-        uncertainty: float | Mapping[str, float],
+        uncertainty: float | Mapping[str, float] | Walk,
         *,
         ticket: Ticket | None = None,
         features: Features | None = None,
@@ -112,8 +113,8 @@ class Router(RouterView, Queries, WarmStarts):
 
         Parameters
         ----------
-        uncertainty: score of the draft in [0, 1]. With several scores, one for each name. A query whose draft has no
-            score is not decided: send it to the expert, and withdraw its ticket.
+        uncertainty: score of the draft in [0, 1]. With several scores, one for each name; in a cascade, the query's
+            walk. A query whose draft has no score is not decided: send it to the expert, and withdraw its ticket.
         ticket: what ``arrive`` returned for the query; without one, it counts as arriving now.
         features: what is known of the draft beside its score, where the policy learns scores: numbers and words by
             name; those that are missing are not known.
@@ -189,7 +190,7 @@ class Router(RouterView, Queries, WarmStarts):
 
     def propose(
         self,
-        uncertainty: float | Mapping[str, float],
+        uncertainty: float | Mapping[str, float] | Walk,
         *,
         ticket: Ticket | None = None,
         features: Features | None = None,
