@@ -18,6 +18,7 @@ import bpac
 from bpac.errors import InputError, Interrupted, SettingsError, StoreError, StoreInUse
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.journal.entries import Labelled
+from bpac.routing.policies import POLICIES, Portfolio
 from bpac.stores import open_store
 
 # Decides for ever, and prints each step once ``decide`` or ``observe`` has returned.
@@ -339,3 +340,18 @@ def test_a_trial_of_a_saved_router_is_not_saved(tmp_path: Path) -> None:
     with bpac.open(tmp_path / "router.db", epsilon=0.1) as router:
         play(router.trial(), 30)
         assert router.step == 0
+
+
+def test_a_file_from_before_a_default_changed_is_opened_with_the_same_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The router goes on as it began: the newer default applies to new files only."""
+    with monkeypatch.context() as patch:
+        patch.setitem(POLICIES, "portfolio", Portfolio(floor_fractions=()))
+        with bpac.open(tmp_path / "r.db", epsilon=0.1) as router:
+            router.observe(router.decide(0.3), 0.0)
+    with bpac.open(tmp_path / "r.db", epsilon=0.1) as router:
+        assert router.step == 1
+        assert router.settings.policy == Portfolio(floor_fractions=())
+    with pytest.raises(SettingsError, match=r"epsilon is 0\.1, not 0\.2"):
+        bpac.open(tmp_path / "r.db", epsilon=0.2)

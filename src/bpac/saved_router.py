@@ -161,7 +161,7 @@ def _opened(store: SqliteStore, wanted: Settings | None) -> SavedRouter:
         raise StoreError(f"{store.path} holds the journals of a gateway, not of one router: give another file")
     if games:
         router = _restored(store, games[0])
-        if wanted is not None and wanted != router.settings:
+        if wanted is not None and not wanted.covers(router.settings):
             raise SettingsError(
                 f"{store.path} holds a router with other settings: {_difference(router.settings, wanted)}. Open it "
                 "without settings to go on with it, or give another file for another promise"
@@ -203,4 +203,5 @@ def _rebuilt(store: SqliteStore, game: Game, entries: Iterator[Any], snapshot: A
 
 def _difference(kept: Settings, wanted: Settings) -> str:
     ours, theirs = kept.to_json(), wanted.to_json()
-    return ", ".join(f"{name} is {ours[name]!r}, not {theirs[name]!r}" for name in ours if ours[name] != theirs[name])
+    differing = (name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name))
+    return ", ".join(f"{name} is {ours.get(name)!r}, not {theirs.get(name)!r}" for name in differing)

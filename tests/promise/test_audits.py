@@ -74,7 +74,7 @@ def test_history_must_be_dithered_like_the_traffic(dithers_history: bool) -> Non
         rows = [(0.5, float(dice.random() < 0.5)) for _ in range(200)]
         new = Router(EPSILON, ALPHA, WIDE, seed=seed)
         if not dithers_history:
-            new._dithered = lambda rows, _: rows  # type: ignore[method-assign]
+            new._dithered = lambda rows, width: rows  # type: ignore[method-assign]
         new.warm_start(rows)
         unsafe += 0.95 * dithered_risk(LevelLaw((0.5,), (1.0,), (0.5,)), new.threshold, 0.2) > EPSILON
     assert (unsafe <= most_explained(100, ALPHA)) == dithers_history
@@ -131,6 +131,7 @@ def test_the_certificate_breaks_if_the_guess_depends_on_the_outcome() -> None:
     class Hindsight(ServedLoss):
         def resolve(self, decision: Round, loss: float) -> None:
             for part in (self._upper, self._lower) if loss else ():
+                assert part is not None
                 part.logs = [log - unit for log, unit in zip(part.logs, part._changes(0.1, 0.0), strict=True)]
 
     missed = sum(ever_missed(seed, Hindsight) for seed in range(STREAMS))

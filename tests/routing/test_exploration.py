@@ -152,7 +152,8 @@ def test_after_an_alarm_as_much_traffic_is_expected_as_the_whole_game_had(whole_
     """A long game explores longer after a drift than a new one would; a rebuilt router has the same rates."""
     entries: list[Entry] = []
     router = Router(0.1, exploration=WhileItPays(whole_game=whole_game), seed=1, journal=entries.append)
-    dice, expected = random.Random(1), []
+    dice = random.Random(1)
+    expected: list[int] = []
     for step in range(12_000):
         decision = router.decide(dice.random())
         if decision.call_expert:

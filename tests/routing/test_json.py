@@ -209,3 +209,16 @@ def test_the_order_of_json_keys_makes_no_difference() -> None:
     rebuilt = Router.rebuild([Opened(sorted_settings), *entries[1:]], seed=1)
     scores = {"margin": 0.2, "entropy": 0.8}
     assert rebuilt.decide(scores)._asdict() == router.decide(scores)._asdict()
+
+
+def test_a_router_goes_on_with_settings_that_are_older_than_a_default() -> None:
+    """What its journal does not mention may be wanted otherwise now; anything else may not."""
+    old = Settings(0.1, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False), certificate="plain")
+    new = Settings(0.1, 0.1, Portfolio(dither=0.1), WhileItPays())
+    assert new.covers(old)
+    assert new.covers(new)
+    assert not old.covers(new)
+    assert not Settings(0.2, 0.1, Portfolio(), WhileItPays()).covers(old)
+    assert not Settings(0.1, 0.1, Portfolio(), Constant(0.1)).covers(old)
+    assert not Settings(0.1, 0.1, Portfolio(memory="latched"), WhileItPays()).covers(old)
+    assert not Settings(0.1, 0.1, Portfolio(), WhileItPays(horizon=9)).covers(old)

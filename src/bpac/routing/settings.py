@@ -113,6 +113,21 @@ class Settings:
         settings: Settings = _build(cls, data, "settings")
         return settings
 
+    def covers(self, kept: "Settings") -> bool:
+        """Whether a router that was kept may go on where these settings are wanted.
+
+        They may differ in settings that were introduced after it began: it has them as they were before, and promises
+        the same.
+
+        >>> from bpac.routing.policies import Portfolio
+        >>> old = Settings(0.1, 0.1, Portfolio(floor_fractions=()), Portfolio().exploration, certificate="plain")
+        >>> new = Settings(0.1, 0.1, Portfolio(), Portfolio().exploration)
+        >>> new.covers(old), old.covers(new)
+        (True, False)
+        """
+        written = kept.to_json()
+        return _known_to(self, self.to_json(), written) == written
+
     def check_rebuilds(self) -> None:
         """Raise ``SettingsError`` unless the settings survive being written to a journal and read back."""
         try:
@@ -144,6 +159,17 @@ def _written(value: Any) -> dict[str, Any]:
     return {
         name: _encode(setting) for name, setting in plain.items() if name not in unwritten or setting != unwritten[name]
     }
+
+
+def _known_to(value: Any, new: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Written settings without those that an older writing does not have."""
+    unwritten = getattr(value, "unwritten", {})
+    known = {name: setting for name, setting in new.items() if name in old or name not in unwritten}
+    for name, setting in known.items():
+        inner, before = getattr(value, name, None), old.get(name)
+        if isinstance(setting, dict) and isinstance(before, dict) and setting.get("kind") == before.get("kind"):
+            known[name] = _known_to(inner, setting, before)
+    return known
 
 
 def _decode(value: object, path: str) -> Any:

@@ -1,12 +1,18 @@
 """Verbalized scores work on tool calls and on JSON: the confidence is asked for in a request of its own."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bpac import Decision
 from bpac.gateway.config.file import Config
+from bpac.routing.audit.audit import audit_journal
+from bpac.routing.dithering import WIDTH
 from bpac.scores.verbalized import SUFFIX
+from bpac.stores import open_store
+from bpac.stores.export import journal_lines
 from bpac.testing import Reply, Request, Script
 from tests.gateway.configured import settings
 from tests.gateway.raw import post
@@ -103,3 +109,23 @@ def test_games_with_stated_confidence_begin_anew() -> None:
 
     assert terms("perplexity")["draft"] == ["draft", {}]
     assert terms("verbalized")["draft"] == ["draft", {}, "confidence is asked for separately with tools and JSON"]
+
+
+def test_stated_confidences_are_dithered_in_the_journal(tmp_path: Path) -> None:
+    """Callers see the score as measured; the journal has one that is a little lower, and an audit finds it in order."""
+    store = f"sqlite:///{tmp_path / 'bpac.db'}"
+    model = pair(Reply("42\nConfidence: 70%"), EXPERT)
+    with Running(model, gateway={"store": store}, score="verbalized") as (gateway, _):
+        shown = [float(post(gateway.url, ASK).headers["x-bpac-uncertainty"]) for _ in range(20)]
+        gateway.idle()
+    assert shown == [pytest.approx(0.3)] * 20
+    opened = open_store(store)
+    try:
+        (game,) = opened.games()
+        recorded = [kept.entry.uncertainty for kept in opened.entries(game) if isinstance(kept.entry, Decision)]
+        assert len(set(recorded)) == 20
+        assert 0.3 * (1.0 - WIDTH) <= min(recorded) < max(recorded) <= 0.3 + 1e-12
+        audit = audit_journal(journal_lines(opened, game))
+        assert (audit.rounds, audit.differences) == (20, [])
+    finally:
+        opened.close()

@@ -99,10 +99,10 @@ def _charges(settings: Settings, policy: Portfolio, propensity: float, least_pro
     """The difference that a loss of 1 makes to the log-wealth of each gambler, compared with no loss."""
     bound = _bound(settings.terms, policy, least_propensity)
     payoff = settings.terms.payoff(1.0, propensity)
-    at_floor = least_propensity <= settings.terms.floor and policy.floor_fractions
+    bold = policy.floor_fractions if least_propensity <= settings.terms.floor else None
     return [
         log_units(1.0 + fraction * payoff / bound) - log_units(1.0 + fraction * settings.epsilon / bound)
-        for fraction in sorted(policy.floor_fractions if at_floor else policy.fractions)
+        for fraction in sorted(bold or policy.fractions)
     ]
 
 
