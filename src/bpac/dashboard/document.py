@@ -69,6 +69,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "memory": getattr(settings.policy, "memory", None),
         "explore": settings.explore,
         "score": subject.score,
+        "scores": [score._asdict() for score in router.scores()],
         "loss": subject.loss,
         **summary.to_json(),
         "policy": policy_name(settings.policy),

@@ -1,14 +1,23 @@
 """Makes the routers of replays and simulations."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from bpac.replay.tables.table import Table
 from bpac.routing.coins import Coins
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.journal.entries import Entry
-from bpac.routing.policies import Policy
+from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.policies import Policy, Portfolio
 from bpac.routing.router import Router
+
+
+def learning_for(policy: Policy, table: Table) -> Policy:
+    """The policy with a score that is learned from the features of a table, if it can learn and the table has any."""
+    if not isinstance(policy, Portfolio) or policy.assume != "iid" or policy.scores or not table.features:
+        return policy
+    return replace(policy, learn=LearnedScore(tuple(table.features)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from bpac.replay.paper import figures
 from bpac.replay.paper.table_1 import COMPARISON, MeasurePrompting, Table1Study
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import GapStudy
+from bpac.replay.studies.learned import SEGMENT, LearnedStudy, SegmentsStudy
 from bpac.replay.studies.study import Study
 from bpac.replay.tables.table import Table
 
@@ -56,4 +57,9 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     comparisons += [build(shuffled) for build in others]
     studies: list[Study] = [replace(one, because="the tables are not the paper's") for one in comparisons]
     studies.insert(3, Table1Study(prompting, replace(COMPARISON, parts=shuffled, statements=())))
+    raw = [(one.name, one.scores[DEFAULT]) for one in tables]
+    if with_features := tuple((name, table) for name, table in raw if table.features):
+        studies.append(LearnedStudy(with_features))
+    if divided := tuple((name, table) for name, table in raw if SEGMENT in table.features):
+        studies.append(SegmentsStudy(divided))
     return [*studies, *(GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)]
