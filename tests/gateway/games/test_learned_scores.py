@@ -37,7 +37,7 @@ def answers(request: Request) -> Reply:
 
 def ask(gateway: RunningGateway, number: int, segment: str = "") -> dict[str, str]:
     """Ask a question, and return the headers of the response."""
-    body = {"model": "homework", "messages": [{"role": "user", "content": str(number)}]}
+    body: dict[str, Any] = {"model": "homework", "messages": [{"role": "user", "content": str(number)}]}
     if segment:
         body["metadata"] = {"team": segment}
     response = post(gateway.url, body)
