@@ -19,6 +19,7 @@ from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.laws import Law, PowerLaw
 from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import SeededCoins
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.lock import RouterLock
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio
 from bpac.routing.router import Router
@@ -49,6 +50,27 @@ def play(policy: Policy, uncertainties: list[float], losses: list[float], seed: 
         decision = decide(uncertainty)
         if decision.call_expert:
             observe(decision, loss)
+    return time.perf_counter() - start
+
+
+def play_learned(uncertainties: list[float], losses: list[float], seed: int, *, tickets: bool) -> float:
+    """Seconds for a stream with the default policy and a score that is learned from three features.
+
+    Parameters
+    ----------
+    uncertainties, losses, seed: as for ``play``.
+    tickets: whether each query takes a ticket, as in the gateway.
+    """
+    rng = np.random.default_rng(seed)
+    lengths, noise = (rng.random(len(losses)) + np.array(losses)).tolist(), rng.random(len(losses)).tolist()
+    policy = Portfolio(learn=LearnedScore(("length", "noise", "finish_reason")))
+    router = Router(EPSILON, ALPHA, policy, coins=SeededCoins(seed))
+    start = time.perf_counter()
+    for uncertainty, loss, length, other in zip(uncertainties, losses, lengths, noise, strict=True):
+        ticket = router.arrive() if tickets else None
+        decision = router.decide(uncertainty, ticket=ticket, features=(length, other, "stop"))
+        if decision.call_expert:
+            router.observe(decision, loss)
     return time.perf_counter() - start
 
 
@@ -83,13 +105,16 @@ def cost_per_round(repeats: int) -> None:
     uncertainty, loss = LAW.draw(ROWS, rng)
     us, ls, coins = uncertainty.tolist(), loss.tolist(), rng.random(ROWS).tolist()
     tickets = {"with tickets": False, "and worth_grading": True}
-    best = dict.fromkeys(["transcription", *policies(), *tickets], np.inf)
+    learned = {"learned score": False, "learned, with tickets": True}
+    best = dict.fromkeys(["transcription", *policies(), *tickets, *learned], np.inf)
     for repeat in tqdm(range(repeats), desc="cost per round", unit="pass", leave=False):
         best["transcription"] = min(best["transcription"], timed(lambda: transcription(us, ls, coins)))
         for name, policy in policies().items():
             best[name] = min(best[name], play(policy, us, ls, repeat))
         for name, asks in tickets.items():
             best[name] = min(best[name], play_with_tickets(us, ls, repeat, asks=asks))
+        for name, with_tickets in learned.items():
+            best[name] = min(best[name], play_learned(us, ls, repeat, tickets=with_tickets))
     print(f"{'decide + observe':24}  {'µs per round':>12}  {'times faster':>12}")
     for name, seconds in best.items():
         print(f"{name:24}  {1e6 * seconds / ROWS:12.2f}  {best['transcription'] / seconds:12.1f}")

@@ -1,9 +1,11 @@
 """The document: complete, equal to the router, and small enough."""
 
 import json
+import math
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
@@ -13,6 +15,7 @@ from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.http.dashboard import MOST_FULL
 from bpac.gateway.http.game_list import MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
 from bpac.routing.router import Router
 from bpac.wire.usage import Usage
@@ -122,3 +125,29 @@ def test_names_of_policies() -> None:
     assert {policy_name(policy) for policy in POLICIES.values()} == POLICIES.keys()
     assert policy_name(named_policy("portfolio", "latched")) == "portfolio"
     assert policy_name(Fixed(0.3, 0.1)) == "fixed"
+
+
+def test_a_game_that_learns_shows_its_scores() -> None:
+    """Which score is in force, what it was fitted to, and its wealth; estimates that need one score are left out."""
+    learn = LearnedScore(("length",), fit_at=(100,), least_losses=5.0)
+    router, history = Router(0.15, 0.1, Portfolio(learn=learn), seed=2), History()
+    rng = np.random.default_rng(0)
+    for uncertainty, length, draw in rng.random((600, 3)).tolist():
+        decision = router.decide(uncertainty, features=(length,))
+        history.decided(decision, 0.0, router)
+        if decision.call_expert:
+            loss = float(draw < 0.6 * length**3)
+            router.observe(decision, loss)
+            history.resolved(decision, loss)
+        if router.step == 10:
+            early = game_document(Subject("homework"), router, history)
+    assert early["clean_rounds_needed"] is not None
+    assert early["what_if"] is not None
+    document = game_document(Subject("homework"), router, history)
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert [score["rounds"] for score in document["scores"]] == [None, 100]
+    assert document["what_if"] is None
+    in_force = next(score for score in document["scores"] if score["in_force"])
+    assert document["wealth"]["goal"] == pytest.approx(-math.log(0.09 * in_force["share"]))
+    for threshold, log_wealth in zip(document["wealth"]["threshold"], document["wealth"]["log_wealth"], strict=True):
+        assert log_wealth == pytest.approx(router.log_wealth(threshold))

@@ -70,6 +70,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "memory": getattr(settings.policy, "memory", None),
         "explore": settings.explore,
         "score": subject.score,
+        "scores": [score._asdict() for score in router.scores()],
         "loss": subject.loss,
         **summary.to_json(),
         "policy": policy_name(settings.policy),
@@ -94,7 +95,8 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
             "series": history.series(router, subject.savings),
             "wealth": wealth_curve(router),
             "uncertainty": history.uncertainty(),
-            "what_if": what_if(router, history),
+            # The history holds the score in force at each time, and the estimate needs one score for all of it.
+            "what_if": what_if(router, history) if len(document["scores"]) < 2 else None,
         }
     return document
 

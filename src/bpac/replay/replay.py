@@ -106,7 +106,8 @@ def _decided_at_once(
     router: Router, rounds: Iterable[tuple[float, float]], features: Iterable[Features] | None
 ) -> Iterator[Decision]:
     """Decide one query after the other, and report each outcome at once."""
-    for (uncertainty, loss), known in zip(rounds, features or repeat(None), strict=False):
+    given: Iterable[Features | None] = repeat(None) if features is None else features
+    for (uncertainty, loss), known in zip(rounds, given, strict=False):
         decision = router.decide(uncertainty, features=known)
         if decision.call_expert:
             router.observe(decision, loss)

@@ -9,6 +9,7 @@ from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.journal.entries import Entry
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Policy, Portfolio
 from bpac.routing.router import Router
 
@@ -21,6 +22,13 @@ def dithered_for(policy: Policy, table: Table) -> Policy:
     if isinstance(policy, Portfolio) and policy.memory == "alarmed" and table.has_few_scores:
         return replace(policy, dither=WIDTH)
     return policy
+
+
+def learning_for(policy: Policy, table: Table) -> Policy:
+    """The policy with a score that is learned from the features of a table, if it can learn and the table has any."""
+    if not isinstance(policy, Portfolio) or policy.assume != "iid" or policy.scores or not table.features:
+        return policy
+    return replace(policy, learn=LearnedScore(tuple(table.features)))
 
 
 @dataclass(frozen=True, slots=True)

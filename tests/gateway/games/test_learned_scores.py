@@ -2,6 +2,7 @@
 
 import math
 import random
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def answers(request: Request) -> Reply:
 
 def ask(gateway: RunningGateway, number: int, segment: str = "") -> dict[str, str]:
     """Ask a question, and return the headers of the response."""
-    body = {"model": "homework", "messages": [{"role": "user", "content": str(number)}]}
+    body: dict[str, Any] = {"model": "homework", "messages": [{"role": "user", "content": str(number)}]}
     if segment:
         body["metadata"] = {"team": segment}
     response = post(gateway.url, body)
@@ -62,6 +63,8 @@ def test_a_route_learns_a_score_and_goes_on_with_it_after_a_restart(tmp_path: Pa
                 ask(gateway, number)
             before = gateway.status()
             entries = entries_of(gateway)
+            with urllib.request.urlopen(f"{gateway.url}/metrics", timeout=10) as response:
+                metrics = response.read().decode()
         own, learned = before["scores"]
         assert (own["rounds"], learned["rounds"], learned["share"]) == (None, 40, 0.3)
         assert learned["since_step"] >= 40
@@ -69,6 +72,7 @@ def test_a_route_learns_a_score_and_goes_on_with_it_after_a_restart(tmp_path: Pa
         assert dict(zip(FEATURES, decision.features, strict=True))["finish_reason"] == "stop"
         assert len(decision.uncertainties) == 2
         assert sum(isinstance(entry, Learned) for entry in entries) == 1
+        assert "bpac_learned_score_in_force" in metrics
         assert any("learned score 1: fitted to 40 audits" in line for line in _text(GameStatus.from_json("r", before)))
         with RunningGateway(config) as gateway:
             assert gateway.status() == before

@@ -12,7 +12,7 @@ from bpac.routing.audit.audit import audit_journal
 from bpac.routing.bettors import Candidates
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Constant
-from bpac.routing.journal.entries import Entry, Learned, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry, Learned, Resolved, entry_from_json, entry_to_json
 from bpac.routing.journal.snapshot import load_snapshot
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Portfolio
@@ -54,7 +54,7 @@ def test_scores_join_when_enough_audits_have_an_outcome() -> None:
 def test_each_score_bets_on_the_rounds_after_it_joined() -> None:
     """Its wealth is that of a router's bettor which is shown those rounds and no others."""
     router, entries = played()
-    outcomes = {entry.step: entry.loss for entry in entries if hasattr(entry, "loss")}
+    outcomes = {entry.step: entry.loss or 0.0 for entry in entries if isinstance(entry, Resolved)}
     bettor = router._route.bettor
     assert isinstance(bettor, Candidates)
     for score in range(3):

@@ -27,11 +27,10 @@ from bpac.replay.metrics import ReplayMetrics, ReplayPath, mean_and_std
 from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
 from bpac.replay.page import write_page
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import dithered_for
+from bpac.replay.router_factory import dithered_for, learning_for
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.tables.table import Table
-from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Policy, Portfolio
 
 RUNS = 10
@@ -145,17 +144,16 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _learning(policy: Policy, table: Table, wanted: bool | None) -> Policy:
     """The policy, with a score that is learned from the features of the table, where that is wanted."""
-    can = isinstance(policy, Portfolio) and policy.assume == "iid" and not policy.scores
-    if wanted and not (can and table.features):
+    learning = learning_for(policy, table)
+    if wanted and learning is policy:
         raise InputError(
             "--learn needs the policy portfolio with --assume iid, and a table with columns to learn from: "
             "feature_NAME, other scores, draft_tokens, category, task, segment or finish_reason"
         )
     if wanted is None:
-        wanted = policy == Portfolio() and bool(table.features) and table.coin is None
-    if not wanted or not isinstance(policy, Portfolio):
-        return policy
-    return replace(policy, learn=LearnedScore(tuple(table.features)))
+        # A table with coins prescribes what each decision must be.
+        wanted = isinstance(policy, Portfolio) and replace(policy, dither=0.0) == Portfolio() and table.coin is None
+    return learning if wanted else policy
 
 
 def _runs(options: argparse.Namespace) -> int:

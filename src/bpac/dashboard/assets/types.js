@@ -131,6 +131,21 @@
  */
 
 /**
+ * A score that competes, where scores are learned: the first is the route's own.
+ *
+ * @typedef {object} ScoreStanding
+ * @property {number} score
+ * @property {number} share
+ * @property {number} threshold
+ * @property {number} accepted
+ * @property {boolean} in_force
+ * @property {number} since_step
+ * @property {number | null} rounds
+ * @property {number | null} estimated_gain
+ * @property {boolean} shared
+ */
+
+/**
  * @typedef {object} Game
  * @property {number} game
  * @property {string} route
@@ -139,6 +154,7 @@
  * @property {string | null} memory
  * @property {"serve" | "shadow"} explore
  * @property {string | null} score
+ * @property {ScoreStanding[]} scores
  * @property {string | null} loss
  * @property {number} epsilon
  * @property {number} alpha

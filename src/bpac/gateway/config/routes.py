@@ -147,7 +147,9 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         unknown = [key for key in values if key not in LEARN_KEYS]
         if unknown:
             raise SettingsError(f"learn: unknown key {unknown[0]!r}; known: {', '.join(LEARN_KEYS)}")
-        lists = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        lists: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
+        }
         try:
             return LearnedScore(features=FEATURES, **lists)
         except SettingsError as error:

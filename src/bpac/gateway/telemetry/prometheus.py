@@ -56,6 +56,14 @@ GAMES: Mapping[str, tuple[Callable[[GameStatus], float | None], str]] = {
         lambda game: game.summary.forfeit_share,
         "Share (0 to 1) without a verdict among about the last 100 audits of accepted drafts.",
     ),
+    "bpac_learned_score_in_force": (
+        lambda game: float(any(score.in_force and score.score > 0 for score in game.scores)) if game.scores else None,
+        "1 while a score that was learned on the way decides, 0 while the score of the route does.",
+    ),
+    "bpac_learned_score_accepted_share": (
+        lambda game: max((score.accepted for score in game.scores if score.score > 0), default=None),
+        "Share (0 to 1) of the latest 256 requests that the certified threshold of a learned score accepts.",
+    ),
     "bpac_certificate_average_upper": (
         lambda game: game.summary.certificate.average_upper,
         "Upper confidence bound on the average loss per request (0 to 1) served so far.",

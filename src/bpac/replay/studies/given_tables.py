@@ -8,6 +8,7 @@ from bpac.replay.paper.table_1 import COMPARISON, MeasurePrompting, Table1Study
 from bpac.replay.studies.calls import CallsStudy
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import GapStudy
+from bpac.replay.studies.learned import SEGMENT, LearnedStudy, SegmentsStudy
 from bpac.replay.studies.savings import SavingsStudy
 from bpac.replay.studies.study import Study
 from bpac.replay.studies.variants import VARIANTS
@@ -59,5 +60,10 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     comparisons += [build(shuffled) for build in others]
     studies: list[Study] = [replace(one, because="the tables are not the paper's") for one in comparisons]
     studies.insert(3, Table1Study(prompting, replace(COMPARISON, parts=shuffled, statements=())))
+    raw = [(one.name, one.scores[DEFAULT]) for one in tables]
+    if with_features := tuple((name, table) for name, table in raw if table.features):
+        studies.append(LearnedStudy(with_features))
+    if divided := tuple((name, table) for name, table in raw if SEGMENT in table.features):
+        studies.append(SegmentsStudy(divided))
     gaps = (GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)
     return [*studies, *gaps, SavingsStudy(shuffled, VARIANTS), CallsStudy(shuffled)]

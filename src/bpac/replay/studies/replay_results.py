@@ -99,5 +99,8 @@ def fingerprint(table: Table) -> str:
     digest = hashlib.sha256()
     for name in table.__slots__:
         column = getattr(table, name)
-        digest.update(name.encode() + (b"" if column is None else column.tobytes()))
+        if name != "features":
+            digest.update(name.encode() + (b"" if column is None else column.tobytes()))
+    for name, column in table.features.items():
+        digest.update(repr((name, column.tolist())).encode())
     return digest.hexdigest()

@@ -15,7 +15,7 @@ LONGEST_WORD = 64
 LARGEST = 1e300
 
 
-def checked_features(values: object, names: tuple[str, ...]) -> tuple[Feature, ...]:
+def checked_features(values: Any, names: tuple[str, ...]) -> tuple[Feature, ...]:
     """The features of a draft in the order of their names, or ``InputError``.
 
     Parameters
@@ -28,8 +28,8 @@ def checked_features(values: object, names: tuple[str, ...]) -> tuple[Feature, .
     """
     if not names:
         raise InputError("this router learns no score, so it takes no features: give its policy learn=LearnedScore(…)")
-    if values.__class__ is tuple and len(values) == len(names) and all(map(_is_plain, values)):  # type: ignore[arg-type]
-        return values  # type: ignore[return-value]  # the shortest way: this is done for every query
+    if type(values) is tuple and len(values) == len(names) and all(map(_is_plain, values)):
+        return values  # the shortest way: this is done for every query
     if values is None:
         return (None,) * len(names)
     if isinstance(values, Mapping):

@@ -5,6 +5,7 @@ import { uncertaintySpec, wealthSpec } from "../charts/score_charts.js";
 import { certificateSpec, ratesSpec, thresholdSpec } from "../charts/time_charts.js";
 import { whatIfSpec } from "../charts/what_if.js";
 import { element, escapeInvisible, setAttribute, setText } from "../dom.js";
+import { percent } from "../numbers.js";
 import { AxisChoice } from "../panels/axis_choice.js";
 import { DecisionList } from "../panels/decision_list.js";
 import { EventsPanel } from "../panels/events.js";
@@ -94,6 +95,14 @@ export class GameView {
 function settingsText(game) {
   const parts = [`policy ${game.policy}${game.memory ? ` (memory ${game.memory})` : ""}`];
   if (game.score) parts.push(`score ${game.score}`);
+  for (const { score, rounds, since_step, accepted, in_force } of game.scores) {
+    if (rounds === null) continue;
+    const use = in_force ? "in force" : "not in force";
+    parts.push(
+      `learned score ${score}: fitted to ${rounds} audits after round ${since_step}, ` +
+        `accepts ${percent(accepted)} of the latest requests, ${use}`,
+    );
+  }
   if (game.loss) parts.push(`loss ${game.loss}`);
   parts.push(`explore ${game.explore}`);
   parts.push(`ε ${game.epsilon}, α ${game.alpha}`);

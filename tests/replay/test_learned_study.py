@@ -1,0 +1,117 @@
+"""Learned scores in replays: the option, and the studies."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bpac.cli.program import main
+from bpac.replay.replay import Replay
+from bpac.replay.router_factory import RouterFactory, learning_for
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.studies.given_tables import GivenTable
+from bpac.replay.studies.learned import LearnedTask, is_unsafe
+from bpac.replay.studies.replay_results import fingerprint
+from bpac.replay.studies.reproduce import reproduce
+from bpac.replay.tables.table import Table, joined
+from bpac.replay.tables.writing import write_table
+from bpac.routing.decision import Decision
+from bpac.routing.policies import Paper, Portfolio
+from tests.cli.running import run_json
+
+
+def featured(rows: int = 1500) -> Table:
+    """A table whose score says little, and whose feature says much."""
+    rng = np.random.default_rng(4)
+    hint = rng.random(rows)
+    category = np.where(rng.random(rows) < 0.8, "large", "small")
+    loss = (rng.random(rows) < 0.5 * hint**2).astype(float)
+    columns = {"hint": hint.astype(np.object_), "category": category.astype(np.object_)}
+    return Table(rng.random(rows), loss, features=columns)
+
+
+def test_replays_learn_where_a_table_has_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By default with the default policy; the report names what was learned from, and fewer experts are called."""
+    path = tmp_path / "t.csv"
+    write_table(featured(), path)
+    options = (str(path), "--epsilon", "0.1", "--runs", "3")
+    learned, plain = run_json(capsys, "replay", *options), run_json(capsys, "replay", *options, "--no-learn")
+    assert learned["learn"] == ["hint", "category"]
+    assert plain["learn"] is None
+    assert learned["expert_call_rate"]["mean"] < plain["expert_call_rate"]["mean"]
+    assert run_json(capsys, "replay", *options, "--memory", "latched")["learn"] is None
+    assert run_json(capsys, "replay", *options, "--memory", "latched", "--learn")["learn"] == ["hint", "category"]
+    assert main(["replay", *options]) == 0
+    assert "with a score learned from hint, category" in capsys.readouterr().out
+
+
+def test_a_table_that_prescribes_coins_is_replayed_as_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Recorded traces stay what they were."""
+    table = featured(50)
+    write_table(
+        Table(table.uncertainty, table.loss, coin=table.uncertainty, features=table.features), tmp_path / "t.csv"
+    )
+    assert run_json(capsys, "replay", str(tmp_path / "t.csv"), "--order", "given")["learn"] is None
+
+
+@pytest.mark.parametrize("options", [["--policy", "paper"], ["--assume", "any"], []])
+def test_learning_needs_features_and_the_portfolio(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """Otherwise there is nothing to learn from, or nobody who can."""
+    table = featured(50)
+    write_table(table if options else Table(table.uncertainty, table.loss), tmp_path / "t.csv")
+    assert main(["replay", str(tmp_path / "t.csv"), "--learn", *options]) == 2
+    assert "--learn needs" in capsys.readouterr().err
+
+
+def test_features_follow_their_rows_under_load() -> None:
+    """Each query has its own features, in whatever order its draft ends."""
+    table = featured(600)
+    factory = RouterFactory(learning_for(Portfolio(), table), 0.1, 0.1)
+    replay = Replay(table, factory, delay=Delay.parse("independent:5"), drafting=Drafting.parse("losses:3", 8))
+    ordered, path = replay.run(0, trace=True)
+    known = [decision.features for decision in path.decisions]
+    assert known == list(zip(ordered.features["hint"], ordered.features["category"], strict=True))
+    assert learning_for(Paper(), table) == Paper()
+
+
+def test_the_studies_show_calls_and_promise(tmp_path: Path) -> None:
+    """``bpac reproduce learned segments --tables …`` has a row for each method, and learned scores save calls."""
+    given = GivenTable("mine", {"uncertainty": featured(1200)})
+    done = reproduce(["learned", "segments"], 2, tmp_path, tables=[given])
+    learned, segments = done.sections
+    assert len(learned.table.rows) == 4
+    assert len(segments.table.rows) == 6
+    assert (tmp_path / "learned.csv").exists()
+    assert (tmp_path / "segments.csv").exists()
+
+
+def test_tables_with_other_features_are_other_tables() -> None:
+    """Saved runs are found by the content of a table, its features included."""
+    table = featured(20)
+    assert fingerprint(table) != fingerprint(Table(table.uncertainty, table.loss))
+    assert joined(table, Table(table.uncertainty, table.loss)).features == {}
+    assert joined(table, table).features.keys() == table.features.keys()
+    keys = [LearnedTask(table, 0.05, Portfolio(), learns).key() for learns in (False, True)]
+    assert keys[0] != keys[1]
+
+
+def test_a_threshold_is_unsafe_for_the_score_that_it_belongs_to() -> None:
+    """A threshold that is safe for one score may not be for another."""
+    rows = 100
+    table = Table(np.zeros(rows), np.ones(rows))
+
+    def decided(uncertainty: float) -> list[Decision]:
+        return [
+            Decision(
+                i, uncertainty, 0.5, 1.0, 0.05, call_expert=True, serve_draft=False, uncertainties=(0.9, uncertainty)
+            )
+            for i in range(rows)
+        ]
+
+    assert is_unsafe(table, decided(0.1), 0.95, 0.05)
+    assert not is_unsafe(table, decided(0.6), 0.95, 0.05)
