@@ -110,7 +110,7 @@ class Proposals:
             in_force = bettor.rules[rule]
             if accepted:
                 full_propensity = rate
-            elif threshold == 0.0 or in_force is None:
+            elif threshold == 0.0:
                 full_propensity = 1.0
             else:
                 full_propensity = policy.full_propensity(in_force, rate)
