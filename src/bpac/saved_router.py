@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bpac.errors import InputError, SettingsError, SnapshotError, StoreError
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Labelled, Opened
@@ -55,7 +56,7 @@ class SavedRouter(Router):
     ) -> None:
         self.close()
 
-    def decide(self, uncertainty: float | Mapping[str, float], *, ticket: Ticket | None = None) -> Decision:
+    def decide(self, uncertainty: float | Mapping[str, float] | Walk, *, ticket: Ticket | None = None) -> Decision:
         """Decide for a query; the decision is in the file when this returns.
 
         Parameters
