@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bpac.errors import InputError, SettingsError, SnapshotError, StoreError
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Labelled, Opened
@@ -58,7 +59,7 @@ class SavedRouter(Router):
 
     def decide(
         self,
-        uncertainty: float | Mapping[str, float],
+        uncertainty: float | Mapping[str, float] | Walk,
         *,
         ticket: Ticket | None = None,
         features: Features | None = None,

@@ -113,7 +113,6 @@ def ever_unsafe(router: CascadeRouter, dice: random.Random, *, in_flight: int = 
             open_audits.remove((due, question, decision))
         bets = router.bettor
         rule = bets.rules[bets.active]
-        assert rule is not None
         if bets.threshold > 0.0 and true_risk(rule, bets.threshold, kept_share) > EPSILON + 1e-9:
             return True
     return False
@@ -173,7 +172,7 @@ def test_a_rule_that_takes_over_the_wealth_of_another_breaks_the_promise() -> No
     """Control: what was certified for one rule says nothing about another (fitting in place)."""
     join = CascadeBettor.join
 
-    def in_place(self: CascadeBettor, rule: JoiningRule | None, entries: int) -> None:
+    def in_place(self: CascadeBettor, rule: JoiningRule, entries: int) -> None:
         join(self, rule, entries)
         self.rules[0] = UncertaintyRule((1,))  # thresholds of the pair with the second model, used for the first
 

@@ -33,6 +33,7 @@ class Subject:
         ``tokens_saved`` and, where known, bounds and money (default: None, not counted).
     latency: the latency of each stage of a request (default: empty, not measured).
     unscored_cost: estimated tokens that requests without a score would have saved (default: 0).
+    stages: for each model of a cascade, how often it was asked and answered (default: empty, no cascade).
     """
 
     route: str
@@ -43,6 +44,7 @@ class Subject:
     savings: TokenSavings | None = None
     latency: Sequence[Mapping[str, Any]] = ()
     unscored_cost: float = 0.0
+    stages: Sequence[Mapping[str, Any]] = ()
 
 
 def game_document(subject: Subject, router: Router, history: History, *, short: bool = False) -> dict[str, Any]:
@@ -88,6 +90,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "clean_rounds_needed": needed,
         "events": history.events()[-FEW_EVENTS if short else 0 :],
         "latency": [dict(stage) for stage in subject.latency],
+        "stages": [dict(stage) for stage in subject.stages],
         "series": None, "wealth": None, "uncertainty": None, "what_if": None,
     }  # fmt: skip
     if not short:

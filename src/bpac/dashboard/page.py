@@ -33,6 +33,7 @@ MODULES = (
     "panels/figures.js",
     "panels/verdict.js",
     "panels/routes.js",
+    "panels/cascade.js",
     "panels/latency.js",
     "panels/events.js",
     "panels/axis_choice.js",

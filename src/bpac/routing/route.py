@@ -185,13 +185,11 @@ class Route(Outcomes):
         """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
         self.commitments += 1
 
-    def fitted(self, rule: JoiningRule | None) -> None:
-        """Let a rule of a cascade join, or note that none could be fitted."""
+    def fitted(self, rule: JoiningRule) -> None:
+        """Let a rule of a cascade join."""
         self.fitted_rules += 1
         self.charge()
-        bettor = self.current.bettor
-        if isinstance(bettor, CascadeBettor):
-            bettor.join(rule, self.entries)
+        cast(CascadeBettor, self.current.bettor).join(rule, self.entries)
 
     def certificate(self) -> Certificate:
         """Bounds on the loss served so far."""

@@ -15,7 +15,7 @@ from bpac.gateway.config.file import Config
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import SeededCoins
 from bpac.testing import Reply, Request, Script, ScriptedServer
-from tests.gateway.configured import settings
+from tests.gateway.configured import get_json, settings
 from tests.gateway.games.test_tickets import router_of
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
@@ -82,6 +82,8 @@ def test_each_model_answers_what_it_is_sure_of() -> None:
         by = {1: "draft", 2: "draft", 3: "expert"}
         assert all(got.headers["x-bpac-answered-by"] == by[stage] for got, stage in zip(replies, stages, strict=True))
         status = gateway.status()
+        (game,) = get_json(f"{gateway.url}/dashboard/data")["games"]
+        assert game["stages"] == status["stages"]
         assert [stage["model"] for stage in status["stages"]] == list(MODELS)
         assert [stage["answered"] for stage in status["stages"]] == [stages.count(stage) for stage in (1, 2, 3)]
         for stage, name in enumerate(MODELS, start=1):
@@ -105,6 +107,7 @@ def test_a_model_that_fails_is_passed_over() -> None:
 
     with running(broken) as (gateway, _):
         seeded(gateway)
+        assert get_json(f"{gateway.url}/dashboard/data")["games"][0]["clean_rounds_needed"] > 0
         first = ask(gateway, 1)
         alone = post(gateway.url, {"model": "homework", "messages": [{"role": "user", "content": "alone"}]})
         gateway.idle()

@@ -146,6 +146,16 @@
  */
 
 /**
+ * @typedef {object} CascadeModel
+ * @property {number} stage
+ * @property {string} model
+ * @property {number} asked
+ * @property {number} answered
+ * @property {number} share
+ * @property {number} call_price
+ */
+
+/**
  * @typedef {object} Game
  * @property {number} game
  * @property {string} route
@@ -181,6 +191,7 @@
  * @property {number | null} clean_rounds_needed
  * @property {GameEvent[]} events
  * @property {Stage[]} latency
+ * @property {CascadeModel[]} [stages] the models of a cascade
  * @property {Series | null} series
  * @property {WealthCurve | null} wealth
  * @property {Histogram | null} uncertainty

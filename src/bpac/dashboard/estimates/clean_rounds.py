@@ -6,6 +6,7 @@ from typing import Any, cast
 from bpac.betting.ledgers.levels import Levels
 from bpac.betting.payoff import Terms, log_units
 from bpac.dashboard.estimates.wealth import log_bar, log_mean
+from bpac.routing.cascade.policy import Cascade
 from bpac.routing.policies import Fixed, Offline, Portfolio
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
@@ -32,7 +33,10 @@ def clean_rounds_needed(router: Router) -> int | None:
     policy = router.settings.policy
     if router.threshold > 0.0 or isinstance(policy, Fixed):
         return None
-    needed = _by_formula(router, policy) if isinstance(policy, Portfolio) else _by_playing(router)
+    if isinstance(policy, Cascade):
+        needed: int | None = _of_cascade(router, policy)
+    else:
+        needed = _by_formula(router, policy) if isinstance(policy, Portfolio) else _by_playing(router)
     held, _ = router.held_up  # rounds that are decided already
     return None if needed is None else max(0, needed - held)
 
@@ -74,6 +78,27 @@ def _best_case(router: Router, policy: Portfolio, game: Mapping[str, Any], score
     return logs
 
 
+def _of_cascade(router: Router, policy: Cascade) -> int:
+    """The same for the rules of a cascade that have joined: the first that opens counts."""
+    state, settings = router.bettor_state(), router.settings
+    joined = len(policy.first) + len(state["fitted"])
+    found = []
+    for index, (game, share) in enumerate(zip(state["wealths"][:joined], policy.shares, strict=False)):
+        logs = list(game["common"])
+        for code, *losses in game["losses"]:
+            if code == 0:
+                logs = [log + loss for log, loss in zip(logs, losses, strict=True)]
+        for decision in router.owed:
+            part = decision.cascade
+            if part is None or decision.epoch != router.epoch or index >= len(decision.uncertainties):
+                continue
+            if part.full and policy.levels.code(decision.uncertainties[index]) == 0:
+                charges = _charges(settings, policy, part.full_propensity, decision.least_propensity)
+                logs = [log - charge for log, charge in zip(logs, charges, strict=True)]
+        found.append(_until(logs, _wins(settings, policy), log_bar(settings, router.epoch, share)))
+    return min(found)
+
+
 def _until(logs: Sequence[int], wins: Sequence[int], bar: float) -> int:
     """The least number of rounds after which the mean reaches the bar; 0 if the outcomes that are owed may suffice."""
 
@@ -89,13 +114,13 @@ def _until(logs: Sequence[int], wins: Sequence[int], bar: float) -> int:
     return high
 
 
-def _wins(settings: Settings, policy: Portfolio) -> list[int]:
+def _wins(settings: Settings, policy: Portfolio | Cascade) -> list[int]:
     """The log-factor of each gambler for a round without loss while every query goes to the expert."""
     bound = _bound(settings.terms, policy, 1.0)
     return [log_units(1.0 + fraction * settings.epsilon / bound) for fraction in sorted(policy.fractions)]
 
 
-def _charges(settings: Settings, policy: Portfolio, propensity: float, least_propensity: float) -> list[int]:
+def _charges(settings: Settings, policy: Portfolio | Cascade, propensity: float, least_propensity: float) -> list[int]:
     """The difference that a loss of 1 makes to the log-wealth of each gambler, compared with no loss."""
     bound = _bound(settings.terms, policy, least_propensity)
     payoff = settings.terms.payoff(1.0, propensity)
@@ -106,8 +131,9 @@ def _charges(settings: Settings, policy: Portfolio, propensity: float, least_pro
     ]
 
 
-def _bound(terms: Terms, policy: Portfolio, least_propensity: float) -> float:
-    return terms.payoff_bound(terms.floor if policy.assume == "any" else least_propensity)
+def _bound(terms: Terms, policy: Portfolio | Cascade, least_propensity: float) -> float:
+    constant = isinstance(policy, Portfolio) and policy.assume == "any"
+    return terms.payoff_bound(terms.floor if constant else least_propensity)
 
 
 def _by_playing(router: Router) -> int | None:

@@ -35,7 +35,9 @@ class Prices(NamedTuple):
 
     @classmethod
     def of(cls, route: RouteSettings) -> "Prices":
-        """The prices in the settings of a route."""
+        """The prices in the settings of a route; none for a cascade, whose models are counted together as drafts."""
+        if route.models:
+            return cls(None, None, None)
         return cls(route.draft.price, route.expert.price, route.judge.price if route.judge else _FREE)
 
 

@@ -36,6 +36,11 @@ class ModelRole:
         return ", ".join(f"{use} of {', '.join(routes)}" for use, routes in uses.items() if routes) or "not used"
 
 
+def _drafting(route: RouteSettings) -> set[str]:
+    """The models of a route whose answers are scored."""
+    return {route.draft.name, *(model.name for model in route.models[:-1])}
+
+
 def roles_of(config: Config) -> dict[str, ModelRole]:
     """What every model of a configuration is used for, by name."""
     routes = config.routes
@@ -44,7 +49,7 @@ def roles_of(config: Config) -> dict[str, ModelRole]:
     single = {one.expert.name for one in config.single_routes.values()}
     return {
         name: ModelRole(
-            {route: one.score for route, one in routes.items() if one.draft.name == name},
+            {route: one.score for route, one in routes.items() if name in _drafting(one)},
             tuple(route for route, expert in experts.items() if expert == name),
             tuple(route for route, one in routes.items() if one.judge is not None and one.judge.name == name),
             any(one.expert.name == name and one.draft.model == model.model for one in routes.values()),

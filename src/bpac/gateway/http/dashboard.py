@@ -16,6 +16,7 @@ from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
+from bpac.gateway.games.status import stages_of
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision
 from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.dashboard_data import troubles_document, unscored_cost
@@ -200,6 +201,7 @@ def _game_document(service: Service, game: LiveGame, *, short: bool = False) -> 
         savings=game.savings.report(Prices.of(route)),
         latency=() if short else latency(service.metrics, route.name),
         unscored_cost=unscored_cost(game),
+        stages=stages_of(game.router, [model.name for model in route.models]),
     )
     return game_document(subject, game.router, game.history, short=short)
 

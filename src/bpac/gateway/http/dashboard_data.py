@@ -58,7 +58,8 @@ def _tokens_saved(game: LiveGame) -> float:
 def _routes_by_model(config: Config) -> dict[str, list[str]]:
     routes: dict[str, list[str]] = {}
     for name, route in config.routes.items():
-        models = {model.name for model in (route.draft, route.expert, route.judge) if model is not None}
+        used = (route.draft, route.expert, route.judge, *route.models)
+        models = {model.name for model in used if model is not None}
         for model in sorted(models):
             routes.setdefault(model, []).append(name)
     return routes

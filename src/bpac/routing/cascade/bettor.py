@@ -12,13 +12,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.envelope import EnvelopeWealth, Steps, envelope
-from bpac.routing.cascade.rounds import CascadeRound, StageAnswer
+from bpac.routing.cascade.rounds import CascadeRound, StageAnswer, StageOutcomes
 from bpac.routing.cascade.rules import JoiningRule, Rule, rule_from_json, values
 from bpac.routing.cascade.sample import Estimates, Sample, has_score, rounded_losses
 from bpac.routing.decision import Decision
@@ -56,7 +56,7 @@ class CascadeBettor:
         prices: Sequence[float],
         terms: Terms,
     ) -> None:
-        self.rules: list[Rule | None] = list(rules)
+        self.rules: list[Rule] = list(rules)
         # The number of journal entries before which each rule was not known.
         self.joined_at = [0] * len(rules)
         self._first = len(rules)
@@ -64,7 +64,7 @@ class CascadeBettor:
         self._fit_at = tuple(fit_at)
         self._prices = tuple(prices)
         self._terms = terms
-        self._estimates: list[Estimates | None] = [self._estimates_of(rule) for rule in rules]
+        self._estimates = [self._estimates_of(rule) for rule in rules]
         self.sample = Sample()
         self.active = 0
         self.threshold = 0.0
@@ -87,18 +87,18 @@ class CascadeBettor:
         """What the rule that could save most has seen of audits, if each round counts by its least propensity."""
         return self._audits - self._audits_before[self._promising]
 
-    def join(self, rule: JoiningRule | None, entries: int) -> None:
+    def join(self, rule: JoiningRule, entries: int) -> None:
         """Let a rule join.
 
         Parameters
         ----------
-        rule: the rule; none if nothing could be fitted.
+        rule: the rule.
         entries: number of journal entries, with the one that records the rule.
         """
         self.rules.append(rule)
         self.joined_at.append(entries)
         self._audits_before.append(self._audits)
-        self._estimates.append(self._estimates_of(rule) if rule is not None else None)
+        self._estimates.append(self._estimates_of(rule))
 
     def rules_known_at(self, seen: int) -> int:
         """How many rules there were when the journal had that many entries."""
@@ -120,9 +120,9 @@ class CascadeBettor:
 
     def decided(self, decision: Decision) -> None:
         """Every rule known at the arrival wins the round, until a loss is booked."""
-        part = decision.cascade
+        part = cast(CascadeRound, decision.cascade)
         least = decision.least_propensity
-        asked, full = Seen(least, decision.call_expert), Seen(least, part is not None and part.full)
+        asked, full = Seen(least, decision.call_expert), Seen(least, part.full)
         for index in range(len(decision.uncertainties)):
             self._wealths[index].decided(asked if self._follows_active(index, part) else full)  # type: ignore[arg-type]
         self.rounds += 1
@@ -164,7 +164,7 @@ class CascadeBettor:
         """All that a later start needs, as JSON values."""
         fitted = self.rules[self._first :]
         return {
-            "fitted": [rule.to_json() if isinstance(rule, JoiningRule) else None for rule in fitted],
+            "fitted": [cast(JoiningRule, rule).to_json() for rule in fitted],
             "joined_at": self.joined_at[self._first :],
             "wealths": [wealth.state() for wealth in self._wealths],
             "sample": self.sample.state(),
@@ -180,7 +180,7 @@ class CascadeBettor:
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
         for rule, entries in zip(state["fitted"], state["joined_at"], strict=True):
-            self.join(rule_from_json(rule) if rule is not None else None, entries)
+            self.join(rule_from_json(rule), entries)
         for wealth, part in zip(self._wealths, state["wealths"], strict=True):
             wealth.load(part)
         self.sample.load(state["sample"])
@@ -194,12 +194,9 @@ class CascadeBettor:
     def _estimates_of(self, rule: Rule) -> Estimates:
         return Estimates(rule, self._prices, self._terms.floor)
 
-    def _follows_active(self, index: int, part: CascadeRound | None) -> bool:
+    def _follows_active(self, index: int, part: CascadeRound) -> bool:
         """Whether a round is known to this rule whenever the reference was called."""
-        if part is None:
-            return True
-        rule, active = self.rules[index], self.rules[part.rule]
-        return rule is None or active is None or set(rule.stages) <= set(active.stages)
+        return set(self.rules[index].stages) <= set(self.rules[part.rule].stages)
 
     def _known_to(self, decision: Decision) -> list[tuple[int, float]]:
         """The rules to which an audited round is known, and the probability that it was."""
@@ -215,20 +212,20 @@ class CascadeBettor:
         return known
 
     def _book(self, decision: Decision, *, charged: bool) -> None:
-        part = decision.cascade
-        assert part is not None and part.outcome is not None  # noqa: PT018  # the route has put it there
+        part = cast(CascadeRound, decision.cascade)
+        outcome = cast(StageOutcomes, part.outcome)  # the route has put it there
         for index, propensity in self._known_to(decision):
             rule = self.rules[index]
-            steps: Steps = ()
-            if rule is not None and has_score(rule, part.outcome.answers):
-                steps = envelope(*rounded_losses(rule, part.outcome))
-            elif rule is not None:
+            steps: Steps
+            if has_score(rule, outcome.answers):
+                steps = envelope(*rounded_losses(rule, outcome))
+            else:
                 steps = ((0.0, self._terms.fair_loss),)  # no score: a round that pays nothing (MATH section 13)
             self._wealths[index].book(steps, propensity, decision.least_propensity)
         if charged:
             self._unbook(decision)
         if part.full:
-            self.sample.add(part.outcome, 1.0 / part.full_propensity)
+            self.sample.add(outcome, 1.0 / part.full_propensity)
         self.threshold = self._wealths[self.active].threshold
 
     def _unbook(self, decision: Decision) -> None:
@@ -244,8 +241,6 @@ class CascadeBettor:
         costs: dict[int, tuple[float, float, float]] = {}
         possible = math.inf
         for index, estimates in enumerate(self._estimates):
-            if estimates is None:
-                continue
             estimates.follow(self.sample)
             threshold = self._wealths[index].threshold
             if threshold > 0.0:
@@ -263,9 +258,9 @@ class CascadeBettor:
         self.gain = max(cost - possible, 0.0) / audit if audit else math.inf
 
 
-def _charge_level(rule: Rule | None, answers: Sequence[StageAnswer]) -> float:
+def _charge_level(rule: Rule, answers: Sequence[StageAnswer]) -> float:
     """The lowest value of a rule's answers if all are made; 0, where every threshold is charged, if not."""
-    if rule is None or any(answers[stage - 1] == () for stage in rule.stages) or not has_score(rule, answers):
+    if any(answers[stage - 1] == () for stage in rule.stages) or not has_score(rule, answers):
         return 0.0
     return min(values(rule, answers))
 

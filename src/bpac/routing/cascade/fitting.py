@@ -1,5 +1,6 @@
 """Fits a stopping rule to the rounds in which all models were asked (MATH sections 14 and 15)."""
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -18,15 +19,15 @@ PRICES = (0.0, *(float(price) for price in np.geomspace(1e-3, 1.0, 24)))
 ROUNDS_PER_KNOT, MOST_KNOTS = 40, 8
 # How strongly the weights are drawn towards 0, in rounds.
 RIDGE = 5.0
-NEWTON_STEPS = 25
+NEWTON_STEPS = 20
 # With more models than this, only runs of neighbouring stages are tried.
 MOST_FREE_STAGES = 4
 # Rules are compared on the rounds of a part that they were not fitted on, for each of so many parts.
 FOLDS = 4
 
 
-def fit_rule(sample: Sample, prices: Sequence[float], terms: Terms) -> FittedRule | UncertaintyRule | None:
-    """The rule that looks cheapest on a sample; none if nothing can be learned from it.
+def fit_rule(sample: Sample, prices: Sequence[float], terms: Terms) -> FittedRule | UncertaintyRule:
+    """The rule that looks cheapest on a sample.
 
     Parameters
     ----------
@@ -34,15 +35,14 @@ def fit_rule(sample: Sample, prices: Sequence[float], terms: Terms) -> FittedRul
     prices: price of a call of each model, the reference last.
     terms: the terms of the bets.
     """
-    best: tuple[float, tuple[int, ...], bool] | None = None
+    costs: dict[tuple[tuple[int, ...], bool], float] = {}
     for stages in stage_sets(len(prices) - 1):
         for fitted in (False, True):
             cost = _cost_on_rounds_left_out(sample, stages, prices, terms, fitted=fitted)
-            if cost is not None and (best is None or cost < best[0]):
-                best = cost, stages, fitted
-    if best is None:
-        return None
-    return fit_stages(sample, best[1], prices) if best[2] else UncertaintyRule(best[1])
+            costs[stages, fitted] = math.inf if cost is None else cost
+    stages, fitted = min(costs, key=costs.__getitem__)
+    rule = fit_stages(sample, stages, prices) if fitted else None
+    return rule or UncertaintyRule(stages)
 
 
 def _cost_on_rounds_left_out(
@@ -80,14 +80,18 @@ def stage_sets(stages: int) -> list[tuple[int, ...]]:
 
 
 def fit_stages(sample: Sample, stages: tuple[int, ...], prices: Sequence[float]) -> FittedRule | None:
-    """A rule that asks these stages; none if one of them never answered."""
+    """A rule that asks these stages; none if one of them never answered, or if its numbers are too large."""
     weights = np.array(sample.weights)
     averages = []
     for stage in stages:
         known = [answer for outcome in sample.rounds if (answer := outcome.answers[stage - 1])]
         if not known:
             return None
-        averages.append(tuple(float(mean) for mean in np.array(known).mean(axis=0)))
+        with np.errstate(all="ignore"):
+            means = np.array(known).mean(axis=0)
+        if not np.isfinite(means).all():
+            return None
+        averages.append(tuple(float(mean) for mean in means))
     numbers: list[Matrix] = []
     predicted: list[Vector] = []
     models: list[StageModel] = []
@@ -98,6 +102,8 @@ def fit_stages(sample: Sample, stages: tuple[int, ...], prices: Sequence[float])
         losses = np.array([outcome.losses[stage - 1] or 0.0 for outcome in sample.rounds])
         design = np.hstack(numbers)
         fitted = fit_logistic(design[known_rows], losses[known_rows], weights[known_rows])
+        if not np.isfinite(fitted).all():
+            return None
         models.append(StageModel(tuple(fitted.tolist())))
         chances = 1.0 / (1.0 + np.exp(-np.clip(fitted[0] + design @ fitted[1:], -500.0, 500.0)))
         # A model that failed is passed over: no price makes stopping there better.
@@ -113,7 +119,7 @@ def fit_stages(sample: Sample, stages: tuple[int, ...], prices: Sequence[float])
 
 
 def fit_logistic(numbers: Matrix, losses: Vector, weights: Vector) -> Vector:
-    """Weights of a logistic regression with a ridge: the constant first.
+    """Weights of a logistic regression with a ridge: the constant first; not finite if the numbers are too large.
 
     Parameters
     ----------
@@ -124,8 +130,11 @@ def fit_logistic(numbers: Matrix, losses: Vector, weights: Vector) -> Vector:
     >>> fit_logistic(np.array([[0.0], [1.0]] * 50), np.array([0.0, 1.0] * 50), np.ones(100))[1] > 1.0
     np.True_
     """
-    mean = numbers.mean(axis=0)
-    spread = numbers.std(axis=0)
+    with np.errstate(all="ignore"):
+        mean = numbers.mean(axis=0)
+        spread = numbers.std(axis=0)
+    if not np.isfinite(spread).all():
+        return np.full(numbers.shape[1] + 1, math.nan)
     spread[spread < 1e-9] = 1.0
     design = np.column_stack((np.ones(len(numbers)), (numbers - mean) / spread))
     weights = weights / weights.mean()
@@ -136,10 +145,7 @@ def fit_logistic(numbers: Matrix, losses: Vector, weights: Vector) -> Vector:
         chances = 1.0 / (1.0 + np.exp(-np.clip(design @ found, -30.0, 30.0)))
         gradient = design.T @ (weights * (losses - chances)) - ridge * found
         curvature = (design * (weights * chances * (1.0 - chances))[:, None]).T @ design + np.diag(ridge)
-        move = np.linalg.solve(curvature, gradient)
-        found = found + np.clip(move, -5.0, 5.0)
-        if np.abs(move).max() < 1e-9:
-            break
+        found = found + np.clip(np.linalg.solve(curvature, gradient), -5.0, 5.0)
     slopes: Vector = found[1:] / spread
     return np.concatenate(([found[0] - float(slopes @ mean)], slopes))
 

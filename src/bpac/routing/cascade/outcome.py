@@ -1,11 +1,12 @@
 """Checks what an audit of a cascade found."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from bpac.arguments import fraction
 from bpac.errors import InputError
 from bpac.routing.cascade.policy import Cascade
-from bpac.routing.cascade.rounds import StageAnswer, StageOutcomes
+from bpac.routing.cascade.rounds import CascadeRound, StageAnswer, StageOutcomes
 from bpac.routing.cascade.walk import checked_features
 from bpac.routing.decision import Decision
 
@@ -14,8 +15,7 @@ def checked_outcome(
     decision: Decision, answers: Sequence[StageAnswer], losses: Sequence[float | None], policy: Cascade
 ) -> StageOutcomes:
     """What an audit found, or ``InputError`` if it does not fit the decision."""
-    part = decision.cascade
-    assert part is not None
+    part = cast(CascadeRound, decision.cascade)
     count = policy.stages - 1
     if len(answers) != count or len(losses) != count:
         raise InputError(f"this cascade needs {count} answers and as many losses, got {answers!r} and {losses!r}")

@@ -97,15 +97,20 @@ class Cascade(PlainPolicy):
         first = (f"pair {stages[0]}" if len(stages) == 1 else f"stages {stages}" for stages in self.first)
         return (*first, *(f"fitted {number}" for number in range(1, len(self.fit_at) + 1)))
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The share of α of each rule, with those that may join later."""
+        first = (1.0 - sum(self.fitted_shares)) / len(self.first)
+        return (*(first for _ in self.first), *self.fitted_shares)
+
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """The bettor of a new epoch, which bets at level ``alpha``."""
         first = [UncertaintyRule(stages) for stages in self.first]
-        shares = [(1.0 - sum(self.fitted_shares)) / len(first)] * len(first) + list(self.fitted_shares)
         wealths = [
             EnvelopeWealth(
                 terms, -math.log(alpha * share), self.fractions, self.levels, latched=self.memory != "revocable"
             )
-            for share in shares
+            for share in self.shares
         ]
         bettor = CascadeBettor(first, wealths, self.fit_at, self.prices, terms)
         return cast(Bettor, bettor)  # its rounds are decisions of a cascade

@@ -1,11 +1,11 @@
 """The exploration rate of a cascade: audits are made while what they could save is worth their price."""
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from bpac.betting.payoff import Terms
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.exploration.learned_rates import Schedule
-from bpac.routing.exploration.schedules import Exploration
+from bpac.routing.exploration.schedules import Exploration, Rates
 
 
 @runtime_checkable
@@ -39,7 +39,6 @@ class CascadeRates:
 
     def rate(self, step: int) -> float:
         """Least probability of calling the reference in this step of the epoch."""
-        if self._rates is not None:
-            return self._rates.rate(step)
-        assert self._schedule is not None
+        if self._schedule is None:
+            return cast(Rates, self._rates).rate(step)
         return self._schedule.wanted(self._bettor.gain, self._bettor.rounds, self._bettor.audits)

@@ -131,7 +131,6 @@ class CascadeRouter(Router):
             # After an alarm no threshold of the old epoch is used, so that any rule will do.
             bettor = cast(CascadeBettor, route.bettor)
             rule = bettor.rules[terms.score if terms.epoch == route.epoch else 0]
-            assert rule is not None  # it was in force
             return Walk(rule, terms, policy.stages, policy.features, issued=ticket is not None)
 
     def observe(self, decision: Decision, loss: float) -> None:

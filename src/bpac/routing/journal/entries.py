@@ -142,7 +142,7 @@ class Fitted(NamedTuple):
 
     Parameters
     ----------
-    rule: the rule with all its numbers; empty if none could be fitted.
+    rule: the rule with all its numbers.
     """
 
     rule: dict[str, Any]

@@ -239,22 +239,21 @@ def _check_stages(route: Route, decision: Decision, number: int) -> None:
         len(decision.uncertainties) != known
         or not bettor.rules_known_at(0) <= known <= len(bettor.rules)
         or not 0 <= part.rule < known
-        or bettor.rules[part.rule] is None
         or not decision.least_propensity <= part.full_propensity <= 1.0
         or (accepted and (part.full_propensity != decision.propensity or part.full != decision.call_expert))
     ):
         raise JournalError(f"entry {number} contradicts itself or the settings: {decision!r}")
 
 
-def _fitted_rule(route: Route, entry: Fitted, number: int) -> JoiningRule | None:
+def _fitted_rule(route: Route, entry: Fitted, number: int) -> JoiningRule:
     bettor = route.bettor
     if not isinstance(bettor, CascadeBettor) or not bettor.fit_due:
         raise JournalError(f"entry {number} fits a rule where none is due: an entry is missing or repeated")
     try:
-        rule = rule_from_json(entry.rule) if entry.rule else None
+        rule = rule_from_json(entry.rule)
     except InputError as error:
         raise JournalError(f"entry {number}: {error}") from error
-    if rule is not None and rule.stages[-1] >= route.stages:
+    if rule.stages[-1] >= route.stages:
         raise JournalError(
             f"entry {number} has a rule for {rule.stages[-1]} models before the last, and there are fewer"
         )

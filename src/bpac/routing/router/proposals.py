@@ -161,13 +161,14 @@ class Proposals:
             epoch, threshold, rate, rule, seen = route.epoch, 0.0, 1.0, 0, route.entries
         current = epoch == route.epoch
         accepted = walk.value < threshold
-        full_propensity, levels = 0.0, ()
+        full_propensity = 0.0
+        levels: tuple[float, ...] = ()
         if current and isinstance(bettor, CascadeBettor) and isinstance(policy, Cascade):
             levels = bettor.charge_levels(walk.answers, seen)
             in_force = bettor.rules[rule]
             if accepted:
                 full_propensity = rate
-            elif threshold == 0.0 or in_force is None:
+            elif threshold == 0.0:
                 full_propensity = 1.0
             else:
                 full_propensity = policy.full_propensity(in_force, rate)

@@ -114,7 +114,7 @@ class Tickets:
         bettor = route.bettor
         if isinstance(bettor, CascadeBettor) and isinstance(route.settings.policy, Cascade) and bettor.fit_due:
             rule = fit_rule(bettor.sample, route.settings.policy.prices, route.terms)
-            self._write(Fitted(rule.to_json() if rule is not None else {}))
+            self._write(Fitted(rule.to_json()))
             route.fitted(rule)
 
     def _start(self) -> None:

@@ -7,6 +7,7 @@ import { whatIfSpec } from "../charts/what_if.js";
 import { element, escapeInvisible, setAttribute, setText } from "../dom.js";
 import { percent } from "../numbers.js";
 import { AxisChoice } from "../panels/axis_choice.js";
+import { CascadePanel } from "../panels/cascade.js";
 import { DecisionList } from "../panels/decision_list.js";
 import { EventsPanel } from "../panels/events.js";
 import { FiguresPanel } from "../panels/figures.js";
@@ -43,6 +44,7 @@ export class GameView {
       [new Chart("uncertainty", "Uncertainty of the drafts"), uncertaintySpec],
       [new Chart("what-if", "What if the limit were different", { estimate: true }), whatIfSpec],
     ];
+    this.cascade = new CascadePanel();
     this.latency = new LatencyPanel();
     this.events = new EventsPanel();
     this.decisions = new DecisionList(source, onFilters);
@@ -52,6 +54,7 @@ export class GameView {
       element("h2", { class: "hidden-text" }, "Charts"),
       this.axis.node,
       ...this.charts.map(([chart]) => chart.node),
+      this.cascade.node,
       this.latency.node,
       this.events.node,
     );
@@ -76,6 +79,7 @@ export class GameView {
     this.figures.update(game);
     this.game = game;
     this.drawCharts();
+    this.cascade.update(game);
     this.latency.update(game, data.live);
     this.events.update(game);
     this.decisions.follow(game.game, filters);
