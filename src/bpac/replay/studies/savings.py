@@ -23,6 +23,7 @@ from bpac.replay.parallel import Arrays, Task
 from bpac.replay.replay import Replay
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import closed
+from bpac.replay.studies.learned import is_unsafe
 from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
@@ -82,10 +83,13 @@ class SavingsTask:
         replay = Replay(table_of(part, number), method.make_router, seed=number, order=order)
         table, path = replay.run(0, trace=True)
         metrics = replay_metrics(table, path)
-        highest = max(decision.threshold for decision in path.decisions)
         kept_share = method.settings.terms.kept_share
-        dither = getattr(method.policy, "dither", 0.0)
-        unsafe = kept_share * risk_of(table, highest, dither) > method.epsilon + 1e-12
+        if method.policy.learned is not None:
+            unsafe = is_unsafe(table, path.decisions, kept_share, method.epsilon)
+        else:
+            highest = max(decision.threshold for decision in path.decisions)
+            risk = risk_of(table, highest, getattr(method.policy, "dither", 0.0))
+            unsafe = kept_share * risk > method.epsilon + 1e-12
         cost = math.nan if metrics.token_ratio is None else metrics.token_ratio
         return {"figures": np.array([metrics.expert_call_rate, cost, metrics.empirical_risk, unsafe])}
 
