@@ -56,6 +56,6 @@ class Decision(NamedTuple):
     def from_list(values: list[Any]) -> "Decision":
         """The decision that was written to JSON as a list."""
         plain, (uncertainties, ticket, seen, *rest) = values[:8], values[8:]
-        features, part = [*rest, *([], None)[len(rest) :]]
-        cascade = round_from_json(part) if part is not None else None
-        return Decision._make((*plain, tuple(uncertainties), ticket, seen, tuple(features), cascade))
+        features = tuple(rest[0]) if rest else ()
+        cascade = round_from_json(rest[1]) if len(rest) > 1 else None
+        return Decision._make((*plain, tuple(uncertainties), ticket, seen, features, cascade))

@@ -64,8 +64,7 @@ class Epoch:
         self.start = start
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
         self._rates: Rates = settings.exploration.start(terms)
-        several = isinstance(self.bettor, SplitScores | Candidates | CascadeBettor)
-        self._several = self.bettor if several else None
+        self._several = self.bettor if isinstance(self.bettor, SplitScores | Candidates | CascadeBettor) else None
         self.joint_rates: CandidateRates | None = None
         if isinstance(self.bettor, CascadeBettor):
             self._rates = CascadeRates(settings.exploration, terms, self.bettor)

@@ -32,12 +32,11 @@ from bpac.gateway.chat.route import DRAFT_DOWN, ServedRoute, reason_of
 from bpac.gateway.games.draft_outages import ends_drafts
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import GRADER_FAILED
-from bpac.models.metering import Meter
 from bpac.routing.cascade.rounds import FAILED, NOT_ASKED, StageAnswer
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
 from bpac.routing.tickets.ticket import Ticket
-from bpac.wire.usage import NOTHING
+from bpac.wire.usage import NOTHING, Meter
 
 
 class StageDrafts:
@@ -222,7 +221,7 @@ class CascadeRoute(ServedRoute):
             response = self._kept(game, decision, drafts, kept)
             response.headers.append((b"x-bpac-fallback", found.reason.encode()))
             return response
-        headers = self._headers(game, decision, "expert", result.deployment)
+        headers = self._headers(game, decision, decision.uncertainty, "expert", result.deployment)
         self._name_stage(headers, len(self.models) + 1)
         return expert_response(found, headers, stream=request.stream)
 
@@ -238,7 +237,7 @@ class CascadeRoute(ServedRoute):
     def _kept(self, game: LiveGame, decision: Decision, drafts: StageDrafts, stage: int) -> ChatResponse:
         """The answer of a model before the last as the response."""
         draft = drafts.drafts[stage]
-        headers = self._headers(game, decision, "draft", draft.deployment)
+        headers = self._headers(game, decision, decision.uncertainty, "draft", draft.deployment)
         self._name_stage(headers, stage)
         return draft.response(headers)
 

@@ -195,8 +195,9 @@ class ServedRoute:
     def _headers(
         self, game: LiveGame, decision: Decision, uncertainty: float, answered_by: str, deployment: str
     ) -> list[Header]:
-        # The score as it was measured: the decision has the dithered one.
-        _, _, threshold, propensity, *_ = decision
+        _, of_decision, threshold, propensity, *_ = decision
+        # The score as it was measured, because the decision has the dithered one; or the one of several that decided.
+        uncertainty = of_decision if decision.uncertainties else uncertainty
         decision_id = game.decision_id(decision.step)
         headers = self._described(decision_id, answered_by, uncertainty, threshold, propensity)
         self._name_deployment(headers, deployment)

@@ -122,8 +122,17 @@ def game_status(
     refusals = history.refusals.report(summary.refused, summary.expert_calls)
     troubles = troubles_of(state == "not_routing", only_unscored, unscored, scores, refused_by_expert(history))
     return GameStatus(
-        *(game.route, game.segment, game.number, summary, state),
-        *(unscored, refusals, savings, troubles, router.scores(), stages_of(router, models)),
+        game.route,
+        game.segment,
+        game.number,
+        summary,
+        state,
+        unscored,
+        refusals,
+        savings,
+        troubles,
+        scores=router.scores(),
+        stages=stages_of(router, models),
     )
 
 
