@@ -3,13 +3,15 @@
 1. Grading costs time or money. A loss that is not graded counts as 1, which never breaks the promise.
 2. A loss counts only for the thresholds above its score. If none of them has a prospect of being certified, it makes no
    difference whether the loss is known.
-3. An audit of an accepted draft is always worth grading: it stands for drafts that were kept.
+3. Where several scores bet, one of them with a prospect is enough; and while a score is still to be learned, every
+   audit is worth grading.
+4. An audit of an accepted draft is always worth grading: it stands for drafts that were kept.
 """
 
 import math
 
 from bpac.betting.wealth.portfolio import PortfolioWealth
-from bpac.routing.bettors import FixedThreshold
+from bpac.routing.bettors import Candidates, FixedThreshold
 from bpac.routing.decision import Decision
 from bpac.routing.route import Route
 
@@ -29,7 +31,7 @@ class GradingValue:
 
     def __init__(self) -> None:
         self._epoch = self._next_look = 0
-        self._hopeless_from = math.inf
+        self._hopeless_from: list[float] = []  # for each score that bets
 
     def of(self, decision: Decision, route: Route) -> bool:
         """Whether the loss of an audit could still raise a threshold.
@@ -41,14 +43,27 @@ class GradingValue:
         """
         if decision.propensity < 1.0:
             return True
-        bettor = route.bettor
-        if decision.uncertainty >= 1.0 or isinstance(bettor, FixedThreshold):
+        bettor, scores = route.bettor, decision.uncertainties or (decision.uncertainty,)
+        if min(scores) >= 1.0 or isinstance(bettor, FixedThreshold):
             return False
-        if not isinstance(bettor, PortfolioWealth):
+        if isinstance(bettor, Candidates):
+            wealths = bettor.wealths
+        elif isinstance(bettor, PortfolioWealth):
+            wealths = [bettor]
+        else:
             return True
-        if route.epoch != self._epoch or route.entries >= self._next_look:
+        if route.learning is not None and route.learning.wants_more:
+            return True  # a score is going to be learned from it
+        looked = len(self._hopeless_from) == len(wealths)
+        if not looked or route.epoch != self._epoch or route.entries >= self._next_look:
             charged = [owed for owed in route.owed.values() if owed.epoch == route.epoch]
             # A look takes time for each open audit, so the more there are, the rarer it is.
             self._epoch, self._next_look = route.epoch, route.entries + max(LOOK_EVERY, len(charged))
-            self._hopeless_from = bettor.hopeless_from(HOPELESS * math.log(route.settings.alpha), charged)
-        return decision.uncertainty < self._hopeless_from
+            self._hopeless_from = [
+                wealth.hopeless_from(
+                    HOPELESS * math.log(route.settings.alpha),
+                    [owed for owed in charged if len(owed.uncertainties or (0.0,)) > score],
+                )
+                for score, wealth in enumerate(wealths)
+            ]
+        return any(score < hopeless for score, hopeless in zip(scores, self._hopeless_from, strict=False))

@@ -26,7 +26,7 @@ def families(gateway: RunningGateway) -> dict[str, Metric]:
 
 def test_every_metric_has_a_description_and_a_type() -> None:
     """HELP is a sentence, counters are those that end in _total, and there are no series of creation times."""
-    with Running(MODELS, model={"price": 1.0}) as (gateway, _):
+    with Running(MODELS, model={"price": 1.0}, learn=True) as (gateway, _):
         post(gateway.url, ASK)
         post(gateway.url, b"", "/metrics", headers={"Host": "other.example"}, method="GET")
         gateway.idle()

@@ -353,3 +353,20 @@ def test_settings_without_learning_are_written_as_before() -> None:
     """A journal of a router that learns nothing does not mention it."""
     assert "learn" not in Router(0.1).settings.to_json()["policy"]
     assert learner().settings.to_json()["policy"]["learn"]["kind"] == "LearnedScore"
+
+
+def test_an_audit_is_worth_grading_if_any_score_can_use_it() -> None:
+    """Every one is while there is something to learn; then those that some score still has a prospect for."""
+    router = learner(learn=LearnedScore(("length", "task"), fit_at=(60,), least_losses=5.0))
+    hopeless = router.decide(0.999, features=(99.0, "task 2"))
+    assert router.worth_grading(hopeless)
+    router.forfeit(hopeless)
+    send(router, drafts(1500))
+    asked = [
+        router.decide(uncertainty, features=features)
+        for uncertainty, features in ((0.999, (99.0, "task 2")), (0.999, (0.01, "task 0")), (0.001, (99.0, "task 2")))
+    ]
+    worth = [router.worth_grading(decision) for decision in asked]
+    assert worth == [False, True, True]
+    certain = asked[0]._replace(uncertainty=1.0, uncertainties=(1.0, 1.0))
+    assert not router.worth_grading(certain)

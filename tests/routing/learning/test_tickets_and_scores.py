@@ -5,11 +5,13 @@ import numpy as np
 from bpac import Router
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.faults import Faults
 from bpac.replay.simulation.gateway import SimulatedGateway
 from bpac.replay.simulation.load import under_load
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.bettors import Candidates
-from bpac.routing.journal.entries import Entry, Learned, entry_from_json, entry_to_json
+from bpac.routing.coins import SeededCoins
+from bpac.routing.journal.entries import Entry, Learned, Started, entry_from_json, entry_to_json
 from tests.routing.learning.drafts import drafts, learner, send
 
 
@@ -114,3 +116,26 @@ def test_a_loaded_stream_is_rebuilt_and_audited() -> None:
     lines = [entry_to_json(entry) + "\n" for entry in entries]
     assert Router.rebuild(map(entry_from_json, lines)).snapshot() == router.snapshot()
     assert audit_journal(lines).differences == []
+
+
+def test_crashes_leave_a_journal_that_is_rebuilt_and_audited() -> None:
+    """Whatever was under way, before or after a score joined: the next process goes on from the same state."""
+    entries: list[Entry] = []
+    rows = drafts(700)
+    coins = SeededCoins(3)
+
+    def rebuild() -> Router:
+        lines = [entry_to_json(entry) for entry in entries]
+        return Router.rebuild(map(entry_from_json, lines), coins=coins, journal=entries.append)
+
+    router = learner(entries.append)
+    gateway = SimulatedGateway(router, tickets=True, rebuild=rebuild, features=[row.features for row in rows])
+    rng = np.random.default_rng(0)
+    rounds = ((row.uncertainty, row.loss) for row in rows)
+    drafting, delay = Drafting.parse("losses:3", 24), Delay.parse("losses:15")
+    for event in under_load(rounds, drafting, delay, rng, faults=Faults(crash_every=40)):
+        gateway.handle(event)
+    assert len(gateway.router.scores()) > 1
+    assert sum(isinstance(entry, Started) for entry in entries) > 5
+    assert rebuild().snapshot() == gateway.router.snapshot()
+    assert audit_journal([entry_to_json(entry) + "\n" for entry in entries]).differences == []

@@ -147,7 +147,7 @@ class PortfolioWealth(Ledger):
         codes, sums = self._table.arrays()
         logs = sums.astype(np.float64)  # levels that are dead may add up to more than 64 bits
         for decision in charged:
-            code = self._level(decision.uncertainty)
+            code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
             at = int(np.searchsorted(codes, code))
             if at < len(codes) and codes[at] == code:
                 logs[at] -= self._changes(decision.propensity, decision.least_propensity, 1.0)

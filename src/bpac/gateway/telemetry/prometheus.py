@@ -58,10 +58,10 @@ GAMES: Mapping[str, tuple[Callable[[GameStatus], float | None], str]] = {
     ),
     "bpac_learned_score_in_force": (
         lambda game: float(any(score.in_force and score.score > 0 for score in game.scores)) if game.scores else None,
-        "1 while a score that was learned on the way decides, 0 while the score of the route does.",
+        "Whether a score that was learned on the way decides (1), or the score of the route (0).",
     ),
     "bpac_learned_score_accepted_share": (
-        lambda game: max((score.accepted for score in game.scores if score.score > 0), default=None),
+        lambda game: max((s.accepted for s in game.scores if s.score > 0), default=0.0) if game.scores else None,
         "Share (0 to 1) of the latest 256 requests that the certified threshold of a learned score accepts.",
     ),
     "bpac_certificate_average_upper": (

@@ -28,8 +28,16 @@ def checked_features(values: Any, names: tuple[str, ...]) -> tuple[Feature, ...]
     """
     if not names:
         raise InputError("this router learns no score, so it takes no features: give its policy learn=LearnedScore(…)")
-    if type(values) is tuple and len(values) == len(names) and all(map(_is_plain, values)):
-        return values  # the shortest way: this is done for every query
+    if type(values) is tuple and len(values) == len(names):  # the shortest way: this is done for every query
+        for value in values:
+            kind = value.__class__
+            if kind is float:
+                if not -LARGEST <= value <= LARGEST:
+                    break
+            elif value is not None and (kind is not str or len(value) > LONGEST_WORD or not value.isascii()):
+                break
+        else:
+            return values
     if values is None:
         return (None,) * len(names)
     if isinstance(values, Mapping):
@@ -40,13 +48,6 @@ def checked_features(values: Any, names: tuple[str, ...]) -> tuple[Feature, ...]
     if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != len(names):
         raise InputError(f"features must be given by name, or one for each of {', '.join(names)}; got {values!r}")
     return tuple(map(_checked, values, names))
-
-
-def _is_plain(value: Any) -> bool:
-    kind = value.__class__
-    if kind is float:
-        return bool(-LARGEST <= value <= LARGEST)
-    return value is None or (kind is str and value.isascii() and len(value) <= LONGEST_WORD)
 
 
 def _checked(value: Any, name: str) -> Feature:

@@ -1,9 +1,9 @@
 """A frozen model: the predicted loss of a draft, from its score and its features."""
 
-import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import exp
 from typing import Any
 
 from bpac.errors import InputError
@@ -61,9 +61,9 @@ class FrozenModel:
                 log_odds += missing
             else:
                 log_odds += words.get(value, 0.0)
-        if log_odds > MOST_LOG_ODDS:
-            return 1.0
-        return round(1.0 / (1.0 + math.exp(-log_odds)), PLACES) if log_odds > -MOST_LOG_ODDS else 0.0
+        if -MOST_LOG_ODDS < log_odds < MOST_LOG_ODDS:
+            return round(1.0 / (1.0 + exp(-log_odds)), PLACES)
+        return 1.0 if log_odds > 0.0 else 0.0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FrozenModel) and other._data == self._data

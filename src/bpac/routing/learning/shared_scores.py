@@ -40,6 +40,7 @@ class SharedScores:
             for step, sample in member.samples.items():
                 self._all.samples.add((number, step), sample)
             member.pool, member.number = self, number
+            member.due = False  # what it could learn alone, all learn together
             self._tell()
 
     def observed(self, number: int, step: int, sample: Sample) -> None:

@@ -1,7 +1,6 @@
 """What a router would write next: entries that are checked, and that have not taken effect."""
 
 from collections.abc import Callable, Mapping
-from typing import cast
 
 from bpac.arguments import fraction, text
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, StaleProposal, UnknownStep
@@ -96,7 +95,7 @@ class Proposals:
         if learning is not None:
             # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
             score, count = (score, route.current.scores_at(number)) if epoch == route.epoch else (0, 1)
-            uncertainties = learning.scores(cast(float, uncertainty), known, count)
+            uncertainties = learning.scores(uncertainty, known, count)  # type: ignore[arg-type]  # a number by now
         if uncertainties:
             uncertainty = uncertainties[score]
         self.latest = decision = decide_query(
