@@ -10,9 +10,12 @@ from typing import Any
 from bpac.collecting.answers_file import ROLES
 from bpac.demo.pair import NAMES, ModelPair
 from bpac.errors import BpacError, InputError
+from bpac.local.efforts import CALL_PRICES, effort_models
 from bpac.stores.sqlite.ownership import Ownership
 
 ROUTE = "demo"
+# A second route, with the effort dial of the local model.
+DIAL = "dial"
 EPSILON, ALPHA = 0.05, 0.1
 DEFAULT_PORT = 8800
 # The first line of a configuration that may be overwritten.
@@ -93,6 +96,8 @@ class DemoDirectory:
             f"epsilon = {EPSILON}",
             f"alpha = {ALPHA}",
         ]
+        if pair.name == "local":
+            lines += _dial(pair.models["draft"].base_url)
         self.config.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def _is_ours(self) -> bool:
@@ -101,6 +106,23 @@ class DemoDirectory:
                 return file.readline() == MARK
         except (OSError, UnicodeDecodeError):
             return False
+
+
+def _dial(base_url: str) -> list[str]:
+    """The effort dial of the local model as a second route, for questions that a user sends."""
+    lines = []
+    models = effort_models(base_url)
+    for name, table in models.items():
+        lines.append(f"\n[models.{name}]")
+        lines += [f"{key} = {_toml(value)}" for key, value in table.items()]
+    return [
+        *lines,
+        f"\n[routes.{DIAL}]  # the same model with no, short and long thinking",
+        f"models = {_toml(list(models))}",
+        f"call_prices = {_toml(list(CALL_PRICES))}",
+        f"epsilon = {EPSILON}",
+        f"alpha = {ALPHA}",
+    ]
 
 
 def chosen_port(wanted: int | None) -> int:

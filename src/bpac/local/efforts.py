@@ -11,8 +11,9 @@ from bpac.benchmarks.prompting import METHODS
 from bpac.errors import InputError
 
 EFFORTS = ("none", "low", "high")
-# What a call costs relative to one with long thinking, from the mean number of tokens that each effort generates.
-CALL_PRICES = (0.05, 0.4, 1.0)
+# What a call costs relative to one with long thinking: the mean number of generated tokens (3.3, 11.9 and 24.8 on 150
+# held-out questions).
+CALL_PRICES = (0.13, 0.48, 1.0)
 SHORT_STEPS = str(METHODS["chain-of-draft"].apply([])[0]["content"])
 CHAT_TEMPLATE = (
     "{%- set effort = reasoning_effort if reasoning_effort is defined else '' -%}"

@@ -10,7 +10,7 @@ from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import CascadeRound, StageOutcomes
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Fitted, Resolved
+from bpac.routing.journal.entries import Fitted, Labelled, Resolved
 from bpac.routing.router import Router
 from tests.routing.cascade.gateways import PRICES, journalled, policy, serve
 
@@ -180,3 +180,12 @@ def test_a_pair_takes_no_entries_of_a_cascade() -> None:
         Router.rebuild([entries[0], decision._replace(cascade=CascadeRound(0, 1, ((),), False, 1.0))])
     with pytest.raises(JournalError, match="none is due"):
         Router.rebuild([*entries, Fitted({"stages": [1]})])
+
+
+def test_a_cascade_takes_no_history() -> None:
+    """Rows of two models, and journals of them, are refused."""
+    router, entries = journalled()
+    with pytest.raises(InputError, match="history is for routers of two models"):
+        router.warm_start([(0.3, 0.0)])
+    with pytest.raises(JournalError, match="entry 2 is history"):
+        CascadeRouter.rebuild([*entries, Labelled((0.3,), 0.0)])

@@ -83,6 +83,8 @@ class StageDrafts:
                 raise
             else:
                 self.drafts[stage] = draft
+                if draft.scored_answer is not None:
+                    self._game.scores.add(uncertainty, draft.scored_answer)
                 # Longer answers of a model are wrong more often; what is learned decides how much that counts.
                 answer = (uncertainty, math.log1p(len((await draft.whole()).text)))
         self.answers[stage - 1] = answer

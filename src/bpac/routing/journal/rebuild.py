@@ -124,6 +124,8 @@ def _check_stopped(route: Route, number: int) -> None:
 
 
 def _check_labelled(route: Route, row: Labelled, number: int) -> None:
+    if route.stages:
+        raise JournalError(f"entry {number} is history, which a cascade does not have")
     if route.step:
         raise JournalError(
             f"entry {number} is history after step {route.step}: history comes before the first decision"

@@ -25,6 +25,7 @@ def rows_of_table(route: Route, rows: Iterable[LabelledRow]) -> list[Labelled]:
     route: the route that they are for.
     rows: score and loss of each draft.
     """
+    _refuse_cascades(route)
     several = bool(route.score_names)
     return [
         Labelled(all_scores(route, score) if several else (fraction(score, "uncertainty"),), fraction(loss, "loss"))
@@ -40,6 +41,7 @@ def rows_of_game(route: Route, entries: Iterable[Entry]) -> list[Labelled]:
     route: the route that they are for.
     entries: the whole journal of the older game.
     """
+    _refuse_cascades(route)
     floor, scores = route.terms.floor, max(1, len(route.score_names))
     rows = labelled_rows(entries, floor or 1.0, scores)
     for row in rows:
@@ -52,6 +54,11 @@ def rows_of_game(route: Route, entries: Iterable[Entry]) -> list[Labelled]:
                 "game (bpac export --format table)"
             )
     return rows
+
+
+def _refuse_cascades(route: Route) -> None:
+    if route.stages:
+        raise InputError("history is for routers of two models: a cascade starts without")
 
 
 class WarmStarts(RouterParts):
