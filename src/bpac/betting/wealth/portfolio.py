@@ -171,10 +171,10 @@ class PortfolioWealth(Ledger):
     def _compute_changes(self, propensity: float, least_propensity: float, loss: float) -> list[int]:
         """What a loss takes from each gambler's log-wealth at thresholds above its score."""
         payoff = self._terms.payoff(loss, propensity)
-        bound = self._bound(least_propensity)
+        bound, stakes = self._bound(least_propensity), self._stakes(least_propensity)
         return [
             log_units(1.0 + fraction * payoff / bound) - win
-            for fraction, win in zip(self._stakes(least_propensity), self._wins(least_propensity), strict=True)
+            for fraction, win in zip(stakes, self._wins(bound, stakes), strict=True)
         ]
 
     def _stakes(self, least_propensity: float) -> tuple[float, ...]:
@@ -183,14 +183,13 @@ class PortfolioWealth(Ledger):
     def _bound(self, least_propensity: float) -> float:
         return self._terms.payoff_bound(least_propensity)
 
-    def _wins(self, least_propensity: float) -> list[int]:
-        bound = self._bound(least_propensity)
-        return [log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in self._stakes(least_propensity)]
+    def _wins(self, bound: float, stakes: Sequence[float] | None = None) -> list[int]:
+        return [log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in stakes or self._fractions]
 
     def _change_bound(self, least_propensity: float) -> None:
         self._collect()
         self._least_propensity = least_propensity
-        self._win = self._wins(least_propensity)
+        self._win = self._wins(self._bound(least_propensity), self._stakes(least_propensity))
         self._next_check = 1
 
     def _collect(self) -> None:
