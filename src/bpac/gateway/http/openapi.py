@@ -9,7 +9,7 @@ from bpac.gateway.http.schemas import CHAT_REQUEST, SCHEMAS, SHARE, TEXT, Schema
 # Headers of every response to a chat request.
 _HEADERS: dict[str, Schema] = {
     "x-request-id": TEXT,
-    "x-bpac-decision": {**TEXT, "pattern": "^(dec-[0-9]+-[0-9]+-[0-9a-f]+|unscored|forced|single-model)$"},
+    "x-bpac-decision": {**TEXT, "pattern": "^(dec-[0-9]+-[0-9]+-[0-9a-f]+|unscored|forced|effort|single-model)$"},
     "x-bpac-answered-by": {"enum": ["draft", "expert"]},
     "x-bpac-uncertainty": SHARE,
     "x-bpac-threshold": SHARE,
@@ -21,6 +21,8 @@ _SOMETIMES: dict[str, Schema] = {
         "enum": ["n", "modalities", "no-score", "draft-failed", "draft-refused", "draft-down", "outage"]
     },
     "x-bpac-deployment": TEXT,
+    "x-bpac-stage": TEXT,
+    "x-bpac-model": TEXT,
     "x-bpac-fallback": {"enum": ["expert-failed", "expert-refused"]},
 }
 
