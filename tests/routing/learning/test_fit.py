@@ -118,6 +118,7 @@ def test_features_are_given_by_name_or_in_order() -> None:
     assert checked_features({"length": 3, "sure": True}, names) == (3.0, None, 1.0)
     assert checked_features([np.float64(0.5), "law", None], names) == (0.5, "law", None)
     assert checked_features(None, names) == (None, None, None)
+    assert checked_features((1.0, "zürich", None), names) == (1.0, "zürich", None)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,8 @@ def test_features_are_given_by_name_or_in_order() -> None:
         ({"length": float("inf")}, "length must be a finite number"),
         ({"length": 10**400}, "length must be a finite number"),
         ({"length": [1]}, "length must be a finite number"),
+        ((float("nan"), "law"), "length must be a finite number"),
+        ((1.0, "x" * 65), "at most 64 characters"),
         ({"task": "x" * 65}, "at most 64 characters"),
         ({"task": "\ud800"}, "UTF-8"),
         ({"width": 1.0}, "does not know the feature 'width'"),
