@@ -94,8 +94,8 @@ class Opener:
                 which: OutsideAnswers(name, model, which, FORCED, settings.deadline, self.metrics, running.spawn)
                 for which, model in models.items()
             }
-            # A caller who names the effort of one of the route's models gets that model.
-            for one in settings.models or (settings.draft, settings.expert):
+            # A caller who names the effort of a model of a cascade gets that model.
+            for one in settings.models:
                 if one.effort is not None:
                     answers: AnsweredBy = "expert" if one is settings.expert else "draft"
                     model = running.models[one.name].model

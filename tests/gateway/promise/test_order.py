@@ -14,6 +14,7 @@ from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.live_game import LiveGame
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
+from bpac.routing.learning.features import Features
 from bpac.routing.tickets.ticket import Ticket
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings
@@ -93,8 +94,8 @@ def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
     """Let each request take its ticket when its draft has arrived: the negative control."""
     arrive, decide = DraftsUnderWay.arrive, LiveGame.decide
 
-    def late(self: LiveGame, uncertainty: float, ticket: Ticket, note: dict[str, Any]) -> Decision:
-        return decide(self, uncertainty, arrive(self.drafting), note)
+    def late(self: LiveGame, uncertainty: float, ticket: Ticket, note: dict[str, Any], features: Features) -> Decision:
+        return decide(self, uncertainty, arrive(self.drafting), note, features)
 
     patch.setattr(DraftsUnderWay, "arrive", lambda self: Ticket(0, 1, 0.0, 1.0, 0, 0))
     patch.setattr(DraftsUnderWay, "is_under_way", lambda self, ticket: True)

@@ -9,18 +9,18 @@ import pytest
 from bpac.betting.payoff import Terms
 from bpac.errors import InputError
 from bpac.routing.cascade.fitting import fit_rule, fit_stages, stage_sets
+from bpac.routing.cascade.full_audits import MOST_ROUNDS, Estimates, FullAudits
 from bpac.routing.cascade.rounds import StageAnswer, StageOutcomes
 from bpac.routing.cascade.rules import FittedRule, StageModel, UncertaintyRule, logistic, rule_from_json
-from bpac.routing.cascade.sample import MOST_ROUNDS, Estimates, Sample
 from tests.routing.cascade.gateways import PRICES, Question
 
 TERMS = Terms(0.1, 0.05)
 
 
-def sample(rounds: int, *, failing: float = 0.0, seed: int = 1) -> Sample:
+def sample(rounds: int, *, failing: float = 0.0, seed: int = 1) -> FullAudits:
     """Rounds in which all models were asked."""
     dice = random.Random(seed)
-    found = Sample()
+    found = FullAudits()
     for _ in range(rounds):
         question = Question(dice, failing=failing)
         found.add(StageOutcomes(tuple(question.answers), tuple(question.losses)), dice.choice([1.0, 4.0]))
@@ -66,7 +66,7 @@ def test_stage_sets_of_long_cascades_are_runs() -> None:
 
 def test_nothing_is_fitted_where_no_model_answered() -> None:
     """A stage that always failed is left out; if all did, only their uncertainty, which is 1, is left."""
-    rounds = Sample()
+    rounds = FullAudits()
     for _ in range(64):
         rounds.add(StageOutcomes((None, (0.2, 1.0)), (None, 0.0)), 1.0)
     assert fit_stages(rounds, (1, 2), PRICES) is None
@@ -77,7 +77,7 @@ def test_nothing_is_fitted_where_no_model_answered() -> None:
 
 def test_all_rounds_alike_give_one_knot() -> None:
     """Predictions that are all the same are one group, and the value of another answer is still a number."""
-    rounds = Sample()
+    rounds = FullAudits()
     for number in range(200):
         rounds.add(StageOutcomes(((0.2, 1.0), (0.1, 1.0)), (float(number % 9 == 0), 0.0)), 1.0)
     rule = fit_stages(rounds, (1, 2), PRICES)
@@ -103,7 +103,7 @@ def test_the_logistic_function_does_not_overflow() -> None:
 
 def test_estimates_give_the_cost_of_a_threshold() -> None:
     """Costs are those of the models asked, with the audits of accepted answers."""
-    rounds = Sample()
+    rounds = FullAudits()
     outcomes: list[tuple[StageAnswer, StageAnswer, float, float]] = [
         ((0.1,), (0.5,), 0.0, 0.0),
         ((0.6,), (0.2,), 1.0, 0.0),

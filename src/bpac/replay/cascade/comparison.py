@@ -11,9 +11,9 @@ from bpac.replay.replay import send_table
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.tables.table import Table
 from bpac.routing.cascade.fitting import stage_sets
+from bpac.routing.cascade.full_audits import Estimates, FullAudits
 from bpac.routing.cascade.rounds import StageOutcomes
 from bpac.routing.cascade.rules import UncertaintyRule
-from bpac.routing.cascade.sample import Estimates, Sample
 from bpac.routing.coins import SeededCoins
 from bpac.routing.router import Router
 
@@ -48,7 +48,7 @@ def oracle_cost(table: CascadeTable, prices: Sequence[float], epsilon: float) ->
     It knows every loss of the table, and audits 5 % of what it accepts.
     """
     terms = Terms(epsilon, FLOOR)
-    sample = Sample()
+    sample = FullAudits()
     rows = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
     sample.rounds = [StageOutcomes(tuple((u,) for u in scores), tuple(losses)) for scores, losses in rows]
     sample.weights = [1.0] * len(table)

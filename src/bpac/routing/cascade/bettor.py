@@ -18,9 +18,9 @@ import numpy as np
 
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.envelope import EnvelopeWealth, Steps, envelope
+from bpac.routing.cascade.full_audits import Estimates, FullAudits, has_score, rounded_losses
 from bpac.routing.cascade.rounds import CascadeRound, StageAnswer, StageOutcomes
 from bpac.routing.cascade.rules import JoiningRule, Rule, rule_from_json, values
-from bpac.routing.cascade.sample import Estimates, Sample, has_score, rounded_losses
 from bpac.routing.decision import Decision
 
 # Rounds between two looks at the costs: few at first, then a share of all.
@@ -65,7 +65,7 @@ class CascadeBettor:
         self._prices = tuple(prices)
         self._terms = terms
         self._estimates = [self._estimates_of(rule) for rule in rules]
-        self.sample = Sample()
+        self.sample = FullAudits()
         self.active = 0
         self.threshold = 0.0
         self.rounds = 0

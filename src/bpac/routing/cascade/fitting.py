@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpac.betting.payoff import Terms
+from bpac.routing.cascade.full_audits import Estimates, FullAudits, rounded_losses
 from bpac.routing.cascade.rules import FittedRule, Rule, StageModel, UncertaintyRule, features
-from bpac.routing.cascade.sample import Estimates, Sample, rounded_losses
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -26,7 +26,7 @@ MOST_FREE_STAGES = 4
 FOLDS = 4
 
 
-def fit_rule(sample: Sample, prices: Sequence[float], terms: Terms) -> FittedRule | UncertaintyRule:
+def fit_rule(sample: FullAudits, prices: Sequence[float], terms: Terms) -> FittedRule | UncertaintyRule:
     """The rule that looks cheapest on a sample.
 
     Parameters
@@ -46,7 +46,7 @@ def fit_rule(sample: Sample, prices: Sequence[float], terms: Terms) -> FittedRul
 
 
 def _cost_on_rounds_left_out(
-    sample: Sample, stages: tuple[int, ...], prices: Sequence[float], terms: Terms, *, fitted: bool
+    sample: FullAudits, stages: tuple[int, ...], prices: Sequence[float], terms: Terms, *, fitted: bool
 ) -> float | None:
     """What a rule would cost, estimated on rounds that it was not fitted on; none if it cannot be fitted."""
     estimates = Estimates(UncertaintyRule(stages), prices, terms.floor)
@@ -79,7 +79,7 @@ def stage_sets(stages: int) -> list[tuple[int, ...]]:
     return [chosen for count in every for chosen in combinations(every, count)]
 
 
-def fit_stages(sample: Sample, stages: tuple[int, ...], prices: Sequence[float]) -> FittedRule | None:
+def fit_stages(sample: FullAudits, stages: tuple[int, ...], prices: Sequence[float]) -> FittedRule | None:
     """A rule that asks these stages; none if one of them never answered, or if its numbers are too large."""
     weights = np.array(sample.weights)
     averages = []

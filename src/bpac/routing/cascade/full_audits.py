@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 MOST_ROUNDS = 8192
 
 
-class Sample:
+class FullAudits:
     """Rounds in which every model was asked, each with the number of queries that it stands for."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Sample:
             del self.rounds[:half], self.weights[:half]
             self.dropped += half
 
-    def without(self, part: int, parts: int) -> "Sample":
+    def without(self, part: int, parts: int) -> "FullAudits":
         """The sample without every so-manieth round.
 
         Parameters
@@ -48,7 +48,7 @@ class Sample:
         part: the first round that is left out, from 0.
         parts: the distance between those left out.
         """
-        rest = Sample()
+        rest = FullAudits()
         rest.rounds = [outcome for row, outcome in enumerate(self.rounds) if row % parts != part]
         rest.weights = [weight for row, weight in enumerate(self.weights) if row % parts != part]
         return rest
@@ -93,7 +93,7 @@ class Estimates:
         self._costs = np.array([*(asked + floor * (sum(prices) - asked)), asked[-1] + prices[-1]])
         self._audits = np.array([*(sum(prices) - asked), 0.0])
 
-    def follow(self, sample: Sample) -> None:
+    def follow(self, sample: FullAudits) -> None:
         """Take in the rounds that came since the last call."""
         gone = sample.dropped - self._first
         if gone:
