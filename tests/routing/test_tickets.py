@@ -414,4 +414,4 @@ def test_a_decision_with_a_ticket_survives_a_snapshot() -> None:
     """A decision by ticket survives its way through a list, as snapshots keep it."""
     router = fresh()
     decision = router.decide(0.5, ticket=router.arrive())
-    assert Decision.from_list(list(decision)) == decision
+    assert Decision.from_list(decision.to_list()) == decision

@@ -361,7 +361,7 @@ def test_an_audit_is_worth_grading_if_any_score_can_use_it() -> None:
     hopeless = router.decide(0.999, features=(99.0, "task 2"))
     assert router.worth_grading(hopeless)
     router.forfeit(hopeless)
-    send(router, drafts(1500))
+    send(router, drafts(4000))
     asked = [
         router.decide(uncertainty, features=features)
         for uncertainty, features in ((0.999, (99.0, "task 2")), (0.999, (0.01, "task 0")), (0.001, (99.0, "task 2")))
