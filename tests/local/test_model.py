@@ -14,7 +14,7 @@ from bpac.local.questions import KINDS, held_out_questions, training_questions
 from bpac.local.server import MODEL, LocalServer
 from tests.local.chat import chat, post
 
-QUESTIONS = held_out_questions(720, seed=30)
+QUESTIONS = held_out_questions(360, seed=30)
 
 
 def trained_prompt(mode: AnswerMode, text: str) -> list[int]:
