@@ -129,19 +129,12 @@ class Expert:
             note |= grade.usage.to_note("judge")
         game.outcomes.resolve(decision, grade.loss, note)
 
-    async def answer_only(self, request: ChatRequest, result: ExpertResult, savings: Savings) -> None:
+    async def answer_only(self, request: ChatRequest, savings: Savings, result: ExpertResult) -> None:
         """Get the expert's answer to a request that is not a round: its draft has no score, so nothing is graded."""
         meter = Meter()
         try:
             with self.stages("expert"):
                 await self._fetched(request, result, meter, stream=request.stream)
-        except asyncio.CancelledError:
-            result.fail(Unavailable("the caller has left"))
-            raise
-        except Exception as error:  # whatever it is, the caller must not wait forever
-            result.fail(error)
-        else:
-            result.end()
         finally:
             savings.answered(meter.take())
 

@@ -63,7 +63,7 @@ class OutsideAnswers:
         headers = self._headers()
         request.is_known(*headers[:2])
         model = self.model.for_request()
-        found, task = await fetched_alone(self.spawn, partial(self._fetch, request, model))
+        found, task = await fetched_alone(self.spawn, ExpertResult(), partial(self._fetch, request, model))
         if model.deployment:
             headers.append((b"x-bpac-deployment", model.deployment.encode()))
         response = expert_response(found, headers, stream=request.stream)
@@ -91,16 +91,16 @@ class OutsideAnswers:
 
 
 async def fetched_alone(
-    spawn: Spawn, fetch: Callable[[ExpertResult], Coroutine[Any, Any, None]]
+    spawn: Spawn, result: ExpertResult, fetch: Callable[[ExpertResult], Coroutine[Any, Any, None]]
 ) -> tuple[ExpertAnswer, "asyncio.Task[Any]"]:
     """An answer that is for its caller alone, and the task that fetches it, which is cancelled when the caller leaves.
 
     Parameters
     ----------
     spawn: starts the task.
+    result: where the answer appears.
     fetch: fetches the answer and passes it on.
     """
-    result = ExpertResult()
 
     async def fetched() -> None:
         try:

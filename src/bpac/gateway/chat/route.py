@@ -23,6 +23,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from bpac.dashboard.history.unscored import CALLER_LEFT, COSTS_MORE, OUTAGE
 from bpac.errors import AnswerError, ModelError, StoreError
@@ -31,6 +32,7 @@ from bpac.gateway.chat.expert import Expert, ExpertCall, is_refusal
 from bpac.gateway.chat.expert_result import DraftInstead, ExpertResult
 from bpac.gateway.chat.features import features_of
 from bpac.gateway.chat.model import Model
+from bpac.gateway.chat.outside import fetched_alone
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
@@ -177,14 +179,9 @@ class ServedRoute:
             game.drafting.withdraw(ticket, reason)
         request.is_known((b"x-bpac-decision", UNSCORED.encode()), (b"x-bpac-unscored", reason.encode()))
         result = ExpertResult()
-        task = self.spawn(self.expert.answer_only(request, result, game.savings))
-        try:
-            found = await result.get()
-        except BaseException:
-            task.cancel()  # nothing is learnt from the answer, so it is for the caller alone
-            raise
-        if isinstance(found, DraftInstead):
-            raise TypeError("a draft without a score is never served")
+        # Nothing is learnt from the answer, so it is for the caller alone.
+        fetch = partial(self.expert.answer_only, request, game.savings)
+        found, task = await fetched_alone(self.spawn, result, fetch)
         headers = self._described(UNSCORED, "expert", 1.0, ticket.threshold, 1.0)
         self._name_deployment(headers, result.deployment)
         headers.append((b"x-bpac-unscored", reason.encode()))

@@ -41,7 +41,7 @@ class SingleRoute:
         chats.metrics.count("bpac_outside_total", route=chats.route, reason=PASS_THROUGH, answered_by="expert")
         headers: list[Header] = [(b"x-bpac-decision", PASS_THROUGH.encode()), (b"x-bpac-answered-by", b"expert")]
         stream = body.get("stream") is True
-        found, task = await fetched_alone(chats.spawn, partial(self._fetch, model, body, stream))
+        found, task = await fetched_alone(chats.spawn, ExpertResult(), partial(self._fetch, model, body, stream))
         if not stream:
             return ChatResponse(headers, found.first, abandon=task.cancel)
 
