@@ -63,14 +63,15 @@ def play_learned(uncertainties: list[float], losses: list[float], seed: int, *, 
     """
     rng = np.random.default_rng(seed)
     lengths, noise = (rng.random(len(losses)) + np.array(losses)).tolist(), rng.random(len(losses)).tolist()
+    features = [(length, other, "stop") for length, other in zip(lengths, noise, strict=True)]
     policy = Portfolio(learn=LearnedScore(("length", "noise", "finish_reason")))
     router = Router(EPSILON, ALPHA, policy, coins=SeededCoins(seed))
+    decide, observe, arrive = router.decide, router.observe, router.arrive if tickets else lambda: None
     start = time.perf_counter()
-    for uncertainty, loss, length, other in zip(uncertainties, losses, lengths, noise, strict=True):
-        ticket = router.arrive() if tickets else None
-        decision = router.decide(uncertainty, ticket=ticket, features=(length, other, "stop"))
+    for uncertainty, loss, known in zip(uncertainties, losses, features, strict=True):
+        decision = decide(uncertainty, ticket=arrive(), features=known)
         if decision.call_expert:
-            router.observe(decision, loss)
+            observe(decision, loss)
     return time.perf_counter() - start
 
 

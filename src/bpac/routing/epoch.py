@@ -51,6 +51,7 @@ class Epoch:
         "number",
         "rate",
         "receiver",
+        "scores",
         "start",
         "steady_after",
     )
@@ -65,6 +66,8 @@ class Epoch:
         self.bettor = policy.start(terms, settings.alpha_of(number), served)
         self._rates: Rates = settings.exploration.start(terms)
         self._several = self.bettor if isinstance(self.bettor, SplitScores | Candidates | CascadeBettor) else None
+        # How many scores a query has that arrives now.
+        self.scores = len(policy.score_names) if policy.learned is None else 1
         self.joint_rates: CandidateRates | None = None
         if isinstance(self.bettor, CascadeBettor):
             self._rates = CascadeRates(settings.exploration, terms, self.bettor)
@@ -99,6 +102,7 @@ class Epoch:
         gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
         """
         cast(Candidates, self.bettor).join()  # others have no score that joins
+        self.scores += 1
         if self.joint_rates is not None:
             self.joint_rates.join(gain)
         if self.by_arrival is not None:
@@ -106,11 +110,7 @@ class Epoch:
 
     def scores_at(self, ticket: int) -> int:
         """How many scores a query of this epoch has; ticket 0 arrives now."""
-        if ticket and self.by_arrival is not None:
-            return self.by_arrival.scores_at(ticket)
-        return (
-            len(self.bettor.wealths) if isinstance(self.bettor, Candidates) else len(self._settings.policy.score_names)
-        )
+        return self.by_arrival.scores_at(ticket) if ticket and self.by_arrival is not None else self.scores
 
     def set_rate(self, step: int) -> None:
         """Find the exploration rate of the query after this step.
@@ -129,7 +129,7 @@ class Epoch:
         self.by_arrival = ByArrival(
             self.bettor,
             self._terms,
-            self.scores_at(0),
+            self.scores,
             commutes=policy.commutes,
             weighs=policy.passes_over,
             most_held=self._settings.max_owed,
@@ -187,6 +187,8 @@ class Epoch:
         step: the number of decisions made when it did.
         """
         self.bettor.load(state["game"])
+        if isinstance(self.bettor, Candidates):
+            self.scores = len(self.bettor.wealths)
         if state["by_arrival"] is not None:
             self.follow_arrivals()
         if self.by_arrival is not None:

@@ -94,7 +94,7 @@ class Outcomes:
         self.outcomes += 1
         epoch, late = self.current, False
         current = number == epoch.number
-        if self.learning is not None and current:
+        if self.learning is not None and current and self.learning.wants_more:
             self.learning.observed(decision, loss)
         if decision is self.uncharged:
             self.uncharged = None
@@ -194,7 +194,7 @@ class Outcomes:
             if len(self.given_up) > self._max_owed:
                 del self.given_up[next(iter(self.given_up))]
         epoch = self.current
-        if self.learning is not None and decision.epoch == epoch.number:
+        if self.learning is not None and decision.epoch == epoch.number and self.learning.wants_more:
             self.learning.observed(decision, 1.0)  # as it counts in the wealth
         if decision.epoch == epoch.number and epoch.drift is not None:
             epoch.drift.given_up(decision)

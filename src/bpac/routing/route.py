@@ -85,12 +85,26 @@ class Route(Outcomes):
     def decided(self, decision: Decision) -> None:  # noqa: PLR0912  # it is done for every query, and calls cost
         """Apply a decision. ``charge`` must have been called before it was made."""
         # Taken apart once: looking up each field by name costs more than all the rest.
-        step, uncertainty, threshold, propensity, least_propensity, call_expert, serve_draft, number, *_ = decision
+        (
+            step,
+            uncertainty,
+            threshold,
+            propensity,
+            least_propensity,
+            call_expert,
+            serve_draft,
+            number,
+            _,
+            _,
+            _,
+            _,
+            part,
+        ) = decision
         self.step = step
         if serve_draft:
             self.drafts_served += 1
             self.served.kept += 1
-        if (part := decision.cascade) is not None:
+        if part is not None:
             self._count(part, call_expert, serve_draft)
         epoch = self.current
         current = number == epoch.number
@@ -105,8 +119,11 @@ class Route(Outcomes):
                 if len(recent) >= learner.pause:
                     learner.look(threshold)
                     changes = True
-            elif epoch.joint_rates is not None and epoch.joint_rates.follow(decision):
-                changes = True
+            elif (joint_rates := epoch.joint_rates) is not None:
+                recent_rounds = joint_rates.recent
+                recent_rounds.append(decision)
+                if len(recent_rounds) >= joint_rates.pause:
+                    changes = joint_rates.look_if_due() or changes
         if call_expert:
             self.expert_calls += 1
             self.uncharged = decision

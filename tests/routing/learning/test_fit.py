@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bpac.errors import InputError
 from bpac.routing.learning.features import checked_features
-from bpac.routing.learning.fit import fit, promised_gain
+from bpac.routing.learning.fit import Regression, fit
 from bpac.routing.learning.model import FrozenModel
 from bpac.routing.learning.samples import MOST_SAMPLES, Sample, Samples
 from tests.routing.learning.drafts import drafts
@@ -36,7 +36,7 @@ def test_any_samples_give_a_score_for_any_draft(rows: list[Sample], draft: tuple
     again = FrozenModel(json.loads(json.dumps(model.to_json())))
     assert again == model
     assert again.score(draft) == model.score(draft)
-    assert 0.0 <= promised_gain(rows, 4.0, 0.05) < 1e6
+    assert 0.0 <= Regression(rows, 4.0).promised_gain(0.05) < 1e6
 
 
 def test_the_fit_finds_what_losses_depend_on() -> None:
@@ -47,14 +47,14 @@ def test_the_fit_finds_what_losses_depend_on() -> None:
     losses = np.array([sample.loss for sample in fresh])[order]
     assert losses[:500].mean() < 0.09
     assert losses[-500:].mean() > 0.35
-    assert promised_gain(sampled(2000), 1.0, 0.1) > 0.5
+    assert Regression(sampled(2000), 1.0).promised_gain(0.1) > 0.5
 
 
 def test_noise_promises_little() -> None:
     """Features that say nothing have an estimated gain near 0."""
     rng = np.random.default_rng(0)
     noise = [Sample((u, x, "a"), float(rng.random() < u / 2), 1.0) for u, x in rng.random((2000, 2)).tolist()]
-    assert promised_gain(noise, 4.0, 0.05) < 0.1
+    assert Regression(noise, 4.0).promised_gain(0.05) < 0.1
 
 
 def test_samples_count_by_the_inverse_of_their_propensity() -> None:

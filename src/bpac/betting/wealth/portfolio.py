@@ -98,6 +98,17 @@ class PortfolioWealth(Ledger):
         if self._rounds >= self._next_check and not decision.call_expert:
             self._climb()
 
+    def quiet_rounds(self, least_propensity: float) -> int:
+        """How many rounds with this least propensity may come before the threshold is looked at; below 1 for none.
+
+        Such rounds may be counted later (``count``), if that is before anything else happens.
+        """
+        return self._next_check - self._rounds if least_propensity == self._least_propensity else 0
+
+    def count(self, rounds: int) -> None:
+        """Count rounds that were quiet."""
+        self._rounds += rounds
+
     def resolve(self, decision: Round, loss: float) -> None:
         """Book the loss of a round that was not charged."""
         if loss > 0.0:

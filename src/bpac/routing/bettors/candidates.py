@@ -1,5 +1,6 @@
 """A bettor for scores that join on the way (MATH section 14)."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,9 @@ class Candidates:
     A score that joins starts from a wealth of 1 and sees the rounds that carry it, and no others: those whose queries
     arrived after it had joined.
 
+    In most rounds no wealth looks at its threshold: they are counted here, for all wealths at once, and told to them
+    when anything else happens.
+
     Parameters
     ----------
     start: makes the wealth of a score, given its index.
@@ -23,44 +27,64 @@ class Candidates:
 
     def __init__(self, start: Callable[[int], PortfolioWealth]) -> None:
         self._start = start
-        self.wealths = [start(0)]
+        self._wealths = [start(0)]
+        # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, as long as they
+        # have this least propensity.
+        self._uncounted = 0
+        self._quiet = 0
+        self._least_propensity = math.nan
         self._recent: list[tuple[float, ...]] = []
         self._rounds = 0
         self.accepted = [0.0]
         self.active = 0
         self.threshold = 0.0
 
+    @property
+    def wealths(self) -> list[PortfolioWealth]:
+        """The wealth of each score."""
+        self._count()
+        return self._wealths
+
     def join(self) -> None:
         """Let the next score bet on the rounds from here on."""
-        self.wealths.append(self._start(len(self.wealths)))
+        self._count()
+        self._wealths.append(self._start(len(self._wealths)))
+        self._quiet = 0
         self.accepted.append(0.0)
 
     def decided(self, decision: Round) -> None:
         """Every score that the round carries bets on it; the score in force is chosen from the past."""
-        wealths = self.wealths
+        wealths = self._wealths
         if len(wealths) == 1:
             wealth = wealths[0]
             wealth.decided(decision)
             self.threshold = wealth.threshold
             return
         uncertainties = decision.uncertainties
-        if len(uncertainties) == len(wealths):
+        carries_all = len(uncertainties) == len(wealths)
+        if carries_all:
             self._recent.append(uncertainties)
-            for wealth in wealths:
-                wealth.decided(decision)
+        if carries_all and self._quiet > 1 and decision.least_propensity == self._least_propensity:
+            self._quiet -= 1
+            self._uncounted += 1
         else:
+            self._count()
             for wealth, _ in zip(wealths, uncertainties, strict=False):
                 wealth.decided(decision)
+            self._least_propensity = decision.least_propensity
+            self._look()
         self._rounds += 1
         if not self._rounds % self.EVERY:
             self._choose()
-        self.threshold = wealths[self.active].threshold
 
     def resolve(self, decision: Round, loss: float) -> None:
         """Every score books the loss."""
-        for wealth, _ in zip(self.wealths, decision.uncertainties, strict=False):
+        if loss == 0.0 and self._quiet > 0:
+            return  # nothing is booked, and no wealth looks at its threshold
+        self._count()
+        for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
             wealth.resolve(decision, loss)
-        self.threshold = self.wealths[self.active].threshold
+        self._look()
 
     def charge(self, decision: Round) -> None:
         """Every score books a loss of 1."""
@@ -68,18 +92,20 @@ class Candidates:
 
     def refund(self, decision: Round, loss: float) -> None:
         """Every score replaces its charge."""
-        for wealth, _ in zip(self.wealths, decision.uncertainties, strict=False):
+        self._count()
+        for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
             wealth.refund(decision, loss)
-        self.threshold = self.wealths[self.active].threshold
+        self._look()
 
     def forfeit(self, decision: Round) -> None:
         """Leave the charges where they are."""
 
     def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
         """Every score books the loss of the other round."""
-        for wealth, _ in zip(self.wealths, decision.uncertainties, strict=False):
+        self._count()
+        for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
             wealth.replace(decision, instead, loss, charged=charged)
-        self.threshold = self.wealths[self.active].threshold
+        self._look()
 
     def log_wealth(self, threshold: float) -> float:
         """Log-wealth of the bet that a threshold of the score in force is safe."""
@@ -97,22 +123,38 @@ class Candidates:
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        while len(self.wealths) < len(state["wealths"]):
+        while len(self._wealths) < len(state["wealths"]):
             self.join()
-        for wealth, part in zip(self.wealths, state["wealths"], strict=True):
+        for wealth, part in zip(self._wealths, state["wealths"], strict=True):
             wealth.load(part)
         self.active, self._rounds, self.accepted = state["active"], state["rounds"], list(state["accepted"])
         self._recent = [tuple(scores) for scores in state["recent"]]
-        self.threshold = self.wealths[self.active].threshold
+        self._look()
+
+    def _count(self) -> None:
+        """Let every wealth count the rounds that were quiet."""
+        if self._uncounted:
+            for wealth in self._wealths:
+                wealth.count(self._uncounted)
+            self._uncounted = 0
+
+    def _look(self) -> None:
+        """Take over the threshold in force, and find out how long nothing is going to change it."""
+        self.threshold = self._wealths[self.active].threshold
+        least = self._least_propensity
+        self._quiet = min([wealth.quiet_rounds(least) for wealth in self._wealths])
 
     def _choose(self) -> None:
         """Put the score in force whose threshold accepts most of the latest traffic."""
         del self._recent[: -self.MEMORY]
-        thresholds = [wealth.threshold for wealth in self.wealths]
-        rounds = max(len(self._recent), 1)
-        for index, threshold in enumerate(thresholds):
-            accepts = [scores for scores in self._recent if index < len(scores) and scores[index] < threshold]
-            self.accepted[index] = len(accepts) / rounds
+        recent, count = self._recent, len(self._wealths)
+        # Rounds before the latest score had joined do not carry it: they come first, and it would not accept them.
+        carry_all = not recent or len(recent[0]) == count
+        padded = recent if carry_all else [(*scores, *(1.0,) * (count - len(scores))) for scores in recent]
+        for index, scores in enumerate(zip(*padded, strict=True)):
+            threshold = self._wealths[index].threshold
+            self.accepted[index] = len([score for score in scores if score < threshold]) / len(recent)
         best = max(self.accepted)
         if self.accepted[self.active] < best:
             self.active = self.accepted.index(best)
+            self.threshold = self._wealths[self.active].threshold

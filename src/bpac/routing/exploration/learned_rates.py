@@ -6,7 +6,7 @@ is computed less often as a stream grows.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
@@ -148,7 +148,7 @@ class LearnedRates(Ledger):
         self._lost: list[float] = []
         self._amounts: list[int] = []
         # Most losses are 0 or 1, and propensities take few values.
-        self._units = lru_cache(maxsize=64)(self._compute_units)
+        self.units = lru_cache(maxsize=64)(self._compute_units)
         self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self.rounds = 0
@@ -183,7 +183,12 @@ class LearnedRates(Ledger):
     def book(self, uncertainty: float, propensity: float, loss: float, sign: int = 1) -> None:
         """Book a loss at a score, or take it out again."""
         self._lost.append(uncertainty)
-        self._amounts.append(sign * self._units(loss, propensity))
+        self._amounts.append(sign * self.units(loss, propensity))
+
+    def book_all(self, uncertainties: Sequence[float], amounts: Sequence[int]) -> None:
+        """Book amounts at scores, in the unit of ``units``."""
+        self._lost.extend(uncertainties)
+        self._amounts.extend(amounts)
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

@@ -13,6 +13,7 @@ Features = Mapping[str, Feature] | Sequence[Feature]
 LONGEST_WORD = 64
 # Beyond this, differences of two numbers could overflow; no feature of a draft is as large.
 LARGEST = 1e300
+LEAST = -LARGEST
 
 
 def checked_features(values: Any, names: tuple[str, ...]) -> tuple[Feature, ...]:
@@ -32,7 +33,7 @@ def checked_features(values: Any, names: tuple[str, ...]) -> tuple[Feature, ...]
         for value in values:
             kind = value.__class__
             if kind is float:
-                if not -LARGEST <= value <= LARGEST:
+                if not LEAST <= value <= LARGEST:
                     break
             elif value is not None and (kind is not str or len(value) > LONGEST_WORD or not value.isascii()):
                 break

@@ -63,10 +63,10 @@ def fit(samples: Sequence[Sample], ridge: float) -> FrozenModel:
     >>> model.score((0.1,)) < 0.3 < 0.7 < model.score((0.9,))
     True
     """
-    return _Regression(samples, ridge).model()
+    return Regression(samples, ridge).model()
 
 
-class _Regression:
+class Regression:
     """Samples as columns of numbers; the columns do not depend on the losses.
 
     Parameters
@@ -79,6 +79,7 @@ class _Regression:
         # As many as there would be if all had the same weight: a few heavy samples say less than they weigh.
         self.weights = weights * (weights.sum() / np.square(weights).sum())
         self.losses = np.array([sample.loss for sample in samples])
+        self._own_scores = np.array([sample.features[0] for sample in samples], dtype=np.float64)
         features = zip(*(sample.features for sample in samples), strict=True)
         self._terms = [_Term(column, self.weights) for column in features]
         columns = [column for term in self._terms for column in term.columns]
@@ -94,7 +95,22 @@ class _Regression:
             used += len(term.columns)
         return FrozenModel({"intercept": round(float(solution[0]), PLACES), "terms": data})
 
-    def predicted_by_others(self) -> Vector:
+    def promised_gain(self, epsilon: float) -> float:
+        """How much more traffic a learned score could accept than the one that was there first, as a share of its.
+
+        It is an estimate by cross-validation: each sample is scored by a model that was fitted to the others.
+
+        Parameters
+        ----------
+        epsilon: the average loss that is allowed.
+        """
+        predicted = np.round(self._predicted_by_others(), PLACES)
+        before, after = (
+            _safe_share(score, self.losses, self.weights, epsilon) for score in (self._own_scores, predicted)
+        )
+        return round(max(0.0, after - before) / max(before, 0.01), 6)
+
+    def _predicted_by_others(self) -> Vector:
         """The log-odds of each sample, by a model that was fitted to samples of other folds."""
         fold = np.arange(len(self.losses)) % FOLDS
         predicted = np.empty(len(self.losses))
@@ -183,39 +199,21 @@ def _minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector
         log_odds = columns @ at
         return float(weights @ (np.logaddexp(0.0, log_odds) - losses * log_odds) + penalties @ np.square(at) / 2.0)
 
-    at = np.zeros(columns.shape[1])
+    at, ridge = np.zeros(columns.shape[1]), np.diag(penalties)
     value = objective(at)
     gained, steps = np.inf, 0
     while gained >= CONVERGED and steps < NEWTON_STEPS:
         steps += 1
         predicted = 0.5 + 0.5 * np.tanh(columns @ at / 2.0)  # the logistic function, without overflow
         gradient = columns.T @ (weights * (predicted - losses)) + penalties * at
-        curvature = columns.T @ (columns * (weights * predicted * (1.0 - predicted))[:, None]) + np.diag(penalties)
+        curvature = columns.T @ (columns * (weights * predicted * (1.0 - predicted))[:, None]) + ridge
         step = np.linalg.solve(curvature, gradient)
         size = 1.0
-        while objective(at - size * step) > value and size > 1e-9:
+        while (reached := objective(at - size * step)) > value and size > 1e-9:
             size /= 2.0
         at = at - size * step
-        gained, value = value - objective(at), objective(at)
+        gained, value = value - reached, reached
     return at
-
-
-def promised_gain(samples: Sequence[Sample], ridge: float, epsilon: float) -> float:
-    """How much more traffic a learned score could accept than the score that was there first, as a share of the latter.
-
-    It is an estimate by cross-validation: each sample is scored by a model that was fitted to the others.
-
-    Parameters
-    ----------
-    samples: audits with their outcome, in order.
-    ridge: strength of the penalty.
-    epsilon: the average loss that is allowed.
-    """
-    regression = _Regression(samples, ridge)
-    predicted = np.round(regression.predicted_by_others(), PLACES)
-    own = np.array([sample.features[0] for sample in samples], dtype=np.float64)
-    before, after = (_safe_share(score, regression.losses, regression.weights, epsilon) for score in (own, predicted))
-    return round(max(0.0, after - before) / max(before, 0.01), 6)
 
 
 def _safe_share(scores: Vector, losses: Vector, weights: Vector, epsilon: float) -> float:

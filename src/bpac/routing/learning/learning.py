@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Learned
 from bpac.routing.learning.features import Feature
-from bpac.routing.learning.fit import fit, promised_gain
+from bpac.routing.learning.fit import Regression
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.model import FrozenModel
 from bpac.routing.learning.samples import Sample, Samples
@@ -58,15 +58,11 @@ class Learning:
         self.samples = Samples()
         self.joined: list[JoinedModel] = []
         self.entries = 0
+        self.wants_more = True  # whether there are scores still to be learned in this epoch
         self.due = False  # whether there is a score to be written before the next decision
         # The games that learn together, and the number of this one among them.
         self.pool: Pool | None = None
         self.number = 0
-
-    @property
-    def wants_more(self) -> bool:
-        """Whether there are scores still to be learned in this epoch."""
-        return len(self.joined) < len(self.settings.fit_at)
 
     @property
     def enough(self) -> bool:
@@ -79,9 +75,7 @@ class Learning:
         )
 
     def observed(self, decision: Decision, loss: float) -> None:
-        """An audit has an outcome."""
-        if not self.wants_more:
-            return
+        """An audit has an outcome; only while there are scores still to be learned."""
         sample = Sample((decision.uncertainties[0], *decision.features), loss, decision.propensity)
         self.samples.add(decision.step, sample)
         if self.pool is not None:
@@ -100,14 +94,15 @@ class Learning:
 
     def fitted(self, tickets: int) -> Learned:
         """The entry of the score that the samples lead to."""
-        samples, ridge = self.samples.in_order(), self.settings.ridge
-        model, gain = fit(samples, ridge), promised_gain(samples, ridge, self.epsilon)
+        regression = Regression(self.samples.in_order(), self.settings.ridge)
+        model, gain = regression.model(), regression.promised_gain(self.epsilon)
         return Learned(len(self.joined) + 1, model.to_json(), self.samples.count, gain, tickets)
 
     def join(self, entry: Learned, step: int) -> None:
         """Let a model score the drafts from here on."""
         self.entries += 1
         self.joined.append(JoinedModel(FrozenModel(entry.model), entry.rounds, entry.gain, step, entry.shared))
+        self.wants_more = len(self.joined) < len(self.settings.fit_at)
         if not self.wants_more:
             self.samples = Samples()
         self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
@@ -115,7 +110,7 @@ class Learning:
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""
         self.joined.clear()
-        self.samples = Samples()
+        self.samples, self.wants_more = Samples(), True
         self.due = self.pool is not None and self.pool.offers(1)  # what others go on with may be tried again
 
     def shared_entries(self) -> list[Learned]:
@@ -135,11 +130,7 @@ class Learning:
         features: of the draft.
         count: how many scores its query has.
         """
-        if count == 1:
-            return (uncertainty,)
         known = (uncertainty, *features)
-        if count == 2:  # the most common case, without a loop
-            return uncertainty, self.joined[0][0].score(known)
         return uncertainty, *[model.score(known) for model, *_ in self.joined[: count - 1]]
 
     def state(self) -> dict[str, Any]:
@@ -151,5 +142,6 @@ class Learning:
         """Take over a state that ``state`` returned."""
         self.entries = state["entries"]
         self.joined = [JoinedModel(FrozenModel(model), *rest) for model, *rest in state["joined"]]
+        self.wants_more = len(self.joined) < len(self.settings.fit_at)
         self.samples.load(state["samples"])
         self.due = self.enough

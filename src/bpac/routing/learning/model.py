@@ -9,8 +9,9 @@ from typing import Any
 from bpac.errors import InputError
 from bpac.routing.learning.features import LARGEST, LONGEST_WORD, Feature
 
-# Decimal places of a learned score. Two machines may compute different last digits; a journal records the score.
-PLACES = 9
+# A learned score is a whole number of these parts: nine decimal places, without the cost of ``round``. Two machines may
+# compute different last digits; a journal records the score.
+PARTS = 1e9
 # Beyond this the predicted loss is 0 or 1 to all places.
 MOST_LOG_ODDS = 40.0
 
@@ -52,17 +53,17 @@ class FrozenModel:
         features: one for each term.
         """
         log_odds = self._intercept
-        for index, knots, values, slopes, words, missing in self._terms:
+        for index, knots, stretches, words, missing in self._terms:
             value: Any = features[index]
             if value.__class__ is float:
-                at = bisect_right(knots, value)
-                log_odds += values[at] + slopes[at] * (value - knots[at - 1])
+                at_knot, slope, knot = stretches[bisect_right(knots, value)]
+                log_odds += at_knot + slope * (value - knot)
             elif value is None:
                 log_odds += missing
             else:
                 log_odds += words.get(value, 0.0)
         if -MOST_LOG_ODDS < log_odds < MOST_LOG_ODDS:
-            return round(1.0 / (1.0 + exp(-log_odds)), PLACES)
+            return int(PARTS / (1.0 + exp(-log_odds)) + 0.5) / PARTS
         return 1.0 if log_odds > 0.0 else 0.0
 
     def __eq__(self, other: object) -> bool:
@@ -71,19 +72,19 @@ class FrozenModel:
     __hash__ = None  # type: ignore[assignment]  # its data could be changed
 
 
-Compiled = tuple[int, list[float], list[float], list[float], dict[str, float], float]
+# Index of the feature; its knots; value, slope and first knot of each stretch; terms of words, and if it is missing.
+Compiled = tuple[int, list[float], list[tuple[float, float, float]], dict[str, float], float]
 
 
 def _compiled(index: int, term: Mapping[str, Any]) -> Compiled:
-    """A term with the value and slope of each stretch between knots, those beyond the outermost included."""
-    # Before the first knot the slope is 0, so that any knot may stand for the one before it.
+    """A term with the stretches between its knots, those beyond the outermost included."""
     knots, at_knots = term["knots"] or [0.0], term["values"] or [0.0]
-    values, slopes = [at_knots[0]], [0.0]
+    stretches = [(at_knots[0], 0.0, knots[0])]
     for i, value in enumerate(at_knots):
         slope = (at_knots[i + 1] - value) / (knots[i + 1] - knots[i]) if i + 1 < len(knots) else 0.0
-        values.append(value)
-        slopes.append(slope if abs(slope) <= LARGEST else 0.0)  # two knots may be closer than a float can divide by
-    return index, knots, values, slopes, term["words"], term["missing"]
+        # Two knots may be closer than a float can divide by.
+        stretches.append((value, slope if abs(slope) <= LARGEST else 0.0, knots[i]))
+    return index, knots, stretches, term["words"], term["missing"]
 
 
 def _checked(data: object) -> dict[str, Any]:

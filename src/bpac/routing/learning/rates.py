@@ -1,9 +1,13 @@
 """Exploration where several scores compete: it asks for what any of them could gain."""
 
 import math
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import compress
+from operator import add as plus
+from typing import Any, TypeVar
 
-from bpac.betting.ledgers.ledger import Round
+from bpac.betting.ledgers.ledger import Ledger, Round
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors.candidates import Candidates
 from bpac.routing.exploration.learned_rates import LearnedRates, Schedule
@@ -11,30 +15,10 @@ from bpac.routing.exploration.learned_rates import LearnedRates, Schedule
 # A score that joins may ask for this multiple of its estimated gain: estimates from few samples are rough.
 MOST_OF_ESTIMATE = 2.0
 
-
-class ScoreRates(LearnedRates):
-    """Traffic and losses by level of one of several scores.
-
-    Parameters
-    ----------
-    schedule, terms: as for ``LearnedRates``.
-    score: index of the score.
-    """
-
-    def __init__(self, schedule: Schedule, terms: Terms, score: int) -> None:
-        super().__init__(schedule, terms)
-        self._score = score
-
-    def add(self, decision: Round, loss: float) -> None:
-        """Book a loss."""
-        self.book(decision.uncertainties[self._score], decision.propensity, loss)
-
-    def remove(self, decision: Round, loss: float) -> None:
-        """Take a booked loss out again."""
-        self.book(decision.uncertainties[self._score], decision.propensity, loss, -1)
+Number = TypeVar("Number", int, float)
 
 
-class CandidateRates:
+class CandidateRates(Ledger):
     """The rate that the score with most to gain asks for.
 
     The gain of a score is how much more of the traffic looks safe by it than is accepted now, by whichever score is in
@@ -51,7 +35,14 @@ class CandidateRates:
         self._schedule = schedule
         self._terms = terms
         self._bettor = bettor
-        self._scores = [ScoreRates(schedule, terms, 0)]
+        self._scores = [LearnedRates(schedule, terms)]
+        # Public, because the route updates them itself, to save a call per round: rounds that are not counted by score
+        # yet, and how many there may be before a score is due for a look.
+        self.recent: list[Round] = []
+        self.pause = schedule.every
+        # Losses that are not booked by score yet: all scores of the draft, and the amount.
+        self._lost: list[tuple[float, ...]] = []
+        self._amounts: list[int] = []
         self._rate = schedule.most
         self._most_gains = [math.inf]
         # Rounds of earlier epochs, if they count for how many are expected.
@@ -73,60 +64,51 @@ class CandidateRates:
         ----------
         gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
         """
+        self._book_by_score()
         self._most_gains.append(MOST_OF_ESTIMATE * gain)
-        self._scores.append(ScoreRates(self._schedule, self._terms, len(self._scores)))
+        self._scores.append(LearnedRates(self._schedule, self._terms))
         self._look()
+        self._set_pause()
 
     def decided(self, decision: Round) -> None:
         """Count the traffic, and look at the rate now and then."""
-        self.follow(decision)
+        self.recent.append(decision)
+        if len(self.recent) >= self.pause:
+            self.look_if_due()
 
-    def follow(self, decision: Round) -> bool:
-        """Count the traffic; true if the rate may have changed."""
-        due, least = False, decision.least_propensity
-        for score, uncertainty in zip(self._scores, decision.uncertainties, strict=False):
-            recent = score.recent
-            recent.append(uncertainty)
-            score.audits += least
-            if len(recent) >= score.pause:
-                due = True
-        if due:
+    def look_if_due(self) -> bool:
+        """Look at the rate if a score is due for it; true if the rate may have changed."""
+        self._book_by_score()
+        due = any(len(score.recent) >= score.pause for score in self._scores)
+        if due:  # rounds that do not carry every score may have put it off
             self._look()
+        self._set_pause()
         return due
 
-    def resolve(self, decision: Round, loss: float) -> None:
+    def add(self, decision: Round, loss: float) -> None:
         """Book a loss by every score that the round carries."""
-        for score, _ in zip(self._scores, decision.uncertainties, strict=False):
-            score.resolve(decision, loss)
+        self._lost.append(decision.uncertainties)
+        self._amounts.append(self._scores[0].units(loss, decision.propensity))
 
-    def charge(self, decision: Round) -> None:
-        """Book a loss of 1."""
-        self.resolve(decision, 1.0)
-
-    def refund(self, decision: Round, loss: float) -> None:
-        """Replace the charge by the true loss."""
-        for score, _ in zip(self._scores, decision.uncertainties, strict=False):
-            score.refund(decision, loss)
-
-    def forfeit(self, decision: Round) -> None:
-        """Leave the charge where it is."""
-
-    def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
-        """Book the loss of the other round instead of the charge."""
-        for score, _ in zip(self._scores, decision.uncertainties, strict=False):
-            score.replace(decision, instead, loss, charged=charged)
+    def remove(self, decision: Round, loss: float) -> None:
+        """Take a booked loss out again."""
+        self._lost.append(decision.uncertainties)
+        self._amounts.append(-self._scores[0].units(loss, decision.propensity))
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
+        self._book_by_score()
+        self._set_pause()
         scores = [score.state() for score in self._scores]
         return {"rate": self._rate, "most_gains": self._most_gains[1:], "scores": scores}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        self._scores = [ScoreRates(self._schedule, self._terms, index) for index in range(len(state["scores"]))]
+        self._scores = [LearnedRates(self._schedule, self._terms) for _ in state["scores"]]
         for score, part in zip(self._scores, state["scores"], strict=True):
             score.load(part)
         self._rate, self._most_gains = state["rate"], [math.inf, *state["most_gains"]]
+        self._set_pause()
 
     def _look(self) -> None:
         """Ask the schedule for the rate of the coming rounds, once for each score."""
@@ -141,3 +123,40 @@ class CandidateRates:
             gain = (score.looks_safe() / score.rounds - accepted) / accepted if known else math.inf
             rates.append(self._schedule.wanted(min(gain, most), self.before + score.rounds, score.audits))
         self._rate = max(rates)
+
+    def _book_by_score(self) -> None:
+        """Count the latest rounds and losses by every score that they carry."""
+        scores, recent = self._scores, self.recent
+        least_propensities = [decision.least_propensity for decision in recent]
+        rounds = _by_score([decision.uncertainties for decision in recent], least_propensities, len(scores))
+        losses = _by_score(self._lost, self._amounts, len(scores))
+        for score, (traffic, audits), (lost, amounts) in zip(scores, rounds, losses, strict=True):
+            score.recent.extend(traffic)
+            score.audits = reduce(plus, audits, score.audits)  # one by one, as if each round had been counted at once
+            score.book_all(lost, amounts)
+        recent.clear()
+        self._lost.clear()
+        self._amounts.clear()
+
+    def _set_pause(self) -> None:
+        self.pause = min(score.pause - len(score.recent) for score in self._scores)
+
+
+def _by_score(
+    carried: Sequence[tuple[float, ...]], numbers: Sequence[Number], scores: int
+) -> Iterator[tuple[Sequence[float], Sequence[Number]]]:
+    """For every score, its values in the rounds that carry it, and the numbers of these rounds.
+
+    Parameters
+    ----------
+    carried: the scores that each round carries.
+    numbers: a number for each round.
+    scores: how many scores there are.
+    """
+    fewest = min(map(len, carried), default=0)
+    for score in range(scores):
+        if score < fewest:
+            yield [values[score] for values in carried], numbers
+        else:
+            which = [score < len(values) for values in carried]
+            yield [values[score] for values in compress(carried, which)], list(compress(numbers, which))

@@ -59,7 +59,7 @@ class Proposals:
         # The only proposal that may still be applied: nothing has happened since it was made.
         self.latest: Decision | Resolved | None = None
 
-    def decision(
+    def decision(  # noqa: PLR0912  # it is done for every query, and calls cost
         self, uncertainty: float | Mapping[str, float] | Walk, ticket: Ticket | None, features: Features | None = None
     ) -> Decision:
         """The next decision."""
@@ -77,7 +77,9 @@ class Proposals:
         learning = route.learning
         known: tuple[Feature, ...] = ()
         if learning is not None or features is not None:
-            known = self._known(learning, features)
+            known = checked_features(features, route.feature_names)
+            while learning is not None and learning.due:
+                self._learn(learning)
         step = route.step + 1
         if step > self._last_step:
             self._draw(step)
@@ -94,8 +96,15 @@ class Proposals:
             number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
         if learning is not None:
             # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
-            score, count = (score, route.current.scores_at(number)) if epoch == route.epoch else (0, 1)
-            uncertainties = learning.scores(uncertainty, known, count)  # type: ignore[arg-type]  # a number by now
+            current = route.current
+            if epoch == current.number:
+                count = current.scores_at(number) if number else current.scores
+            else:
+                score, count = 0, 1
+            if count == 2:  # what ``scores`` does in nearly every query, without the call
+                uncertainties = uncertainty, learning.joined[0][0].score((uncertainty, *known))  # type: ignore[assignment, arg-type]
+            else:
+                uncertainties = learning.scores(uncertainty, known, count)  # type: ignore[arg-type]  # a number by now
         if uncertainties:
             uncertainty = uncertainties[score]
         self.latest = decision = decide_query(
@@ -113,13 +122,6 @@ class Proposals:
             known,
         )
         return decision
-
-    def _known(self, learning: Learning | None, features: Features | None) -> tuple[Feature, ...]:
-        """What is known of the draft; before that, a score that is due is learned."""
-        known = checked_features(features, self._route.feature_names)
-        while learning is not None and learning.due:
-            self._learn(learning)
-        return known
 
     def _dithered(
         self, step: int, uncertainty: float, uncertainties: tuple[float, ...]

@@ -1,5 +1,6 @@
 """Lets a bettor see rounds in the order in which their queries arrived (MATH section 12; rules in ``arrivals.py``)."""
 
+from bisect import bisect_left
 from typing import Any
 
 from bpac.betting.payoff import Terms
@@ -92,7 +93,7 @@ class ByArrival:
 
     def scores_at(self, number: int) -> int:
         """How many scores the query with this ticket has."""
-        return self._scores + sum(number > tickets for tickets in self._joined) if self._joined else self._scores
+        return self._scores + bisect_left(self._joined, number)  # the numbers of tickets only grow
 
     def withdrawn(self, number: int) -> None:
         """A ticket is withdrawn."""
