@@ -93,15 +93,20 @@ class Epoch:
         """Which of several scores decides next."""
         return self._several.active if self._several is not None else 0
 
-    def join(self, tickets: int, gain: float) -> None:
+    def join(self, tickets: int, gain: float | None) -> None:
         """Let the next learned score bet on the queries that arrive from here on.
 
         Parameters
         ----------
         tickets: number of the last ticket that was given out.
-        gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
+        gain: how much more traffic it could accept, by an estimate that was made when it was fitted; none if there is
+            no such score, and its share of α goes back to the score that was there first.
         """
-        cast(Candidates, self.bettor).join()  # others have no score that joins
+        candidates = cast(Candidates, self.bettor)  # others have no score that joins
+        if gain is None:
+            candidates.take_back()
+        else:
+            candidates.join()
         self.scores += 1
         if self.joint_rates is not None:
             self.joint_rates.join(gain)

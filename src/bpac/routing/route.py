@@ -192,10 +192,10 @@ class Route(Outcomes):
         self.current.learned(row, 1 - self.labelled)
 
     def joined(self, entry: Learned) -> None:
-        """Let a learned score bet on the queries that arrive from here on."""
+        """Let a learned score bet on the queries that arrive from here on, or give its share back to the first."""
         self.charge()
         cast(Learning, self.learning).join(entry, self.step)  # only a router that learns writes such an entry
-        self.current.join(entry.tickets, entry.gain)
+        self.current.join(entry.tickets, None if entry.model is None else entry.gain)
         self.current.set_rate(self.step)
 
     def committed(self) -> None:

@@ -72,6 +72,13 @@ class LossTable:
         elif code < self.limit:
             self.below = list(map(plus, self.below, amounts))
 
+    def widen(self, by: int) -> None:
+        """Give every level that many further sums, all 0."""
+        rows = np.array(self._sums, dtype=np.int64).reshape(-1, self._width)
+        self._sums = array("q", np.pad(rows, ((0, 0), (0, by))).tobytes())
+        self._width += by
+        self.below = [*self.below, *[0] * by]
+
     def climb(self, passes: Test) -> None:
         """Raise the limit while the next stretch above it passes the test."""
         while self.limit < self.top:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import add as plus
 from operator import mul as times
+from operator import sub as minus
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class PortfolioWealth(Ledger):
         "_common",
         "_floor_fractions",
         "_fractions",
+        "_late",
         "_latched",
         "_least_propensity",
         "_level",
@@ -76,6 +78,8 @@ class PortfolioWealth(Ledger):
         self._level = levels.code
         self._latched = latched
         self._score = score
+        # For each set of gamblers that was added later: the score without which a round was decided before.
+        self._late: list[int] = []
         # Most losses are 0 or 1, and propensities take few values.
         self._changes = lru_cache(maxsize=64)(self._compute_changes)
         self._table = LossTable(len(self._fractions), levels.top)
@@ -93,6 +97,8 @@ class PortfolioWealth(Ledger):
         if decision.least_propensity != self._least_propensity:
             self._change_bound(decision.least_propensity)
         self._rounds += 1
+        if self._late:
+            self._skip(decision)
         # After an audit nothing is looked at until its outcome or its charge is booked: before that its
         # loss is not counted at all, and a threshold could latch on it.
         if self._rounds >= self._next_check and not decision.call_expert:
@@ -123,7 +129,7 @@ class PortfolioWealth(Ledger):
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss: thresholds above its score lose the round instead of winning it."""
         code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
-        self._table.add(code, self._changes(decision.propensity, decision.least_propensity, loss))
+        self._table.add(code, self._taken(decision, loss))
         if not self._latched and code < self._table.limit:
             self._collect()
             self._next_check = 1
@@ -133,18 +139,33 @@ class PortfolioWealth(Ledger):
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again; thresholds may rise."""
         code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
-        changes = self._changes(decision.propensity, decision.least_propensity, loss)
-        self._table.add(code, [-change for change in changes])
+        self._table.add(code, [-change for change in self._taken(decision, loss)])
         # The stretch just above the limit sees losses up to the limit, and no others.
         if code <= self._table.limit:
             self._climb()
+
+    def reinforce(self, share: float, score: int) -> None:
+        """Add gamblers with money of their own, who bet on rounds that are decided from here on.
+
+        Parameters
+        ----------
+        share: their money, relative to what the first gamblers began with.
+        score: rounds from here on carry the score with this index, and those before do not.
+        """
+        self._collect()
+        self._late.append(score)
+        self._common = [*self._common, *[log_units(share)] * len(self._fractions)]
+        self._table.widen(len(self._fractions))
+        # The next round finds out what each of them wins.
+        self._least_propensity, self._win = 0.0, [0] * len(self._common)
+        self._next_check = 1
 
     def log_wealth(self, threshold: float) -> float:
         """Log-wealth of the gamblers who bet that ``threshold`` is safe (log K)."""
         self._collect()
         code = self._levels.code(threshold)
         code += threshold > self._levels.value(code)  # between two levels, losses booked at the lower one are seen
-        return _log_mean(list(map(plus, self._common, self._table.sums_below(code))))
+        return self._log_wealth(list(map(plus, self._common, self._table.sums_below(code))))
 
     def hopeless_from(self, log_bar: float, charged: Iterable[Round]) -> float:
         """The least score above which no threshold has more than that log-wealth; infinite if there is none.
@@ -161,23 +182,44 @@ class PortfolioWealth(Ledger):
             code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
             at = int(np.searchsorted(codes, code))
             if at < len(codes) and codes[at] == code:
-                logs[at] -= self._changes(decision.propensity, decision.least_propensity, 1.0)
+                logs[at] -= self._taken(decision, 1.0)
         logs = (np.cumsum(logs, axis=0) + self._common) / LOG_UNIT
         most = logs.max(axis=1, keepdims=True)
-        means = most[:, 0] + np.log(np.exp(logs - most).mean(axis=1))
+        means = most[:, 0] + np.log(np.exp(logs - most).sum(axis=1) / len(self._fractions))
         hopeless = np.flatnonzero(means <= log_bar)
         return self._levels.value(int(codes[hopeless[0]])) if len(hopeless) else math.inf
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
         self._collect()
-        return {"common": self._common, "limit": self._table.limit, "losses": self._table.rows()}
+        late = {"late": self._late} if self._late else {}
+        return {"common": self._common, "limit": self._table.limit, "losses": self._table.rows(), **late}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
+        for score in state.get("late", ()):
+            self.reinforce(1.0, score)
         self._common = list(state["common"])
         self._table.load(state["losses"], state["limit"])
         self.threshold = self._levels.value(self._table.limit)
+
+    def _skip(self, decision: Round) -> None:
+        """Take the win of a round from the gamblers who were added after it was decided."""
+        betting = len(self._fractions) * self._sets_in(decision)
+        if betting < len(self._common):
+            self._common = [*self._common[:betting], *map(minus, self._common[betting:], self._win[betting:])]
+
+    def _sets_in(self, decision: Round) -> int:
+        """How many sets of gamblers bet on a round."""
+        return 1 + sum(score < len(decision.uncertainties) for score in self._late)
+
+    def _taken(self, decision: Round, loss: float) -> list[int]:
+        """What the loss of a round takes from each gambler's log-wealth at thresholds above its score."""
+        changes = self._changes(decision.propensity, decision.least_propensity, loss)
+        if not self._late:
+            return changes
+        betting = self._sets_in(decision)
+        return changes * betting + [0] * (len(changes) * (1 + len(self._late) - betting))
 
     def _compute_changes(self, propensity: float, least_propensity: float, loss: float) -> list[int]:
         """What a loss takes from each gambler's log-wealth at thresholds above its score."""
@@ -200,7 +242,8 @@ class PortfolioWealth(Ledger):
     def _change_bound(self, least_propensity: float) -> None:
         self._collect()
         self._least_propensity = least_propensity
-        self._win = self._wins(self._bound(least_propensity), self._stakes(least_propensity))
+        wins = self._wins(self._bound(least_propensity), self._stakes(least_propensity))
+        self._win = wins * (1 + len(self._late))
         self._next_check = 1
 
     def _collect(self) -> None:
@@ -218,23 +261,31 @@ class PortfolioWealth(Ledger):
 
     def _passes(self, sums: Sequence[int]) -> bool:
         self._tried = list(map(plus, self._common, sums))
-        return _log_mean(self._tried) >= self._bar
+        return self._log_wealth(self._tried) >= self._bar
 
     def _fewest_rounds(self) -> int:
         """The fewest rounds in which the stretch tried last could pass: until then the check can be skipped."""
         logs, wins = self._tried, self._win
         if not any(wins):
             return 1  # a state that was loaded has not seen a round yet, or a round wins next to nothing
-        now = _log_mean(logs)
+        now = self._log_wealth(logs)
         missing = self._bar - now
         # The log of a mean of exponentials is convex in the number of rounds: its tangent reaches
         # the bar too late, and its chord up to there too early, if only just.
         weights = [math.exp(log / LOG_UNIT - now) for log in logs]
-        slope = sum(map(times, weights, wins)) / (len(logs) * LOG_UNIT)
+        slope = sum(map(times, weights, wins)) / (len(self._fractions) * LOG_UNIT)
         late = missing / slope
-        chord = _log_mean([log + late * win for log, win in zip(logs, wins, strict=True)]) - now
+        chord = self._log_wealth([log + late * win for log, win in zip(logs, wins, strict=True)]) - now
         fewest: int = math.ceil(late * missing / chord * (1.0 - 1e-9))
         return max(1, fewest)
+
+    def _log_wealth(self, logs: Sequence[float]) -> float:
+        """The logarithm of all gamblers' wealth, relative to what the first set of them began with."""
+        most = max(logs)
+        total = 0.0
+        for log in logs:
+            total += math.exp((log - most) / LOG_UNIT)
+        return most / LOG_UNIT + math.log(total / len(self._fractions))
 
 
 class ConstantBoundWealth(PortfolioWealth):
@@ -244,12 +295,3 @@ class ConstantBoundWealth(PortfolioWealth):
 
     def _bound(self, least_propensity: float) -> float:
         return self._terms.payoff_bound(self._terms.floor)
-
-
-def _log_mean(logs: Sequence[float]) -> float:
-    """``log(mean(exp(logs)))``, of logarithms in log units."""
-    most = max(logs)
-    total = 0.0
-    for log in logs:
-        total += math.exp((log - most) / LOG_UNIT)
-    return most / LOG_UNIT + math.log(total / len(logs))

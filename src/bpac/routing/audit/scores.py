@@ -59,6 +59,8 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _flat(data: Any) -> dict[tuple[Any, ...], float]:
+    if data is None:
+        return {}
     model = FrozenModel(data).to_json()
     flat: dict[tuple[Any, ...], float] = {("intercept",): model["intercept"]}
     for index, term in enumerate(model["terms"]):

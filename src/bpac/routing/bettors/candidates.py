@@ -1,18 +1,56 @@
 """A bettor for scores that join on the way (MATH section 14)."""
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
-from bpac.betting.ledgers.ledger import Round
-from bpac.betting.wealth.portfolio import PortfolioWealth
+from bpac.betting.ledgers.ledger import Ledger, Round
+from bpac.betting.wealth.portfolio import NEVER, PortfolioWealth
+
+
+class NoWealth(Ledger):
+    """In place of the wealth of a score that is none: nothing is bet, and nothing is certified."""
+
+    threshold = 0.0
+
+    def add(self, decision: Round, loss: float) -> None:
+        """A loss of nothing."""
+
+    def remove(self, decision: Round, loss: float) -> None:
+        """A loss of nothing."""
+
+    def decided(self, decision: Round) -> None:
+        """Nothing is bet."""
+
+    def quiet_rounds(self, least_propensity: float) -> int:
+        """Any number of rounds may come."""
+        return NEVER
+
+    def count(self, rounds: int) -> None:
+        """Nothing is won."""
+
+    def log_wealth(self, threshold: float) -> float:
+        """Nothing."""
+        return -math.inf
+
+    def hopeless_from(self, log_bar: float, charged: Iterable[Round]) -> float:
+        """No threshold has any wealth."""
+        return 0.0
+
+    def state(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Nothing."""
 
 
 class Candidates:
     """One wealth per score, each with its share of α; the one that accepts most of the latest traffic is in force.
 
     A score that joins starts from a wealth of 1 and sees the rounds that carry it, and no others: those whose queries
-    arrived after it had joined.
+    arrived after it had joined. What was kept for scores that turn out not to be worth joining goes back to the first:
+    that much more is bet for it, on the rounds from then on.
 
     In most rounds no wealth looks at its threshold: they are counted here, for all wealths at once, and told to them
     when anything else happens.
@@ -20,14 +58,16 @@ class Candidates:
     Parameters
     ----------
     start: makes the wealth of a score, given its index.
+    returned: what goes back to the first score if this one is not learned, given its index, relative to the first.
     """
 
     MEMORY = 256  # rounds over which the share of accepted traffic is counted
     EVERY = 64  # rounds between two counts
 
-    def __init__(self, start: Callable[[int], PortfolioWealth]) -> None:
+    def __init__(self, start: Callable[[int], PortfolioWealth], returned: Callable[[int], float]) -> None:
         self._start = start
-        self._wealths = [start(0)]
+        self._returned = returned
+        self._wealths: list[PortfolioWealth | NoWealth] = [start(0)]
         # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, as long as they
         # have this least propensity.
         self._uncounted = 0
@@ -40,15 +80,25 @@ class Candidates:
         self.threshold = 0.0
 
     @property
-    def wealths(self) -> list[PortfolioWealth]:
+    def wealths(self) -> list[PortfolioWealth | NoWealth]:
         """The wealth of each score."""
         self._count()
         return self._wealths
 
     def join(self) -> None:
         """Let the next score bet on the rounds from here on."""
+        self._append(self._start(len(self._wealths)))
+
+    def take_back(self) -> None:
+        """Let the score that was there first bet what was kept for others, on the rounds from here on."""
+        score = len(self._wealths)
+        first = cast(PortfolioWealth, self.wealths[0])
+        first.reinforce(self._returned(score), score)
+        self._append(NoWealth())
+
+    def _append(self, wealth: "PortfolioWealth | NoWealth") -> None:
         self._count()
-        self._wealths.append(self._start(len(self._wealths)))
+        self._wealths.append(wealth)
         self._quiet = 0
         self.accepted.append(0.0)
 
@@ -123,8 +173,8 @@ class Candidates:
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        while len(self._wealths) < len(state["wealths"]):
-            self.join()
+        for part in state["wealths"][1:]:
+            self._append(self._start(len(self._wealths)) if part else NoWealth())
         for wealth, part in zip(self._wealths, state["wealths"], strict=True):
             wealth.load(part)
         self.active, self._rounds, self.accepted = state["active"], state["rounds"], list(state["accepted"])

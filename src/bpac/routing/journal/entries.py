@@ -117,12 +117,12 @@ class Committed(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A score that was learned from the rounds before this entry (MATH section 14).
+    """A score that was learned from the rounds before this entry (MATH section 14), or that none is worth its share.
 
     Parameters
     ----------
     score: its index among the scores of the epoch, from 1; 0 is the score that was there first.
-    model: the model, as JSON values.
+    model: the model, as JSON values; none if its share of α goes back to the score that was there first.
     rounds: how many audits it was fitted to.
     gain: how much more traffic it could accept, as a share of what the score that was there first could; an estimate.
     tickets: number of the last ticket that was given out before; their queries do not have this score.
@@ -130,7 +130,7 @@ class Learned(NamedTuple):
     """
 
     score: int
-    model: dict[str, Any]
+    model: dict[str, Any] | None
     rounds: int
     gain: float
     tickets: int = 0

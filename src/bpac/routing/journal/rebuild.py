@@ -26,7 +26,7 @@ from bpac.routing.journal.entries import (
     Withdrawn,
 )
 from bpac.routing.learning.features import checked_features
-from bpac.routing.learning.model import FrozenModel
+from bpac.routing.learning.model import FrozenModel, frozen
 from bpac.routing.route import Route
 from bpac.routing.rule import decide_again
 from bpac.routing.settings import Settings
@@ -156,13 +156,13 @@ def _check_learned(route: Route, entry: Learned, number: int) -> None:
     learning = route.learning
     if learning is None:
         raise JournalError(f"entry {number} is a learned score, and the settings say that none is learned")
-    if entry.score != len(learning.joined) + 1 or entry.score > len(learning.settings.fit_at):
+    if entry.score != len(learning.joined) + 1 or not learning.wants_more:
         raise JournalError(f"entry {number} is learned score {entry.score}: an entry is missing or repeated")
     try:
-        model = FrozenModel(entry.model)
+        model = frozen(entry.model)
     except InputError as error:
         raise JournalError(f"entry {number}: {error}") from error
-    if model.features != len(route.feature_names) + 1:
+    if isinstance(model, FrozenModel) and model.features != len(route.feature_names) + 1:
         raise JournalError(f"entry {number} has a model of {model.features} values: the settings name other features")
     numbered = entry.tickets >= 0 if route.running else entry.tickets == 0
     if entry.rounds < 0 or not 0.0 <= entry.gain < math.inf or not numbered:

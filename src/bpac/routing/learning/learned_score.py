@@ -19,19 +19,22 @@ class LearnedScore:
     ----------
     features: names of what is known of every draft beside its score.
     fit_at: how many audits must have an outcome for each fit, at least 10.
-    shares: share of α of each fit; the score that was there first has the rest.
+    shares: share of α of each fit; the score that was there first has the rest, and gets back those that are not used.
     least_losses: the losses, and the rest of the audits, must each sum to at least this before there is a fit.
     ridge: strength of the penalty on the weights of the model.
+    least_gain: how much more traffic a score must accept than the one that was there first to be worth its share of α,
+        by an estimate. If it does not, no more scores are learned.
 
     >>> LearnedScore(features=("draft_tokens",), fit_at=(200, 800), shares=(0.1, 0.1)).own_share
     0.8
     """
 
     features: tuple[str, ...] = ()
-    fit_at: tuple[int, ...] = (200,)
-    shares: tuple[float, ...] = (0.2,)
+    fit_at: tuple[int, ...] = (200, 800)
+    shares: tuple[float, ...] = (0.15, 0.1)
     least_losses: float = 20.0
     ridge: float = 4.0
+    least_gain: float = 0.1
 
     def __post_init__(self) -> None:
         keep(
@@ -43,6 +46,7 @@ class LearnedScore:
             shares=some(self.shares, "shares", "share of α", positive),
             least_losses=positive(self.least_losses, "least_losses"),
             ridge=positive(self.ridge, "ridge"),
+            least_gain=positive(self.least_gain, "least_gain"),
         )
         if len(self.fit_at) != len(self.shares):
             raise SettingsError(
@@ -64,6 +68,13 @@ class LearnedScore:
     def share(self, score: int) -> float:
         """Share of α of a score: 0 is the one that is there first, 1 the first that is learned."""
         return self.shares[score - 1] if score else self.own_share
+
+    def returned(self, score: int) -> float:
+        """What goes back to the score that is there first if this one and those after it are not learned.
+
+        It is relative to the share of the first.
+        """
+        return sum(self.shares[score - 1 :]) / self.own_share
 
 
 def _names(names: object) -> tuple[str, ...]:

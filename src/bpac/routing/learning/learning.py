@@ -7,8 +7,11 @@ from bpac.routing.journal.entries import Learned
 from bpac.routing.learning.features import Feature
 from bpac.routing.learning.fit import Regression
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.learning.model import FrozenModel
+from bpac.routing.learning.model import FrozenModel, OwnScore, frozen
 from bpac.routing.learning.samples import Sample, Samples
+
+# After this multiple of the audits that a fit needs, too few losses mean that there is nothing to learn from.
+PATIENCE = 2
 
 
 class JoinedModel(NamedTuple):
@@ -23,7 +26,7 @@ class JoinedModel(NamedTuple):
     shared: whether audits of other games were among them.
     """
 
-    model: FrozenModel
+    model: FrozenModel | OwnScore
     rounds: int
     gain: float
     step: int
@@ -66,13 +69,17 @@ class Learning:
 
     @property
     def enough(self) -> bool:
-        """Whether there is enough to learn the next score from."""
-        settings, samples = self.settings, self.samples
-        return (
-            self.wants_more
-            and samples.count >= settings.fit_at[len(self.joined)]
-            and settings.least_losses <= samples.losses <= samples.count - settings.least_losses
-        )
+        """Whether it can be said if the next score is worth its share of α."""
+        return self.wants_more and (self._can_fit or self.samples.count >= PATIENCE * self._fit_at)
+
+    @property
+    def _fit_at(self) -> int:
+        return self.settings.fit_at[len(self.joined)]
+
+    @property
+    def _can_fit(self) -> bool:
+        least, samples = self.settings.least_losses, self.samples
+        return samples.count >= self._fit_at and least <= samples.losses <= samples.count - least
 
     def observed(self, decision: Decision, loss: float) -> None:
         """An audit has an outcome; only while there are scores still to be learned."""
@@ -93,19 +100,27 @@ class Learning:
         return self.fitted(tickets) if self.pool is None else self.pool.next(len(self.joined) + 1, tickets)
 
     def fitted(self, tickets: int) -> Learned:
-        """The entry of the score that the samples lead to."""
+        """The entry of the score that the samples lead to, or of the decision that none is worth its share of α."""
+        score, count = len(self.joined) + 1, self.samples.count
+        if not self._can_fit:
+            return Learned(score, None, count, 0.0, tickets)
         regression = Regression(self.samples.in_order(), self.settings.ridge)
-        model, gain = regression.model(), regression.promised_gain(self.epsilon)
-        return Learned(len(self.joined) + 1, model.to_json(), self.samples.count, gain, tickets)
+        gain = regression.promised_gain(self.epsilon)
+        model = regression.model().to_json() if gain >= self.settings.least_gain else None
+        return Learned(score, model, count, gain, tickets)
 
     def join(self, entry: Learned, step: int) -> None:
         """Let a model score the drafts from here on."""
         self.entries += 1
-        self.joined.append(JoinedModel(FrozenModel(entry.model), entry.rounds, entry.gain, step, entry.shared))
-        self.wants_more = len(self.joined) < len(self.settings.fit_at)
+        self.joined.append(JoinedModel(frozen(entry.model), entry.rounds, entry.gain, step, entry.shared))
+        self._set_wants_more()
         if not self.wants_more:
             self.samples = Samples()
         self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
+
+    def _set_wants_more(self) -> None:
+        gave_up = bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
+        self.wants_more = len(self.joined) < len(self.settings.fit_at) and not gave_up
 
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""
@@ -141,7 +156,7 @@ class Learning:
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
         self.entries = state["entries"]
-        self.joined = [JoinedModel(FrozenModel(model), *rest) for model, *rest in state["joined"]]
-        self.wants_more = len(self.joined) < len(self.settings.fit_at)
+        self.joined = [JoinedModel(frozen(model), *rest) for model, *rest in state["joined"]]
+        self._set_wants_more()
         self.samples.load(state["samples"])
         self.due = self.enough

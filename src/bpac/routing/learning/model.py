@@ -72,6 +72,27 @@ class FrozenModel:
     __hash__ = None  # type: ignore[assignment]  # its data could be changed
 
 
+class OwnScore:
+    """What stands in place of a model that would not be worth its share of α: the score that was there first."""
+
+    def to_json(self) -> None:
+        """It has no data."""
+
+    def score(self, features: Sequence[Feature]) -> Any:
+        """The score that was there first, which is the first feature."""
+        return features[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnScore)
+
+    __hash__ = None  # type: ignore[assignment]  # as for other models
+
+
+def frozen(data: object) -> FrozenModel | OwnScore:
+    """The model that was written with ``to_json``."""
+    return OwnScore() if data is None else FrozenModel(data)
+
+
 # Index of the feature; its knots; value, slope and first knot of each stretch; terms of words, and if it is missing.
 Compiled = tuple[int, list[float], list[tuple[float, float, float]], dict[str, float], float]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import compress
 from operator import add as plus
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bpac.betting.ledgers.ledger import Ledger, Round
 from bpac.betting.payoff import Terms
@@ -35,7 +35,9 @@ class CandidateRates(Ledger):
         self._schedule = schedule
         self._terms = terms
         self._bettor = bettor
-        self._scores = [LearnedRates(schedule, terms)]
+        # None for a score that is not there, because it was not worth its share of α.
+        self._scores: list[LearnedRates | None] = [LearnedRates(schedule, terms)]
+        self._units = cast(LearnedRates, self._scores[0]).units
         # Public, because the route updates them itself, to save a call per round: rounds that are not counted by score
         # yet, and how many there may be before a score is due for a look.
         self.recent: list[Round] = []
@@ -57,16 +59,17 @@ class CandidateRates(Ledger):
         """Least probability of calling the expert in this step of the epoch."""
         return self._rate
 
-    def join(self, gain: float) -> None:
+    def join(self, gain: float | None) -> None:
         """Follow the next score from here on.
 
         Parameters
         ----------
-        gain: how much more traffic it could accept, by an estimate that was made when it was fitted.
+        gain: how much more traffic it could accept, by an estimate that was made when it was fitted; none if there is
+            no such score.
         """
         self._book_by_score()
-        self._most_gains.append(MOST_OF_ESTIMATE * gain)
-        self._scores.append(LearnedRates(self._schedule, self._terms))
+        self._most_gains.append(0.0 if gain is None else MOST_OF_ESTIMATE * gain)
+        self._scores.append(None if gain is None else LearnedRates(self._schedule, self._terms))
         self._look()
         self._set_pause()
 
@@ -79,7 +82,7 @@ class CandidateRates(Ledger):
     def look_if_due(self) -> bool:
         """Look at the rate if a score is due for it; true if the rate may have changed."""
         self._book_by_score()
-        due = any(len(score.recent) >= score.pause for score in self._scores)
+        due = any(len(score.recent) >= score.pause for score in self._followed())
         if due:  # rounds that do not carry every score may have put it off
             self._look()
         self._set_pause()
@@ -88,40 +91,44 @@ class CandidateRates(Ledger):
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss by every score that the round carries."""
         self._lost.append(decision.uncertainties)
-        self._amounts.append(self._scores[0].units(loss, decision.propensity))
+        self._amounts.append(self._units(loss, decision.propensity))
 
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again."""
         self._lost.append(decision.uncertainties)
-        self._amounts.append(-self._scores[0].units(loss, decision.propensity))
+        self._amounts.append(-self._units(loss, decision.propensity))
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
         self._book_by_score()
         self._set_pause()
-        scores = [score.state() for score in self._scores]
+        scores = [None if score is None else score.state() for score in self._scores]
         return {"rate": self._rate, "most_gains": self._most_gains[1:], "scores": scores}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        self._scores = [LearnedRates(self._schedule, self._terms) for _ in state["scores"]]
+        self._scores = [part and LearnedRates(self._schedule, self._terms) for part in state["scores"]]
         for score, part in zip(self._scores, state["scores"], strict=True):
-            score.load(part)
+            if score is not None:
+                score.load(part)
         self._rate, self._most_gains = state["rate"], [math.inf, *state["most_gains"]]
         self._set_pause()
 
     def _look(self) -> None:
         """Ask the schedule for the rate of the coming rounds, once for each score."""
-        for score in self._scores:
+        for score in self._followed():
             score.collect()
-        bettor, in_force = self._bettor, self._scores[self._bettor.active]
+        bettor = self._bettor
+        in_force = cast(LearnedRates, self._scores[bettor.active])  # a score that is not there is never in force
         accepted = in_force.accepted(bettor.threshold) / max(in_force.rounds, 1)
         rates = []
-        for score, most in zip(self._scores, self._most_gains, strict=True):
+        for rated, most in zip(self._scores, self._most_gains, strict=True):
+            if rated is None:
+                continue
             # While nothing is accepted or nothing is known of a score, there is everything to gain.
-            known = accepted and score.rounds
-            gain = (score.looks_safe() / score.rounds - accepted) / accepted if known else math.inf
-            rates.append(self._schedule.wanted(min(gain, most), self.before + score.rounds, score.audits))
+            known = accepted and rated.rounds
+            gain = (rated.looks_safe() / rated.rounds - accepted) / accepted if known else math.inf
+            rates.append(self._schedule.wanted(min(gain, most), self.before + rated.rounds, rated.audits))
         self._rate = max(rates)
 
     def _book_by_score(self) -> None:
@@ -131,6 +138,8 @@ class CandidateRates(Ledger):
         rounds = _by_score([decision.uncertainties for decision in recent], least_propensities, len(scores))
         losses = _by_score(self._lost, self._amounts, len(scores))
         for score, (traffic, audits), (lost, amounts) in zip(scores, rounds, losses, strict=True):
+            if score is None:
+                continue
             score.recent.extend(traffic)
             score.audits = reduce(plus, audits, score.audits)  # one by one, as if each round had been counted at once
             score.book_all(lost, amounts)
@@ -139,7 +148,10 @@ class CandidateRates(Ledger):
         self._amounts.clear()
 
     def _set_pause(self) -> None:
-        self.pause = min(score.pause - len(score.recent) for score in self._scores)
+        self.pause = min(score.pause - len(score.recent) for score in self._followed())
+
+    def _followed(self) -> list[LearnedRates]:
+        return [score for score in self._scores if score is not None]
 
 
 def _by_score(
