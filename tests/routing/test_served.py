@@ -103,5 +103,12 @@ def test_a_summary_has_these_json_keys() -> None:
         "forfeit_share": 0.0,
         "refused": 0,
         "withdrawn": 0,
-        "certificate": {"rounds": 4, "lower": 0.0, "upper": 0.0, "confidence": 0.8, "average_upper": 0.0},
+        "certificate": {
+            "rounds": 4,
+            "lower": 0.0,
+            "upper": 0.0,
+            "confidence": 0.8,
+            "average_upper": 0.0,
+            "best_average_upper": 0.0,
+        },
     }

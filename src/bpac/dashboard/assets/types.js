@@ -19,6 +19,7 @@
  * @property {number} upper
  * @property {number} confidence of each of the bounds
  * @property {number} average_upper per request
+ * @property {number | null} [best_average_upper] what it would be if its best rate had been known in advance
  */
 
 /**

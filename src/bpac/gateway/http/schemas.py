@@ -85,6 +85,7 @@ _CERTIFICATE = _object(
         "lower": _NUMBER,
         "upper": _MAYBE_NUMBER,
         "average_upper": _MAYBE_NUMBER,
+        "best_average_upper": _MAYBE_NUMBER,
         "confidence": SHARE,
     }
 )

@@ -166,6 +166,8 @@ export function certificateSpec(game, axisName) {
   const columns = [...axis.columns, { name: "average loss at most", text: percentRoundedUp }];
   /** @type {Value[][]} */
   const rows = series.step.map((_, at) => [...axis.cells(at), series.average_upper[at]]);
+  const best = certificate.best_average_upper ?? null;
+  const least = best === null ? "" : ` From the same audits it could be ${percent(best)} at best.`;
   const actual = series.served_loss;
   if (actual) {
     lines.push({ name: "actual loss", values: actual, style: "second" });
@@ -175,7 +177,7 @@ export function certificateSpec(game, axisName) {
   return {
     sentence:
       `The average loss per request so far, compared with always asking the expert, is at most ` +
-      `${percentRoundedUp(certificate.average_upper)} with ${percent(certificate.confidence)} confidence at any time. ` +
+      `${percentRoundedUp(certificate.average_upper)} with ${percent(certificate.confidence)} confidence at any time.${least} ` +
       `The limit is ${percent(epsilon)}.${axis.left}`,
     x: axis.x,
     y: {
