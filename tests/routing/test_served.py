@@ -103,6 +103,10 @@ def test_a_summary_has_these_json_keys() -> None:
         "forfeit_share": 0.0,
         "refused": 0,
         "withdrawn": 0,
+        "exploration_rate": 0.9,
+        "audit_price": 1.0,
+        "expert_busy": False,
+        "expected_rounds": 0,
         "certificate": {
             "rounds": 4,
             "lower": 0.0,

@@ -71,6 +71,13 @@ def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentG
     return CurrentGame(store.open_game(route, segment, terms), is_new=True)
 
 
+def rounds_before(store: Store, game: Game) -> int:
+    """The rounds of the longest earlier game of the same segment: as many are expected of a new one."""
+    games = [one for one in store.games() if (one.route, one.segment) == (game.route, game.segment)]
+    latest = [store.rounds(one, limit=1) for one in games if one != game]
+    return max((found[0].decided.entry.step for found in latest if found), default=0)
+
+
 @dataclass(slots=True)
 class Folded:
     """The state that follows from a journal.

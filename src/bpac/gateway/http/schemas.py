@@ -109,6 +109,10 @@ _GAME = _object(
         "forfeit_share": SHARE,
         "refused": _COUNT,
         "withdrawn": _COUNT,
+        "exploration_rate": SHARE,
+        "audit_price": _NUMBER,
+        "expert_busy": {"type": "boolean"},
+        "expected_rounds": _COUNT,
         "state": {"enum": ["warming_up", "routing", "not_routing", "alarmed"]},
         "unscored": _object(
             {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}

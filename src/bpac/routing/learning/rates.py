@@ -6,7 +6,7 @@ from typing import Any
 from bpac.betting.ledgers.ledger import Round
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors.candidates import Candidates
-from bpac.routing.exploration.learned_rates import LearnedRates, Schedule
+from bpac.routing.exploration.learned_rates import LearnedRates, Prospects, Schedule
 
 # A score that joins may ask for this multiple of its estimated gain: estimates from few samples are rough.
 MOST_OF_ESTIMATE = 2.0
@@ -54,8 +54,7 @@ class CandidateRates:
         self._scores = [ScoreRates(schedule, terms, 0)]
         self._rate = schedule.most
         self._most_gains = [math.inf]
-        # Rounds of earlier epochs, if they count for how many are expected.
-        self.before = 0
+        self.prospects = Prospects()
 
     @property
     def steady_after(self) -> int:
@@ -75,7 +74,7 @@ class CandidateRates:
         """
         self._most_gains.append(MOST_OF_ESTIMATE * gain)
         self._scores.append(ScoreRates(self._schedule, self._terms, len(self._scores)))
-        self._look()
+        self.look()
 
     def decided(self, decision: Round) -> None:
         """Count the traffic, and look at the rate now and then."""
@@ -91,7 +90,7 @@ class CandidateRates:
             if len(recent) >= score.pause:
                 due = True
         if due:
-            self._look()
+            self.look()
         return due
 
     def resolve(self, decision: Round, loss: float) -> None:
@@ -128,7 +127,7 @@ class CandidateRates:
             score.load(part)
         self._rate, self._most_gains = state["rate"], [math.inf, *state["most_gains"]]
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Ask the schedule for the rate of the coming rounds, once for each score."""
         for score in self._scores:
             score.collect()
@@ -139,5 +138,5 @@ class CandidateRates:
             # While nothing is accepted or nothing is known of a score, there is everything to gain.
             known = accepted and score.rounds
             gain = (score.looks_safe() / score.rounds - accepted) / accepted if known else math.inf
-            rates.append(self._schedule.wanted(min(gain, most), self.before + score.rounds, score.audits))
+            rates.append(self.prospects.wanted(self._schedule, min(gain, most), score.rounds, score.audits))
         self._rate = max(rates)
