@@ -120,6 +120,9 @@ export function ratesSpec(game, axisName) {
   const requests = recentRequests(series);
   const lately = requests ? `, and for ${percent(recent.at(-1))} of the last ${integer(requests)}` : "";
   let sentence = `The expert was called for ${percent(rates.at(-1))} of all requests${lately}.`;
+  if (game.expert_busy) {
+    sentence += ` The expert is busy, so only ${percent(game.exploration_rate)} of the accepted drafts are audited.`;
+  }
   let highest = 0;
   let latest = 0;
   if (ratios) {
