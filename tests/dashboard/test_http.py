@@ -141,7 +141,7 @@ def test_the_numbers_are_those_of_the_metrics(place: tuple[RunningGateway, dict[
     values = {sample.name: sample.value for sample in samples if sample.labels == {"route": "homework", "segment": ""}}
     assert values.keys() == METRICS.keys()
     for name, path in METRICS.items():
-        value = shown
+        value: Any = shown
         for part in path.split("."):
             value = value[part]
         assert values[name] == pytest.approx(float(value), rel=1e-11), name
