@@ -152,6 +152,25 @@ def test_a_refund_undoes_its_charge(floor: float, audits: list[Audit], shadow: b
     assert late.upper() == at_once.upper()
 
 
+@given(floor=floors, audits=audits, shadow=st.booleans(), kind=st.sampled_from(KINDS))
+def test_no_mixture_is_below_its_best_rate(
+    floor: float, audits: list[Audit], shadow: bool, kind: CertificateKind
+) -> None:
+    """The bound lies between that of the best rate, known afterwards only, and that rate at its share of α."""
+    served = served_loss(floor, kind, shadow=shadow)
+    for propensity, loss in above(floor, audits):
+        audit(served, propensity, loss)
+    served.served_instead()
+    best = served.best_upper(MANY)
+    assert best * (1.0 - 1e-12) <= served.certificate(100, MANY).upper
+    mixture = RATE_MIXTURES[kind]
+    single = served_loss(floor, kind, shadow=shadow, alpha=ALPHA * min(mixture.weights))
+    for propensity, loss in above(floor, audits):
+        audit(single, propensity, loss)
+    single.served_instead()
+    assert served.certificate(100, MANY).upper <= single.best_upper(MANY) * (1.0 + 1e-12)
+
+
 def test_rounds_without_information_leave_the_bounds_alone() -> None:
     """An audit without a loss, one that was certain, and a kept draft leave both bounds as they were."""
     served = served_loss(0.2)
@@ -195,6 +214,7 @@ def test_without_exploration_there_are_only_trivial_bounds() -> None:
     served.refund(decision, 1.0)
     assert served.upper() == math.inf
     assert served.certificate(rounds=9, kept=4) == Certificate(rounds=9, lower=0.0, upper=4, confidence=0.9)
+    assert served.best_upper(4) == 4
     copy = served_loss(0.0)
     copy.load(json.loads(json.dumps(served.state())))
     assert copy.state() == served.state()

@@ -105,6 +105,8 @@ METRICS = {
     "bpac_alarm": "alarm.level",
     "bpac_doubt": "doubt",
     "bpac_forfeit_share": "forfeit_share",
+    "bpac_exploration_rate": "exploration_rate",
+    "bpac_expert_busy": "expert_busy",
     "bpac_certificate_average_upper": "certificate.average_upper",
     "bpac_certificate_upper": "certificate.upper",
     "bpac_certificate_lower": "certificate.lower",
@@ -139,10 +141,10 @@ def test_the_numbers_are_those_of_the_metrics(place: tuple[RunningGateway, dict[
     values = {sample.name: sample.value for sample in samples if sample.labels == {"route": "homework", "segment": ""}}
     assert values.keys() == METRICS.keys()
     for name, path in METRICS.items():
-        value = shown
+        value: Any = shown
         for part in path.split("."):
             value = value[part]
-        assert values[name] == pytest.approx(value, rel=1e-11), name
+        assert values[name] == pytest.approx(float(value), rel=1e-11), name
     forfeits = {one.labels["cause"]: one.value for one in samples if one.name == "bpac_forfeits_total"}
     assert forfeits == shown["forfeits"]
     for stage in shown["latency"]:

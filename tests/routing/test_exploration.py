@@ -161,9 +161,9 @@ def test_after_an_alarm_as_much_traffic_is_expected_as_the_whole_game_had(whole_
         if router.epoch > 1 and not expected:
             learner = router._route.current.learner
             assert learner is not None
-            expected.append(learner.before)
+            expected.append(learner.prospects.before)
     assert (expected[0] > 9000) == whole_game
     assert Router.rebuild(entries).snapshot() == router.snapshot()
     again = Router.rebuild([], snapshot=router.snapshot())._route.current.learner
     assert again is not None
-    assert (again.before > 9000) == whole_game
+    assert (again.prospects.before > 9000) == whole_game

@@ -103,5 +103,16 @@ def test_a_summary_has_these_json_keys() -> None:
         "forfeit_share": 0.0,
         "refused": 0,
         "withdrawn": 0,
-        "certificate": {"rounds": 4, "lower": 0.0, "upper": 0.0, "confidence": 0.8, "average_upper": 0.0},
+        "exploration_rate": 0.9,
+        "audit_price": 1.0,
+        "expert_busy": False,
+        "expected_rounds": 0,
+        "certificate": {
+            "rounds": 4,
+            "lower": 0.0,
+            "upper": 0.0,
+            "confidence": 0.8,
+            "average_upper": 0.0,
+            "best_average_upper": 0.0,
+        },
     }

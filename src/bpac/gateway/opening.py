@@ -1,10 +1,10 @@
 """Opening what a configuration needs to answer requests: its models, its routes with their games, its single routes."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bpac.gateway.chat.cascade_route import CascadeExpert, CascadeRoute
-from bpac.gateway.chat.expert import Expert
+from bpac.gateway.chat.expert import Expert, ExpertLoad
 from bpac.gateway.chat.grading import judged_by
 from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.outside import EFFORT, FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers, effort_key
@@ -39,6 +39,7 @@ class Opener:
     metrics: counts requests and failures.
     records: what is known about each model.
     open_games: gives all games that are open.
+    loads: calls under way to each model that is an expert, by name.
     """
 
     session: Session
@@ -46,6 +47,7 @@ class Opener:
     metrics: Metrics
     records: UpstreamRecords
     open_games: Callable[[], Iterable[LiveGame]]
+    loads: dict[str, ExpertLoad] = field(default_factory=dict)
 
     def open_models(self, running: RunningConfig, known: dict[str, OpenModel]) -> None:
         """Open the models of a configuration; those whose settings stay keep what is known about them."""
@@ -80,7 +82,8 @@ class Opener:
             draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
             judge = settings.judge
             grader = judged_by(running.models[judge.name].model, settings) if judge else running.graders[name]
-            of_last = (expert_model, grader, stages, settings.deadline)
+            load = self.loads.setdefault(settings.expert.name, ExpertLoad())
+            of_last = (expert_model, grader, stages, settings.deadline, load)
             if settings.models:
                 others = tuple(running.models[model.name].model for model in settings.models[:-1])
                 last = CascadeExpert(*of_last)

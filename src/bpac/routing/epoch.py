@@ -16,12 +16,14 @@ from bpac.routing.bettors import ByArrival, Candidates, SplitScores
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.rates import CascadeRates
 from bpac.routing.decision import Decision
-from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
+from bpac.routing.exploration.learned_rates import LearnedRates, Prospects, WhileItPays
 from bpac.routing.exploration.schedules import Rates
-from bpac.routing.journal.entries import Labelled
+from bpac.routing.journal.entries import Expected, Labelled
 from bpac.routing.learning.rates import CandidateRates
 from bpac.routing.rule import decide_query
 from bpac.routing.settings import Settings
+
+NOTHING_EXPECTED = Expected()
 
 
 class Epoch:
@@ -34,9 +36,12 @@ class Epoch:
     served: the certificate, which outlives all epochs.
     number: of the epoch, from 1.
     start: the step after which it begins; history before the first step lowers it.
+    expected: what is expected of its rounds.
     """
 
     __slots__ = (
+        "_busy",
+        "_prospects",
         "_rates",
         "_served",
         "_settings",
@@ -56,7 +61,16 @@ class Epoch:
         "steady_after",
     )
 
-    def __init__(self, settings: Settings, terms: Terms, served: ServedLoss, number: int, start: int) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        terms: Terms,
+        served: ServedLoss,
+        number: int,
+        start: int,
+        *,
+        expected: Expected = NOTHING_EXPECTED,
+    ) -> None:
         policy = settings.policy
         self._settings = settings
         self._terms = terms
@@ -74,9 +88,14 @@ class Epoch:
         elif isinstance(self._rates, LearnedRates) and isinstance(self.bettor, Candidates):
             self._rates = self.joint_rates = CandidateRates(self._rates.schedule, terms, self.bettor)
         self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
-        schedule, learner = settings.exploration, self.joint_rates or self.learner
-        if learner is not None and isinstance(schedule, WhileItPays) and schedule.whole_game:
-            learner.before = max(start, 0)
+        self._busy = expected.busy
+        # What the schedule takes into account; none if it takes nothing into account.
+        self._prospects: Prospects | None = None
+        if isinstance(self._rates, LearnedRates | CandidateRates | CascadeRates):
+            schedule, self._prospects = settings.exploration, self._rates.prospects
+            self._prospects.audit_price, self._prospects.rounds = expected.audit_price, expected.rounds
+            if isinstance(schedule, WhileItPays) and schedule.whole_game:
+                self._prospects.before = max(start, 0)
         self.drift = Drift(terms, policy.alarm) if policy.alarm else None
         self.by_arrival: ByArrival | None = None
         # The account that sees decisions, and all accounts that see outcomes, in this order.
@@ -122,9 +141,29 @@ class Epoch:
 
         It must be called whenever the rate may have changed: it is kept, because every query asks for it.
         """
-        rate = self._rates.rate(step + 1 - self.start)
+        rate = self._terms.floor if self._busy else self._rates.rate(step + 1 - self.start)
         drift = self.drift
         self.rate = rate if drift is None or rate >= drift.careful_rate else drift.careful_rate
+
+    def expect(self, expected: Expected, step: int) -> None:
+        """Use the rate that follows from what is expected.
+
+        Parameters
+        ----------
+        expected: what is expected.
+        step: the number of decisions made.
+        """
+        self._busy, prospects = expected.busy, self._prospects
+        if prospects is not None:
+            before = prospects.audit_price, prospects.rounds
+            prospects.audit_price, prospects.rounds = now = expected.audit_price, expected.rounds
+            if now == before:
+                pass  # nothing else changes the rate before the next look
+            elif self.learner is not None:
+                self.learner.look(self.bettor.threshold)
+            elif self.joint_rates is not None:
+                self.joint_rates.look()
+        self.set_rate(step)
 
     def follow_arrivals(self) -> None:
         """Put the order of arrival between the rounds and the bettor, unless the policy need not know it."""

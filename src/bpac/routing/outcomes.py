@@ -14,7 +14,7 @@ from bpac.betting.drift.drift import Drift
 from bpac.betting.ledgers.ledger import Account
 from bpac.routing.cascade.rounds import StageOutcomes
 from bpac.routing.decision import Decision
-from bpac.routing.epoch import Epoch
+from bpac.routing.epoch import NOTHING_EXPECTED, Epoch
 from bpac.routing.journal.entries import Resolved
 from bpac.routing.learning.learning import Learning
 from bpac.routing.settings import Settings
@@ -39,6 +39,7 @@ class Outcomes:
         self.served = ServedLoss(self.terms, settings.alpha, cast(CertificateKind, settings.certificate))
         self._lasting: tuple[Account[Decision], ...] = (self.served,)
         self.current = Epoch(settings, self.terms, self.served, number=1, start=0)
+        self.expected = NOTHING_EXPECTED
         learned = settings.policy.learned
         self.learning = Learning(learned, settings.epsilon) if learned is not None else None
         self.step = 0
@@ -215,7 +216,9 @@ class Outcomes:
         old = self.current
         if drift.rings:
             self.charge()  # the latest audit belongs to the epoch that ends here
-            self.current = Epoch(self.settings, self.terms, self.served, old.number + 1, self.step)
+            self.current = Epoch(
+                self.settings, self.terms, self.served, old.number + 1, self.step, expected=self.expected
+            )
             if self.learning is not None:
                 self.learning.start_epoch()
             if old.by_arrival is not None:

@@ -2,7 +2,7 @@
 
 1. ``decided`` applies a decision, ``settle`` the outcome of an audit (see ``outcomes.py``); ``started``, ``stopped``,
    ``withdrawn`` and ``overdue`` apply what becomes of tickets, ``learned`` a row of history, ``joined`` a score that
-   was learned.
+   was learned, ``expects`` what is expected of the rounds to come.
 2. Nothing is checked here: ``Router`` checks the arguments of callers, and ``rebuild`` the entries of a journal.
 """
 
@@ -17,7 +17,7 @@ from bpac.routing.cascade.rounds import CascadeRound
 from bpac.routing.cascade.rules import JoiningRule
 from bpac.routing.decision import Decision
 from bpac.routing.epoch import Epoch
-from bpac.routing.journal.entries import Labelled, Learned
+from bpac.routing.journal.entries import Expected, Labelled, Learned
 from bpac.routing.learning.learning import Learning
 from bpac.routing.outcomes import Outcomes
 from bpac.routing.policies import Portfolio
@@ -60,6 +60,7 @@ class Route(Outcomes):
         self.answered: Counter[int] = Counter()
         self.asked: Counter[int] = Counter()
         self.fitted_rules = 0
+        self.expectations = 0
 
     @property
     def epoch(self) -> int:
@@ -80,7 +81,8 @@ class Route(Outcomes):
     def entries(self) -> int:
         """How many entries of a journal this state comes from."""
         learned = self.learning.entries if self.learning is not None else self.fitted_rules
-        return 1 + self.labelled + self.step + self.outcomes + self.ticket_entries + self.commitments + learned
+        others = self.labelled + self.ticket_entries + self.commitments + self.expectations
+        return 1 + self.step + self.outcomes + others + learned
 
     def decided(self, decision: Decision) -> None:  # noqa: PLR0912  # it is done for every query, and calls cost
         """Apply a decision. ``charge`` must have been called before it was made."""
@@ -202,6 +204,13 @@ class Route(Outcomes):
         """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
         self.commitments += 1
 
+    def expects(self, entry: Expected) -> None:
+        """Use the exploration rate that follows from what is expected of the rounds to come."""
+        self.expectations += 1
+        self.charge()
+        self.expected = entry
+        self.current.expect(entry, self.step)
+
     def fitted(self, rule: JoiningRule) -> None:
         """Let a rule of a cascade join."""
         self.fitted_rules += 1
@@ -225,6 +234,7 @@ class Route(Outcomes):
             "served": self.served.state(),
             **({"learning": self.learning.state()} if self.learning is not None else {}),
             **self._cascade_state(),
+            **({"expected": [self.expectations, *self.expected]} if self.expectations else {}),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -234,7 +244,12 @@ class Route(Outcomes):
         self.forfeits = Counter(state["forfeits"])
         self.owed = {decision.step: decision for decision in map(Decision.from_list, state["owed"])}
         self.given_up = {decision.step: decision for decision in map(Decision.from_list, state["given_up"])}
-        self.current = Epoch(self.settings, self.terms, self.served, state["epoch"], state["epoch_start"])
+        if "expected" in state:
+            self.expectations, *expected = state["expected"]
+            self.expected = Expected(*expected)
+        self.current = Epoch(
+            self.settings, self.terms, self.served, state["epoch"], state["epoch_start"], expected=self.expected
+        )
         self.served.load(state["served"])
         self.served.kept = self.drafts_served
         if self.learning is not None:

@@ -29,6 +29,10 @@ class Summary:
     refused: audits that the expert refused to answer.
     withdrawn: tickets that came to no decision.
     certificate: bounds on the loss served so far.
+    best_average_upper: what ``certificate.average_upper`` would be if the best rate of its mixture had been known in
+        advance: more audits lower it, and a better bound from the same audits cannot (none where it is not known).
+    exploration_rate: the probability with which accepted drafts are audited now; none where it is not known.
+    audit_price, expert_busy, expected_rounds: what is expected of the queries to come, see ``Router.expect``.
 
     >>> from bpac import Router
     >>> summary = Router(epsilon=0.05).summary()
@@ -52,6 +56,11 @@ class Summary:
     refused: int
     withdrawn: int
     certificate: Certificate
+    best_average_upper: float | None = None
+    exploration_rate: float | None = None
+    audit_price: float = 1.0
+    expert_busy: bool = False
+    expected_rounds: int = 0
 
     @classmethod
     def of(cls, route: Route) -> "Summary":
@@ -74,10 +83,16 @@ class Summary:
             refused=route.refusals,
             withdrawn=route.withdrawals,
             certificate=certificate,
+            best_average_upper=route.served.best_upper(route.drafts_served) / max(route.step, 1),
+            exploration_rate=route.current.rate,
+            audit_price=route.expected.audit_price,
+            expert_busy=route.expected.busy,
+            expected_rounds=route.expected.rounds,
         )
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         values = asdict(self)
         values["certificate"]["average_upper"] = self.certificate.average_upper
+        values["certificate"]["best_average_upper"] = values.pop("best_average_upper")
         return values

@@ -86,6 +86,8 @@ def test_an_older_game_of_another_epsilon_is_learned_from(tmp_path: Path, capsys
         again = warm(tmp_path, capsys, tmp_path / "old.jsonl", "--new-game")
         assert (again["game"], again["rows"], again["threshold"]) == (3, 150, report["threshold"])
         assert asked(config, 200, 1)[0]["x-bpac-decision"].startswith("dec-3-1-")
+        with RunningGateway(config) as gateway:
+            assert gateway.status()["expected_rounds"] == 150  # as much traffic as the older game had
         # The older game is as it was, and goes on when its own terms are in force again.
         old = configured(tmp_path, models.base_url, epsilon=0.3)
         assert asked(old, 201, 1)[0]["x-bpac-decision"].startswith("dec-1-151-")

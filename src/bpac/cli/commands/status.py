@@ -72,10 +72,11 @@ def _text(status: GameStatus) -> Iterator[str]:
     if summary.steps:
         rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
         rounds = f"{summary.steps} rounds" if summary.steps > 1 else "1 round"
-        certificate = summary.certificate
+        certificate, best = summary.certificate, summary.best_average_upper
+        sure = f"{certificate.confidence:.0%} confidence" + ("" if best is None else f", at best {best:.2%}")
         yield (
             f"{name}: {rounds}, {state}, expert calls {rate}, {summary.owed} waiting for their outcome, "
-            f"average loss per request ≤ {certificate.average_upper:.2%} ({certificate.confidence:.0%} confidence)"
+            f"average loss per request ≤ {certificate.average_upper:.2%} ({sure})"
         )
     else:
         yield f"{name}: no request decided yet, {state}"

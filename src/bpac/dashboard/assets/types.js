@@ -19,6 +19,7 @@
  * @property {number} upper
  * @property {number} confidence of each of the bounds
  * @property {number} average_upper per request
+ * @property {number | null} [best_average_upper] what it would be if its best rate had been known in advance
  */
 
 /**
@@ -181,6 +182,10 @@
  * @property {number} refused
  * @property {Unscored} refusals requests that only the expert refused; their share is that of the expert calls
  * @property {number} withdrawn
+ * @property {number | null} exploration_rate probability with which accepted drafts are audited now
+ * @property {number} audit_price what an audit costs now, relative to the average
+ * @property {boolean} expert_busy whether audits are made at the least rate because the expert is busy
+ * @property {number} expected_rounds
  * @property {Certificate} certificate
  * @property {"warming_up" | "routing" | "not_routing" | "alarmed"} state
  * @property {Unscored} unscored

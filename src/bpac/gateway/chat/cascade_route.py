@@ -176,6 +176,7 @@ class CascadeRoute(ServedRoute):
         ----------
         request, game, caller_left: as for a route with two models.
         """
+        game.expect(self.expert.load.calls)
         ticket = game.drafting.arrive()
         drafts = StageDrafts(self.models, request, self, game)
         try:

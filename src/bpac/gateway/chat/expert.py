@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bpac.answer import Answer
@@ -79,6 +79,18 @@ class ExpertCall:
     draft_cancelled: bool
 
 
+@dataclass(slots=True)
+class ExpertLoad:
+    """The calls of an expert's model that are under way, from all routes with it.
+
+    Parameters
+    ----------
+    calls: how many.
+    """
+
+    calls: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Expert:
     """The expert of a route, and the grader that compares drafts with its answers.
@@ -89,12 +101,14 @@ class Expert:
     grader: computes losses; none if losses are reported from outside.
     stages: measures how long each stage takes.
     deadline: seconds after which a stream that has not ended is given up.
+    load: calls of the model that are under way.
     """
 
     model: Model
     grader: Grader | None
     stages: Stages
     deadline: float
+    load: ExpertLoad = field(default_factory=ExpertLoad)
 
     async def answer_and_grade(self, call: ExpertCall) -> None:
         """Get the expert's answer and grade the draft; however this ends, the round gets an outcome."""
@@ -178,6 +192,13 @@ class Expert:
         return None
 
     async def _fetched(self, request: ChatRequest, result: ExpertResult, meter: Meter, *, stream: bool) -> Answer:
+        self.load.calls += 1
+        try:
+            return await self._asked(request, result, meter, stream=stream)
+        finally:
+            self.load.calls -= 1
+
+    async def _asked(self, request: ChatRequest, result: ExpertResult, meter: Meter, *, stream: bool) -> Answer:
         model = self.model.for_request()
         if not stream:
             completion = await model.whole(request.expert_body(stream=False), meter)

@@ -1,7 +1,8 @@
 """A route at work: what happens to one chat request, by these rules.
 
 1. Ticket. A request takes a ticket when it arrives, before its draft is generated, and is decided on the terms of that
-   ticket however long the draft takes (MATH section 12).
+   ticket however long the draft takes (MATH section 12). What an audit costs at this moment is looked up before
+   (``games/audit_prices.py``).
 2. Draft. The draft's model is asked first. If its server is known to be down, or if the route minimises money and
    drafts cost more than they save (``games/draft_worth.py``), the request has no draft (rule 3). This is decided on
    arrival: by trial requests of the gateway's own, and from earlier requests and a coin.
@@ -79,6 +80,7 @@ class ServedRoute:
         game: the game that the request belongs to.
         caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
         """
+        game.expect(self.expert.load.calls)
         ticket = game.drafting.arrive()
         try:
             if request.unscorable:

@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import field
+from msgspec import Meta, field
 
 from bpac.errors import InputError, SettingsError
 from bpac.gateway.chat.features import FEATURES
+from bpac.gateway.config.hours import MINUTES_OF_DAY, Hours
 from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
@@ -56,6 +57,9 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         ``LearnedScore``: ``fit_at``, ``shares``, ``least_losses``, ``ridge``.
     minimise: ``calls`` of the expert, or ``money``: then most requests are not drafted while drafts cost more than they
         save.
+    cheap_hours: hours in which the expert costs less; more audits are made in them.
+    cheap_price: price of an expert call in these hours, as a share of the price in others.
+    busy_at: calls of the expert's model under way from which on audits are made at the least rate; None for no limit.
     models: all models of a cascade, in order, the last one the reference; empty for a pair.
     call_prices: what a call of each model of a cascade costs, in any unit (default: four times the one before).
     """
@@ -84,6 +88,9 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     allow_force: bool = False
     minimise: Literal["calls", "money"] = "calls"
     learn: bool | dict[str, Any] = False
+    cheap_hours: tuple[Hours, ...] = ()
+    cheap_price: Annotated[float, Meta(gt=0, le=1)] = 0.5
+    busy_at: Count | None = None
     models: tuple[ModelSettings, ...] = ()
     call_prices: tuple[float, ...] = ()
 
@@ -166,6 +173,17 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         if not isinstance(policy, Portfolio):
             raise SettingsError(f'learn belongs to policy "portfolio", not to "{self.policy}": leave it out')
         return replace(policy, learn=self.learned)
+
+    @cached_property
+    def mean_price(self) -> float:
+        """The price of an expert call over a day with even traffic, as a share of the price outside cheap hours."""
+        cheap = sum(any(hours.has(60.0 * minute) for hours in self.cheap_hours) for minute in range(MINUTES_OF_DAY))
+        return 1.0 - (1.0 - self.cheap_price) * cheap / MINUTES_OF_DAY
+
+    @cached_property
+    def prices_audits(self) -> bool:
+        """Whether the exploration rate depends on what an audit costs at the moment."""
+        return bool(self.cheap_hours) or self.busy_at is not None
 
     @property
     def score_name(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bpac.dashboard.history.history import History
 from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.restoring import current_game, folded
+from bpac.gateway.games.restoring import current_game, folded, rounds_before
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.games.terms import terms_of
 from bpac.routing.coins import CommittedCoins
@@ -54,6 +54,9 @@ class GameJournal:
             state = folded(store, self.game, self._write_for_router, coins)
             self.router, self.savings, self.history = state.router, state.savings, state.history
             self._since_snapshot = state.since_snapshot
+        if not self.router.step and (rounds := rounds_before(store, self.game)) > self.router.expected.rounds:
+            # A new game of a route that has much traffic may make more audits, because they pay for longer.
+            self.router.expect(**self.router.expected._replace(rounds=rounds)._asdict())
 
     def go_on_under(self, snapshot_every: int) -> None:
         """Use another number of entries between two snapshots from now on."""

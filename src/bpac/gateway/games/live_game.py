@@ -2,9 +2,11 @@
 
 import logging
 import random
+import time
 from typing import Any
 
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
 from bpac.gateway.games.drafting import DraftsUnderWay
@@ -71,6 +73,20 @@ class LiveGame:
     def number(self) -> int:
         """The number of the game in its store."""
         return self.journal.game.number
+
+    def expect(self, expert_calls: int) -> None:
+        """Set the exploration rate of the requests that arrive from now on to what an audit costs at the moment.
+
+        Parameters
+        ----------
+        expert_calls: calls of the expert's model that are under way.
+        """
+        before = self.router.expected
+        if not self.route.prices_audits and before._replace(rounds=0) == USUAL:
+            return  # a reload may have removed the settings that a price came from
+        expected = expected_now(self.route, before, time.time(), expert_calls)
+        if expected != before:
+            self.router.expect(**expected._asdict())
 
     def skips_draft(self) -> bool:
         """Whether the request that has just arrived goes to the expert without a draft, because drafts cost more."""

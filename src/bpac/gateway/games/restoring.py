@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from bpac.dashboard.history.history import History, Tokens
-from bpac.errors import SnapshotError
+from bpac.errors import SnapshotError, StoreError
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.games.terms import changes
 from bpac.routing.cascade.router import CascadeRouter
@@ -69,6 +69,23 @@ def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentG
     elif changed:
         log.warning("terms changed: a new game begins (%s)", why, extra=about)
     return CurrentGame(store.open_game(route, segment, terms), is_new=True)
+
+
+def rounds_before(store: Store, game: Game) -> int:
+    """The rounds of the longest earlier game of the same segment: as many are expected of a new one."""
+    games = [one for one in store.games() if (one.route, one.segment) == (game.route, game.segment)]
+    return max((_rounds_of(store, one) for one in games if one != game), default=0)
+
+
+def _rounds_of(store: Store, game: Game) -> int:
+    try:
+        latest = store.rounds(game, limit=1)
+        archived = None if latest else store.archived(game)
+    except StoreError:
+        return 0  # a damaged journal of a game that is over must not keep another one from starting
+    if latest and isinstance(latest[0].decided.entry, Decision):
+        return latest[0].decided.entry.step
+    return 0 if archived is None else int(archived.snapshot["router"]["state"]["step"])
 
 
 @dataclass(slots=True)

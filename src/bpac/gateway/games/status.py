@@ -80,12 +80,16 @@ class GameStatus:
         route: the name of the route.
         values: what ``/v1/status`` says about one of its games.
         """
-        certificate = Certificate(**{part.name: values["certificate"][part.name] for part in fields(Certificate)})
+        bounds = values["certificate"]
+        certificate = Certificate(**{part.name: bounds[part.name] for part in fields(Certificate)})
+        plain = {part.name: values[part.name] for part in fields(Summary) if part.name in values}
         return cls(
             route,
             values["segment"],
             values["game"],
-            Summary(**{part.name: values[part.name] for part in fields(Summary)} | {"certificate": certificate}),
+            Summary(
+                **plain | {"certificate": certificate, "best_average_upper": bounds.get("best_average_upper")},
+            ),
             values["state"],
             UnscoredReport(**values["unscored"]),
             RefusalReport(**values["refusals"]),

@@ -85,6 +85,7 @@ _CERTIFICATE = _object(
         "lower": _NUMBER,
         "upper": _MAYBE_NUMBER,
         "average_upper": _MAYBE_NUMBER,
+        "best_average_upper": _MAYBE_NUMBER,
         "confidence": SHARE,
     }
 )
@@ -108,6 +109,10 @@ _GAME = _object(
         "forfeit_share": SHARE,
         "refused": _COUNT,
         "withdrawn": _COUNT,
+        "exploration_rate": SHARE,
+        "audit_price": _NUMBER,
+        "expert_busy": {"type": "boolean"},
+        "expected_rounds": _COUNT,
         "state": {"enum": ["warming_up", "routing", "not_routing", "alarmed"]},
         "unscored": _object(
             {"requests": _COUNT, "share": SHARE, "reasons": {"type": "object", "additionalProperties": _COUNT}}

@@ -56,6 +56,14 @@ GAMES: Mapping[str, tuple[Callable[[GameStatus], float | None], str]] = {
         lambda game: game.summary.forfeit_share,
         "Share (0 to 1) without a verdict among about the last 100 audits of accepted drafts.",
     ),
+    "bpac_exploration_rate": (
+        lambda game: game.summary.exploration_rate,
+        "Probability (0 to 1) with which an accepted draft is audited at the moment.",
+    ),
+    "bpac_expert_busy": (
+        lambda game: float(game.summary.expert_busy),
+        "Whether the expert is busy (1), so that audits are made at the least rate (busy_at), or not (0).",
+    ),
     "bpac_learned_score_in_force": (
         lambda game: float(any(score.in_force and score.score > 0 for score in game.scores)) if game.scores else None,
         "Whether a score that was learned on the way decides (1), or the score of the route (0).",

@@ -1,5 +1,6 @@
 """Figures that compare methods or bets by single numbers, such as those at the end of a stream."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -96,6 +97,18 @@ def _draw_shares(shares: Mapping[str, float], axes: "Axes") -> None:
     axes.set_xlim(min(0.0, *lengths), max(100.0, *lengths) * 1.1)
 
 
+def bar_label(name: str) -> str:
+    """A name in lines of about 34 characters, which also end after underscores, without the endings of file names.
+
+    >>> bar_label("plaut_mmlu_gpt-3p5-turbo__gpt-4-turbo.csv.gz, portfolio").splitlines()
+    ['plaut_mmlu_gpt-3p5-turbo__', 'gpt-4-turbo, portfolio']
+    """
+    shown = re.sub(r"\.(csv|jsonl)(\.gz)?\b", "", name)
+    # A space after each group of underscores is a place where a line may end.
+    lines = textwrap.wrap(re.sub(r"(_+)", r"\1 ", shown), 36, break_on_hyphens=False)
+    return "\n".join(line.replace("_ ", "_") for line in lines)
+
+
 def stacked_panel(bars: Mapping[str, Sequence[float]], kinds: Sequence[str], title: str) -> Panel:
     """A horizontal bar for each name, made of one part for each kind; parts with room for it show their percent."""
     return Panel(title, partial(_draw_stacked, bars, kinds), 1.8, 0.5 + 0.13 * len(bars))
@@ -110,7 +123,7 @@ def _draw_stacked(bars: Mapping[str, Sequence[float]], kinds: Sequence[str], axe
         shown = [f"{length:.0f}" if length >= 4.0 else "" for length in lengths]
         axes.bar_label(drawn, shown, label_type="center", fontsize=8, color="white")
         left += lengths
-    axes.set_yticks(at, [textwrap.fill(name, 34, break_on_hyphens=False) for name in bars])
+    axes.set_yticks(at, [bar_label(name) for name in bars])
     axes.invert_yaxis()
     axes.set_xlim(0.0, 100.0)
     axes.legend(ncols=2, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False)

@@ -4,7 +4,7 @@ from typing import Protocol, cast, runtime_checkable
 
 from bpac.betting.payoff import Terms
 from bpac.routing.cascade.bettor import CascadeBettor
-from bpac.routing.exploration.learned_rates import Schedule
+from bpac.routing.exploration.learned_rates import Prospects, Schedule
 from bpac.routing.exploration.schedules import Exploration, Rates
 
 
@@ -36,9 +36,11 @@ class CascadeRates:
         self._schedule: Schedule | None = schedule if isinstance(schedule, FollowsGain) else None  # type: ignore[assignment]
         self._rates = None if self._schedule is not None else schedule.start(terms)
         self._bettor = bettor
+        self.prospects = Prospects()
 
     def rate(self, step: int) -> float:
         """Least probability of calling the reference in this step of the epoch."""
         if self._schedule is None:
             return cast(Rates, self._rates).rate(step)
-        return self._schedule.wanted(self._bettor.gain, self._bettor.rounds, self._bettor.audits)
+        bettor = self._bettor
+        return self.prospects.wanted(self._schedule, bettor.gain, bettor.rounds, bettor.audits)

@@ -26,6 +26,27 @@ MOST_UNITS = 1 << 40
 LONGEST_PAUSE = 4096
 
 
+@dataclass(slots=True)
+class Prospects:
+    """What a schedule takes into account about the rounds to come.
+
+    Parameters
+    ----------
+    before: rounds of earlier epochs, if they count for how many are expected.
+    rounds: how many are expected to come, at least.
+    audit_price: what an audit costs, as a multiple of what expert calls cost otherwise. What there is to gain is worth
+        less in audits that cost more.
+    """
+
+    before: int = 0
+    rounds: int = 0
+    audit_price: float = 1.0
+
+    def wanted(self, schedule: "Schedule", gain: float, rounds: int, audits: float) -> float:
+        """The rate that a schedule asks for; the arguments are those of ``Schedule.wanted`` in this epoch."""
+        return schedule.wanted(gain / self.audit_price, max(self.before + rounds, self.rounds), audits)
+
+
 class Schedule(Protocol):
     """A schedule whose rate follows the gain."""
 
@@ -152,8 +173,7 @@ class LearnedRates(Ledger):
         self._losses = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self._traffic = np.zeros(self.LEVELS.top + 1, dtype=np.int64)
         self.rounds = 0
-        # Rounds of earlier epochs, if they count for how many are expected.
-        self.before = 0
+        self.prospects = Prospects()
         self._rate = schedule.most
 
     @property
@@ -225,7 +245,7 @@ class LearnedRates(Ledger):
         top, accepted = self.looks_safe(), self.accepted(threshold)
         # While nothing is accepted, there is everything to gain.
         gain = (top - accepted) / accepted if accepted else math.inf
-        self._rate = self.schedule.wanted(gain, self.before + self.rounds, self.audits)
+        self._rate = self.prospects.wanted(self.schedule, gain, self.rounds, self.audits)
 
     def looks_safe(self) -> int:
         """How many rounds lie below the largest threshold that looks safe on the weighted losses so far."""

@@ -6,7 +6,9 @@
    gave them out. A ticket without a decision is ``withdrawn``; one whose draft takes too long is ``overdue``.
 3. ``learned`` is a score that was fitted to the rounds before it, and bets on the queries that arrive after it.
 4. ``committed`` comes before the first round of a block whose coins come from a secret key (``CommittedCoins``).
-5. In an exported journal every entry carries a hash over all lines before it (see ``chain.py``), and there are lines of
+5. ``expected`` says what an audit costs from here on and how many rounds are likely to come: the exploration rate
+   depends on it.
+6. In an exported journal every entry carries a hash over all lines before it (see ``chain.py``), and there are lines of
    other kinds for auditors: ``game`` (what it is about), ``claim`` (the threshold and certificate that a gateway
    reported at that moment), ``revealed`` (the key of a block that is over) and ``archived`` (the entries before this
    line are in another file). No state follows from them.
@@ -148,7 +150,35 @@ class Fitted(NamedTuple):
     rule: dict[str, Any]
 
 
-Entry = Opened | Labelled | Decision | Resolved | Started | Stopped | Withdrawn | Overdue | Committed | Learned | Fitted
+class Expected(NamedTuple):
+    """What is expected of the rounds to come: the exploration rate depends on it (MATH section 16).
+
+    Parameters
+    ----------
+    audit_price: what an audit costs from here on, as a multiple of what expert calls cost otherwise.
+    rounds: how many rounds are expected to come, at least.
+    busy: whether the expert is busy, so that audits are made at the least rate.
+    """
+
+    audit_price: float = 1.0
+    rounds: int = 0
+    busy: bool = False
+
+
+Entry = (
+    Opened
+    | Labelled
+    | Decision
+    | Resolved
+    | Started
+    | Stopped
+    | Withdrawn
+    | Overdue
+    | Committed
+    | Learned
+    | Fitted
+    | Expected
+)
 KINDS: dict[str, type[Any]] = {
     "opened": Opened,
     "labelled": Labelled,
@@ -161,6 +191,7 @@ KINDS: dict[str, type[Any]] = {
     "committed": Committed,
     "learned": Learned,
     "fitted": Fitted,
+    "expected": Expected,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 # The kinds of lines that are not entries.
@@ -201,6 +232,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "rule": (dict,),
     "cascade": (list, type(None)),
     "stages": (list, type(None)),
+    "audit_price": (float, int),
+    "busy": (bool,),
 }
 
 # How the fields that JSON has as lists become values.

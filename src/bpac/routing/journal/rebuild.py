@@ -15,6 +15,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import (
     Committed,
     Entry,
+    Expected,
     Fitted,
     Labelled,
     Learned,
@@ -42,7 +43,7 @@ def opened(entry: Entry | None) -> Route:
         raise JournalError(f"entry 1 has settings that cannot be used: {error}") from error
 
 
-def follow(route: Route, entries: Iterable[Entry]) -> None:
+def follow(route: Route, entries: Iterable[Entry]) -> None:  # noqa: PLR0912  # one branch for each kind of entry
     """Apply entries to a route.
 
     Parameters
@@ -80,6 +81,9 @@ def follow(route: Route, entries: Iterable[Entry]) -> None:
                 route.joined(entry)
             case Fitted():
                 route.fitted(_fitted_rule(route, entry, number))
+            case Expected():
+                _check_expected(entry, number)
+                route.expects(entry)
             case _:
                 raise JournalError(f"entry {number} is {entry!r}: only the first entry opens a journal")
 
@@ -150,6 +154,11 @@ def _check_committed(route: Route, entry: Committed, number: int) -> None:
         )
     if not re.fullmatch("[0-9a-f]{64}", entry.digest):
         raise JournalError(f"entry {number}: digest must be 64 hexadecimal digits, got {entry.digest!r}")
+
+
+def _check_expected(entry: Expected, number: int) -> None:
+    if not 0.0 < entry.audit_price < math.inf or entry.rounds < 0:
+        raise JournalError(f"entry {number} contradicts itself: {entry!r}")
 
 
 def _check_learned(route: Route, entry: Learned, number: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from bpac.betting.ledgers.ledger import Ledger, Round
 from bpac.betting.payoff import Terms
 from bpac.routing.bettors.candidates import Candidates
-from bpac.routing.exploration.learned_rates import LearnedRates, Schedule
+from bpac.routing.exploration.learned_rates import LearnedRates, Prospects, Schedule
 
 # A score that joins may ask for this multiple of its estimated gain: estimates from few samples are rough.
 MOST_OF_ESTIMATE = 2.0
@@ -47,8 +47,7 @@ class CandidateRates(Ledger):
         self._amounts: list[int] = []
         self._rate = schedule.most
         self._most_gains = [math.inf]
-        # Rounds of earlier epochs, if they count for how many are expected.
-        self.before = 0
+        self.prospects = Prospects()
 
     @property
     def steady_after(self) -> int:
@@ -70,8 +69,7 @@ class CandidateRates(Ledger):
         self._book_by_score()
         self._most_gains.append(0.0 if gain is None else MOST_OF_ESTIMATE * gain)
         self._scores.append(None if gain is None else LearnedRates(self._schedule, self._terms))
-        self._look()
-        self._set_pause()
+        self.look()
 
     def decided(self, decision: Round) -> None:
         """Count the traffic, and look at the rate now and then."""
@@ -84,7 +82,7 @@ class CandidateRates(Ledger):
         self._book_by_score()
         due = any(len(score.recent) >= score.pause for score in self._followed())
         if due:  # rounds that do not carry every score may have put it off
-            self._look()
+            self.look()
         self._set_pause()
         return due
 
@@ -114,8 +112,9 @@ class CandidateRates(Ledger):
         self._rate, self._most_gains = state["rate"], [math.inf, *state["most_gains"]]
         self._set_pause()
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Ask the schedule for the rate of the coming rounds, once for each score."""
+        self._book_by_score()
         for score in self._followed():
             score.collect()
         bettor = self._bettor
@@ -128,8 +127,9 @@ class CandidateRates(Ledger):
             # While nothing is accepted or nothing is known of a score, there is everything to gain.
             known = accepted and rated.rounds
             gain = (rated.looks_safe() / rated.rounds - accepted) / accepted if known else math.inf
-            rates.append(self._schedule.wanted(min(gain, most), self.before + rated.rounds, rated.audits))
+            rates.append(self.prospects.wanted(self._schedule, min(gain, most), rated.rounds, rated.audits))
         self._rate = max(rates)
+        self._set_pause()
 
     def _book_by_score(self) -> None:
         """Count the latest rounds and losses by every score that they carry."""

@@ -1,6 +1,8 @@
 """The order in which queries arrive, and queries that are never decided (MATH section 12)."""
 
-from bpac.arguments import text
+from bpac.arguments import positive, text, whole
+from bpac.errors import InputError
+from bpac.routing.journal.entries import Expected
 from bpac.routing.router.parts import RouterParts
 from bpac.routing.tickets.ticket import Ticket
 
@@ -62,6 +64,38 @@ class Queries(RouterParts):
         with self._lock.change():
             self._proposals.latest = None
             self._tickets.cut_off()
+
+    def expect(self, *, audit_price: float = 1.0, rounds: int = 0, busy: bool = False) -> None:
+        """Say what is expected of the queries that arrive from here on: the exploration rate follows from it.
+
+        It may depend on anything that is known before they arrive, such as the time of the day or the load of the
+        expert, and on nothing that depends on their own drafts. The promise holds whatever is said: the rate never
+        falls below its floor, and it is recorded with each decision.
+
+        Parameters
+        ----------
+        audit_price: what an audit costs, as a multiple of what expert calls cost otherwise (default: 1). Schedules
+            that weigh audits against what they gain make more of them while they are cheap.
+        rounds: how many rounds are expected to come, at least (default: 0, so that the schedule's own horizon counts).
+        busy: whether the expert is busy: audits are then made at the least rate (default: false).
+
+        >>> from bpac import Router
+        >>> router = Router(epsilon=0.05, seed=1)
+        >>> router.arrive().rate
+        0.9
+        >>> router.expect(busy=True)
+        >>> router.arrive().rate
+        0.05
+        """
+        if not isinstance(busy, bool):
+            raise InputError(f"busy must be a bool, got {busy!r}")
+        price = positive(audit_price, "audit_price")
+        expected = Expected(price, whole(rounds, "rounds", 0, 1 << 53), busy)
+        with self._lock.change():
+            if expected != self._route.expected:
+                self._proposals.latest = None
+                self._write(expected)
+                self._route.expects(expected)
 
     def stop(self) -> bool:
         """Note in the journal that no query is under way; false if there is one, or if tickets are not in use.

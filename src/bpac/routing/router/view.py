@@ -6,6 +6,7 @@ from bpac.arguments import fraction
 from bpac.betting.bounds.certificate import Certificate
 from bpac.errors import InputError
 from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Expected
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.learning.standing import ScoreStanding, standings
 from bpac.routing.router.parts import RouterParts
@@ -46,6 +47,11 @@ class RouterView(RouterParts):
     def step(self) -> int:
         """The number of decisions made."""
         return self._route.step
+
+    @property
+    def expected(self) -> Expected:
+        """What is expected of the queries to come, as ``expect`` was told last."""
+        return self._route.expected
 
     @property
     def labelled(self) -> int:

@@ -120,6 +120,9 @@ export function ratesSpec(game, axisName) {
   const requests = recentRequests(series);
   const lately = requests ? `, and for ${percent(recent.at(-1))} of the last ${integer(requests)}` : "";
   let sentence = `The expert was called for ${percent(rates.at(-1))} of all requests${lately}.`;
+  if (game.expert_busy) {
+    sentence += ` The expert is busy, so only ${percent(game.exploration_rate)} of the accepted drafts are audited.`;
+  }
   let highest = 0;
   let latest = 0;
   if (ratios) {
@@ -166,6 +169,8 @@ export function certificateSpec(game, axisName) {
   const columns = [...axis.columns, { name: "average loss at most", text: percentRoundedUp }];
   /** @type {Value[][]} */
   const rows = series.step.map((_, at) => [...axis.cells(at), series.average_upper[at]]);
+  const best = certificate.best_average_upper ?? null;
+  const least = best === null ? "" : ` From the same audits it could be ${percent(best)} at best.`;
   const actual = series.served_loss;
   if (actual) {
     lines.push({ name: "actual loss", values: actual, style: "second" });
@@ -175,7 +180,7 @@ export function certificateSpec(game, axisName) {
   return {
     sentence:
       `The average loss per request so far, compared with always asking the expert, is at most ` +
-      `${percentRoundedUp(certificate.average_upper)} with ${percent(certificate.confidence)} confidence at any time. ` +
+      `${percentRoundedUp(certificate.average_upper)} with ${percent(certificate.confidence)} confidence at any time.${least} ` +
       `The limit is ${percent(epsilon)}.${axis.left}`,
     x: axis.x,
     y: {
