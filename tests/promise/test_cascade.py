@@ -20,6 +20,7 @@ from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
+from bpac.routing.policies.portfolio import FLOOR_FRACTIONS
 from tests.promise.test_promise import most_explained
 
 pytestmark = pytest.mark.promise
@@ -129,7 +130,7 @@ def violations(*, streams: int = STREAMS, in_flight: int = 1, wait: int = 0, **s
     )
 
 
-FIT: dict[str, Any] = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3)}
+FIT: dict[str, Any] = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3), "floor_fractions": FLOOR_FRACTIONS}
 UNCERTAINTY: dict[str, Any] = {"first": ((1, 2),), "fit_at": (), "fitted_shares": ()}
 
 

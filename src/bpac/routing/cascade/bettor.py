@@ -20,7 +20,7 @@ from bpac.betting.payoff import Terms
 from bpac.betting.wealth.envelope import EnvelopeWealth, Steps, envelope
 from bpac.routing.cascade.full_audits import Estimates, FullAudits, has_score, rounded_losses
 from bpac.routing.cascade.rounds import CascadeRound, StageAnswer, StageOutcomes
-from bpac.routing.cascade.rules import JoiningRule, Rule, rule_from_json, values
+from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule, rule_from_json, values
 from bpac.routing.decision import Decision
 
 # Rounds between two looks at the costs: few at first, then a share of all.
@@ -83,6 +83,11 @@ class CascadeBettor:
         return fitted < len(self._fit_at) and self.sample.seen >= self._fit_at[fitted]
 
     @property
+    def stages_by_uncertainty(self) -> list[tuple[int, ...]]:
+        """The stages of each rule that decides by uncertainty."""
+        return [rule.stages for rule in self.rules if isinstance(rule, UncertaintyRule)]
+
+    @property
     def audits(self) -> float:
         """What the rule that could save most has seen of audits, if each round counts by its least propensity."""
         return self._audits - self._audits_before[self._promising]
@@ -98,7 +103,7 @@ class CascadeBettor:
         self.rules.append(rule)
         self.joined_at.append(entries)
         self._audits_before.append(self._audits)
-        self._estimates.append(self._estimates_of(rule))
+        self._estimates.append(self._estimates_of(rule, self.sample.seen))
 
     def rules_known_at(self, seen: int) -> int:
         """How many rules there were when the journal had that many entries."""
@@ -166,6 +171,7 @@ class CascadeBettor:
         return {
             "fitted": [cast(JoiningRule, rule).to_json() for rule in fitted],
             "joined_at": self.joined_at[self._first :],
+            "fitted_on": [estimates.fitted_on for estimates in self._estimates[self._first :]],
             "wealths": [wealth.state() for wealth in self._wealths],
             "sample": self.sample.state(),
             "active": self.active,
@@ -181,6 +187,8 @@ class CascadeBettor:
         """Take over a state that ``state`` returned."""
         for rule, entries in zip(state["fitted"], state["joined_at"], strict=True):
             self.join(rule_from_json(rule), entries)
+        for estimates, rounds in zip(self._estimates[self._first :], state.get("fitted_on", ()), strict=False):
+            estimates.fitted_on = rounds
         for wealth, part in zip(self._wealths, state["wealths"], strict=True):
             wealth.load(part)
         self.sample.load(state["sample"])
@@ -191,8 +199,8 @@ class CascadeBettor:
         self._next_look = state["next_look"]
         self.threshold = self._wealths[self.active].threshold
 
-    def _estimates_of(self, rule: Rule) -> Estimates:
-        return Estimates(rule, self._prices, self._terms.floor)
+    def _estimates_of(self, rule: Rule, fitted_on: int = 0) -> Estimates:
+        return Estimates(rule, self._prices, self._terms.floor, fitted_on)
 
     def _follows_active(self, index: int, part: CascadeRound) -> bool:
         """Whether a round is known to this rule whenever the reference was called."""
@@ -245,8 +253,7 @@ class CascadeBettor:
             threshold = self._wealths[index].threshold
             if threshold > 0.0:
                 costs[index] = estimates.cost(weights, threshold)
-            safe = estimates.looks_safe(weights, self._terms.epsilon / self._terms.kept_share)
-            cost = estimates.cost(weights, max(safe, threshold))[0]
+            cost = estimates.possible(weights, self._terms.epsilon / self._terms.kept_share, threshold)
             if cost < possible:
                 possible, self._promising = cost, index
         if not costs:
