@@ -25,7 +25,7 @@ from tests.promise.test_promise import most_explained
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 200, 700, 0.12, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 120, 700, 0.12, 0.1
 PRICES = (1.0, 5.0, 25.0)
 
 
@@ -180,6 +180,26 @@ def test_a_rule_that_takes_over_the_wealth_of_another_breaks_the_promise() -> No
     with patched(CascadeBettor, "join", in_place):
         settings: dict[str, Any] = {"first": ((2,),), "fit_at": (192,), "fitted_shares": (0.1,)}
         assert violations(streams=60, **settings) > most_explained(60, ALPHA)
+
+
+def threshold_after_an_outage() -> float:
+    """The threshold after 400 rounds in which the first model is down, and the second right and sure."""
+    router = CascadeRouter(EPSILON, Cascade(prices=PRICES, memory="latched", **UNCERTAINTY), ALPHA, seed=1)
+    for _ in range(400):
+        walk = router.walk()
+        walk.failed()
+        walk.answered(0.2)
+        decision = router.decide(walk)
+        if decision.call_expert:
+            router.observe_stages(decision, [None, (0.2,)], [None, 0.0])
+    return router.threshold
+
+
+def test_an_outage_of_a_model_certifies_nothing() -> None:
+    """While a model is down better ones answer; that says nothing about its own answers when it is back."""
+    assert threshold_after_an_outage() == 0.0
+    with patched(bettor_module, "all_answered", lambda rule, answers: any(answers)):
+        assert threshold_after_an_outage() == 1.0
 
 
 def test_the_law_has_a_risk_that_falls_with_the_threshold_somewhere() -> None:

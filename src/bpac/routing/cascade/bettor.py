@@ -18,7 +18,7 @@ import numpy as np
 
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.envelope import EnvelopeWealth, Steps, envelope
-from bpac.routing.cascade.full_audits import Estimates, FullAudits, has_score, rounded_losses
+from bpac.routing.cascade.full_audits import Estimates, FullAudits, all_answered, rounded_losses
 from bpac.routing.cascade.rounds import CascadeRound, StageAnswer, StageOutcomes
 from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule, rule_from_json, values
 from bpac.routing.decision import Decision
@@ -223,12 +223,7 @@ class CascadeBettor:
         part = cast(CascadeRound, decision.cascade)
         outcome = cast(StageOutcomes, part.outcome)  # the route has put it there
         for index, propensity in self._known_to(decision):
-            rule = self.rules[index]
-            steps: Steps
-            if has_score(rule, outcome.answers):
-                steps = envelope(*rounded_losses(rule, outcome))
-            else:
-                steps = ((0.0, self._terms.fair_loss),)  # no score: a round that pays nothing (MATH section 13)
+            steps = _found(self.rules[index], outcome, self._terms.fair_loss)
             self._wealths[index].book(steps, propensity, decision.least_propensity)
         if charged:
             self._unbook(decision)
@@ -265,11 +260,22 @@ class CascadeBettor:
         self.gain = max(cost - possible, 0.0) / audit if audit else math.inf
 
 
+def _found(rule: Rule, outcome: StageOutcomes, fair_loss: float) -> Steps:
+    """Where the loss of a round rises by a rule, and to what.
+
+    A model that fails is passed over, so that the answers of better models count while it is down. Such rounds say
+    nothing about the answers that it gives when it is back. So they pay nothing at any threshold, as rounds without a
+    score (MATH section 13), and losses count as always.
+    """
+    steps = envelope(*rounded_losses(rule, outcome))
+    if all_answered(rule, outcome.answers):
+        return steps
+    return [(0.0, fair_loss), *(step for step in steps if step[1] > fair_loss)]
+
+
 def _charge_level(rule: Rule, answers: Sequence[StageAnswer]) -> float:
     """The lowest value of a rule's answers if all are made; 0, where every threshold is charged, if not."""
-    if any(answers[stage - 1] == () for stage in rule.stages) or not has_score(rule, answers):
-        return 0.0
-    return min(values(rule, answers))
+    return min(values(rule, answers)) if all_answered(rule, answers) else 0.0
 
 
 def _charge(decision: Decision, index: int) -> Steps:

@@ -70,9 +70,9 @@ def rounded_losses(rule: Rule, outcome: StageOutcomes) -> tuple[list[float], lis
     return values(rule, outcome.answers), [outcome.losses[stage - 1] or 0.0 for stage in rule.stages]
 
 
-def has_score(rule: Rule, answers: Sequence[StageAnswer]) -> bool:
-    """Whether any model that a rule asks has answered."""
-    return any(answers[stage - 1] for stage in rule.stages)
+def all_answered(rule: Rule, answers: Sequence[StageAnswer]) -> bool:
+    """Whether all models that a rule asks were asked and have answered."""
+    return all(answers[stage - 1] for stage in rule.stages)
 
 
 class Estimates:
