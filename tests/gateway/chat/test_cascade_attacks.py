@@ -38,6 +38,7 @@ class Models:
         self.replies: dict[str, Reply] = {}
 
     def __call__(self, request: Request) -> Reply:
+        """The reply of the model that is asked."""
         return self.replies.get(request.body["model"], RIGHT)
 
 
