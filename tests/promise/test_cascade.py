@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bpac.routing.cascade import bettor as bettor_module
+from bpac.routing.cascade import booking
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import StageAnswer
@@ -159,7 +159,7 @@ def patched(place: Any, name: str, instead: Any) -> Iterator[None]:
 
 def test_betting_without_the_envelope_breaks_the_promise() -> None:
     """Control: the loss at one threshold says nothing about the answers given at others."""
-    with patched(bettor_module, "envelope", last_loss_only):
+    with patched(booking, "envelope", last_loss_only):
         assert violations(streams=60, **UNCERTAINTY) > 30
 
 
@@ -198,7 +198,7 @@ def threshold_after_an_outage() -> float:
 def test_an_outage_of_a_model_certifies_nothing() -> None:
     """While a model is down better ones answer; that says nothing about its own answers when it is back."""
     assert threshold_after_an_outage() == 0.0
-    with patched(bettor_module, "all_answered", lambda rule, answers: any(answers)):
+    with patched(booking, "all_answered", lambda rule, answers: any(answers)):
         assert threshold_after_an_outage() == 1.0
 
 

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from bpac.betting.payoff import Terms
-from bpac.betting.wealth.envelope import EnvelopeWealth, Steps, envelope
-from bpac.routing.cascade.full_audits import Estimates, FullAudits, all_answered, rounded_losses
+from bpac.betting.wealth.envelope import EnvelopeWealth
+from bpac.routing.cascade.booking import charge_level, charge_of, found_losses
+from bpac.routing.cascade.full_audits import Estimates, FullAudits
 from bpac.routing.cascade.rounds import CascadeRound, StageAnswer, StageOutcomes
-from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule, rule_from_json, values
+from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule, rule_from_json
 from bpac.routing.decision import Decision
 
 # Rounds between two looks at the costs: few at first, then a share of all.
@@ -118,7 +119,7 @@ class CascadeBettor:
         seen: number of journal entries at the arrival.
         """
         return tuple(
-            _charge_level(rule, answers)
+            charge_level(rule, answers)
             for rule, joined in zip(self.rules, self.joined_at, strict=True)
             if joined <= seen
         )
@@ -143,7 +144,7 @@ class CascadeBettor:
     def charge(self, decision: Decision) -> None:
         """Book a loss of 1 at every threshold at which the round could have one."""
         for index, propensity in self._known_to(decision):
-            self._wealths[index].book(_charge(decision, index), propensity, decision.least_propensity)
+            self._wealths[index].book(charge_of(decision, index), propensity, decision.least_propensity)
         self.threshold = self._wealths[self.active].threshold
 
     def refund(self, decision: Decision, loss: float) -> None:
@@ -223,7 +224,7 @@ class CascadeBettor:
         part = cast(CascadeRound, decision.cascade)
         outcome = cast(StageOutcomes, part.outcome)  # the route has put it there
         for index, propensity in self._known_to(decision):
-            steps = _found(self.rules[index], outcome, self._terms.fair_loss)
+            steps = found_losses(self.rules[index], outcome, self._terms.fair_loss)
             self._wealths[index].book(steps, propensity, decision.least_propensity)
         if charged:
             self._unbook(decision)
@@ -233,7 +234,7 @@ class CascadeBettor:
 
     def _unbook(self, decision: Decision) -> None:
         for index, propensity in self._known_to(decision):
-            self._wealths[index].unbook(_charge(decision, index), propensity, decision.least_propensity)
+            self._wealths[index].unbook(charge_of(decision, index), propensity, decision.least_propensity)
 
     def _look(self) -> None:
         """Choose the rule in force, and find out what audits could save."""
@@ -258,25 +259,3 @@ class CascadeBettor:
             self.active = best
         cost, _, audit = costs[self.active]
         self.gain = max(cost - possible, 0.0) / audit if audit else math.inf
-
-
-def _found(rule: Rule, outcome: StageOutcomes, fair_loss: float) -> Steps:
-    """Where the loss of a round rises by a rule, and to what.
-
-    A model that fails is passed over, so that the answers of better models count while it is down. Such rounds say
-    nothing about the answers that it gives when it is back. So they pay nothing at any threshold, as rounds without a
-    score (MATH section 13), and losses count as always.
-    """
-    steps = envelope(*rounded_losses(rule, outcome))
-    if all_answered(rule, outcome.answers):
-        return steps
-    return [(0.0, fair_loss), *(step for step in steps if step[1] > fair_loss)]
-
-
-def _charge_level(rule: Rule, answers: Sequence[StageAnswer]) -> float:
-    """The lowest value of a rule's answers if all are made; 0, where every threshold is charged, if not."""
-    return min(values(rule, answers)) if all_answered(rule, answers) else 0.0
-
-
-def _charge(decision: Decision, index: int) -> Steps:
-    return ((decision.uncertainties[index], 1.0),)
