@@ -52,7 +52,7 @@ class Cascade(PlainPolicy):
     prices: tuple[float, ...]
     features: int = 0
     first: tuple[tuple[int, ...], ...] = ()
-    # A third of the α costs about a tenth more (built-in streams): so one rule is fitted, and the pairs keep the most.
+    # A third of the α costs about a tenth more (generated streams): so one rule is fitted, and the pairs keep the most.
     fit_at: tuple[int, ...] = (128,)
     fitted_shares: tuple[float, ...] = (0.3,)
     memory: str = "alarmed"
