@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bpac.routing.cascade import bettor as bettor_module
+from bpac.routing.cascade import booking
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import StageAnswer
@@ -20,11 +20,12 @@ from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
+from bpac.routing.policies.portfolio import FLOOR_FRACTIONS
 from tests.promise.test_promise import most_explained
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 200, 700, 0.12, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 120, 700, 0.12, 0.1
 PRICES = (1.0, 5.0, 25.0)
 
 
@@ -129,7 +130,7 @@ def violations(*, streams: int = STREAMS, in_flight: int = 1, wait: int = 0, **s
     )
 
 
-FIT: dict[str, Any] = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3)}
+FIT: dict[str, Any] = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3), "floor_fractions": FLOOR_FRACTIONS}
 UNCERTAINTY: dict[str, Any] = {"first": ((1, 2),), "fit_at": (), "fitted_shares": ()}
 
 
@@ -158,7 +159,7 @@ def patched(place: Any, name: str, instead: Any) -> Iterator[None]:
 
 def test_betting_without_the_envelope_breaks_the_promise() -> None:
     """Control: the loss at one threshold says nothing about the answers given at others."""
-    with patched(bettor_module, "envelope", last_loss_only):
+    with patched(booking, "envelope", last_loss_only):
         assert violations(streams=60, **UNCERTAINTY) > 30
 
 
@@ -179,6 +180,26 @@ def test_a_rule_that_takes_over_the_wealth_of_another_breaks_the_promise() -> No
     with patched(CascadeBettor, "join", in_place):
         settings: dict[str, Any] = {"first": ((2,),), "fit_at": (192,), "fitted_shares": (0.1,)}
         assert violations(streams=60, **settings) > most_explained(60, ALPHA)
+
+
+def threshold_after_an_outage() -> float:
+    """The threshold after 400 rounds in which the first model is down, and the second right and sure."""
+    router = CascadeRouter(EPSILON, Cascade(prices=PRICES, memory="latched", **UNCERTAINTY), ALPHA, seed=1)
+    for _ in range(400):
+        walk = router.walk()
+        walk.failed()
+        walk.answered(0.2)
+        decision = router.decide(walk)
+        if decision.call_expert:
+            router.observe_stages(decision, [None, (0.2,)], [None, 0.0])
+    return router.threshold
+
+
+def test_an_outage_of_a_model_certifies_nothing() -> None:
+    """While a model is down better ones answer; that says nothing about its own answers when it is back."""
+    assert threshold_after_an_outage() == 0.0
+    with patched(booking, "all_answered", lambda rule, answers: any(answers)):
+        assert threshold_after_an_outage() == 1.0
 
 
 def test_the_law_has_a_risk_that_falls_with_the_threshold_somewhere() -> None:

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from bpac.cli.program import main
+from bpac.replay.cascade.builtin import builtin_cascade
+from bpac.replay.cascade.replay import InForce
+from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.oracle import oracle_policy, risk_of
 from bpac.replay.replay import Replay
 from bpac.replay.studies.calls import KINDS, CallsTask, kinds_of_calls
@@ -17,6 +20,9 @@ from bpac.replay.studies.variants import VARIANTS
 from bpac.replay.tables.builtin import builtin_table
 from bpac.replay.tables.table import Table
 from bpac.replay.tables.writing import write_table
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.policies import Portfolio
 
 
@@ -39,6 +45,46 @@ def test_every_variant_is_shown_with_calls_cost_promise_and_gap(tmp_path: Path) 
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "What each feature saves" in page
     assert ">nan" not in page
+
+
+def test_cascades_are_shown_beside_their_pairs_and_the_oracle(tmp_path: Path) -> None:
+    """Tables with two models and with more go together; the cost of a cascade is money, and its promise is checked."""
+    write_table(builtin_table("math-like", rows=200), tmp_path / "answers.csv")
+    table = builtin_cascade("effort-like", rows=400)
+    lines = ["uncertainty_1,loss_1,tokens_1,uncertainty_2,loss_2,tokens_2,tokens_3"]
+    for u, loss, tokens in zip(table.uncertainty, table.loss, table.tokens, strict=True):  # type: ignore[arg-type]
+        lines.append(f"{u[0]},{loss[0]},{tokens[0]},{u[1]},{loss[1]},{tokens[1]},{tokens[2]}")
+    (tmp_path / "cascade.csv").write_text("\n".join(lines) + "\n")
+    tables = [str(tmp_path / name) for name in ("answers.csv", "cascade.csv")]
+    out = ["--prices", "0.04,0.2,1", "--runs", "2", "--workers", "1", "--out", str(tmp_path / "report")]
+    assert main(["reproduce", "savings", "--tables", *tables, *out]) == 0
+    rows = list(csv.DictReader((tmp_path / "report" / "savings.csv").read_text(encoding="utf-8").splitlines()))
+    ours = [row for row in rows if row["stream"] == "cascade.csv (0.04 : 0.2 : 1)"]
+    assert len(rows) - len(ours) == len(EPSILONS) * len(LENGTHS) * (len(VARIANTS) + 1)
+    pairs = [f"pair of model {stage} and the last, all features" for stage in (1, 2)]
+    assert [row["variant"] for row in ours] == [*pairs, "cascade", "oracle"] * len(EPSILONS)
+    for row in ours:
+        assert 0.0 < float(row["cost_mean"]) < 1.3
+        assert row["variant"] == "oracle" or float(row["unsafe_share"]) in {0.0, 0.5, 1.0}
+
+
+def test_the_largest_risk_in_force_is_that_of_the_first_answer_below_the_threshold() -> None:
+    """A rule that stops at a wrong answer of the first model is found out, and so is one that stops nowhere."""
+    table = CascadeTable(np.array([[0.1, 0.2], [0.6, 0.3], [0.9, 0.9], [0.2, 0.1]]), np.array([[1.0, 0.0]] * 4))
+    router = CascadeRouter(0.1, Cascade(prices=(1, 4, 20), first=((1, 2),), fit_at=(), fitted_shares=()), seed=1)
+    decision = router.decide(_walked(router))
+    in_force = InForce()
+    in_force.add(decision, router)
+    assert in_force.largest_risk(table) == 0.0
+    in_force.add(decision._replace(threshold=0.5), router)
+    assert in_force.largest_risk(table) == 0.5
+
+
+def _walked(router: CascadeRouter) -> Walk:
+    walk = router.walk()
+    while walk.next_stage is not None:
+        walk.answered(0.5)
+    return walk
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -52,6 +52,17 @@ class DecisionView:
         """Which model's answer the caller received."""
         return "draft" if self.decision.serve_draft or self._draft_instead else "expert"
 
+    @property
+    def stage(self) -> int | None:
+        """Which model of a cascade answered, from 1; none for a pair."""
+        part = self.decision.cascade
+        if part is None:
+            return None
+        made = [stage for stage, answer in enumerate(part.answers, start=1) if answer]
+        if self.answered_by == "expert" or not made:
+            return len(part.answers) + 1
+        return part.stage if part.stage in made else made[-1]
+
     def document(self, name: str, game: int, route: str, segment: str) -> dict[str, Any]:
         """The decision and its outcome as JSON values.
 
@@ -73,6 +84,7 @@ class DecisionView:
             "propensity": decision.propensity,
             "call_expert": decision.call_expert,
             "answered_by": self.answered_by,
+            **({"stage": self.stage} if decision.cascade is not None else {}),
             "epoch": decision.epoch,
             "state": self.state,
             "loss": self.outcome.loss if self.outcome else None,

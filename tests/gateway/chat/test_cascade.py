@@ -199,3 +199,5 @@ def test_export_and_audit_show_which_model_answered(tmp_path: Path, capsys: pyte
         sum(stage["asked"] * stage["call_price"] for stage in status["stages"]) / 60
     )
     assert "answered by small" in run("status", toml)
+    assert main(["warm", toml, table]) == 2
+    assert "homework is a cascade: start the gateway without bpac warm" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from bpac.cli.policy_options import parse_exploration
 from bpac.errors import InputError
 from bpac.replay.cascade.comparison import oracle_cost, pair_cost
 from bpac.replay.cascade.reading import default_prices, open_cascade, prices_from_text
@@ -16,8 +17,15 @@ from bpac.routing.cascade.policy import Cascade
 # Options of ``replay`` that a cascade does not have, and what they are when they are not given.
 OTHERS = {
     "policy": "portfolio",
+    "assume": None,
+    "bet": None,
+    "dither": "auto",
+    "score": "uncertainty",
+    "learn": None,
     "delay": "none",
     "in_flight": 1,
+    "draft_time": "none",
+    "no_tickets": False,
     "trace": None,
     "figure": None,
     "html": None,
@@ -36,13 +44,18 @@ def replay_cascade(options: argparse.Namespace, runs: int) -> int:
     """
     for name, usual in OTHERS.items():
         if getattr(options, name) != usual:
-            raise InputError(f"--{name.replace('_', '-')} is for tables of two models, and {options.table} has more")
+            raise InputError(
+                f"--{name.replace('_', '-')} is for tables of two models, and {options.table} has more: leave it out"
+            )
     table = open_cascade(options.table)
     prices = prices_from_text(options.prices) if options.prices else default_prices(options.table, table)
     if len(prices) != table.stages:
         raise InputError(f"--prices has {len(prices)} prices, and {options.table} has {table.stages} models")
     policy = Cascade(prices=prices, memory=options.memory or "alarmed")
-    replay = CascadeReplay(table, policy, options.epsilon, options.alpha, runs, options.seed, options.order)
+    exploration = parse_exploration(options.exploration) if options.exploration else None
+    replay = CascadeReplay(
+        table, policy, options.epsilon, options.alpha, runs, options.seed, options.order, exploration
+    )
     done = replay.run_all()
     pairs = [
         [

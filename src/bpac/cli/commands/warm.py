@@ -55,6 +55,11 @@ def _warm(options: argparse.Namespace) -> int:
         raise InputError("give either TABLE or --game: a game learns from one history")
     config = load_config(options.config, secrets=False)
     route = _chosen_route(config, options.route)
+    if route.models:
+        raise InputError(
+            f"history is for routes of two models, and {route.name} is a cascade: start the gateway without bpac warm; "
+            "its first requests, in which all models are asked, teach it the same"
+        )
     files = files_of(config.store)
     if not files:
         raise InputError("store: memory:// keeps no journals after the gateway stops; use sqlite:///FILE")

@@ -319,6 +319,7 @@
  * @property {number} propensity
  * @property {boolean} call_expert
  * @property {"draft" | "expert"} answered_by
+ * @property {number} [stage] the model of a cascade that answered, from 1
  * @property {number} epoch
  * @property {DecisionState} state
  * @property {number | null} loss

@@ -124,9 +124,7 @@ def _charges(settings: Settings, policy: Portfolio | Cascade, propensity: float,
     """The difference that a loss of 1 makes to the log-wealth of each gambler, compared with no loss."""
     bound = _bound(settings.terms, policy, least_propensity)
     payoff = settings.terms.payoff(1.0, propensity)
-    bold = (
-        policy.floor_fractions if isinstance(policy, Portfolio) and least_propensity <= settings.terms.floor else None
-    )
+    bold = policy.floor_fractions if least_propensity <= settings.terms.floor else None
     return [
         log_units(1.0 + fraction * payoff / bound) - log_units(1.0 + fraction * settings.epsilon / bound)
         for fraction in sorted(bold or policy.fractions)

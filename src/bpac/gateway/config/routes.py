@@ -128,7 +128,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
             if getattr(self, key) != usual:
                 raise SettingsError(f"{key} is for routes with two models: leave it out with models = [...]")
         if self.loss["name"] == "external":
-            raise SettingsError("loss: external reports one loss, and a cascade needs that of every model")
+            raise SettingsError(
+                "loss: external reports one loss, and a cascade needs that of every model: let the gateway grade the "
+                "answers (for prose, with a judge), or list two models"
+            )
         if len(self.call_prices) not in (0, len(self.models)):
             raise SettingsError(
                 f"call_prices has {len(self.call_prices)} prices, and models has {len(self.models)} models"

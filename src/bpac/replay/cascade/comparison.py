@@ -42,6 +42,21 @@ def pair_cost(
     return prices[stage - 1] + prices[-1] * metrics.expert_call_rate
 
 
+def pair_of(table: CascadeTable, stage: int) -> Table:
+    """The table of the pair of a model and the last, with the length of the model's answers as a feature.
+
+    Parameters
+    ----------
+    table: the recorded answers.
+    stage: the model, from 1.
+    """
+    uncertainty, loss, tokens = table.uncertainty[:, stage - 1], table.loss[:, stage - 1], table.tokens
+    if tokens is None:
+        return Table(uncertainty, loss)
+    lengths = tokens[:, stage - 1]
+    return Table(uncertainty, loss, lengths, tokens[:, -1], features={"draft_tokens": lengths.astype(object)})
+
+
 def oracle_cost(table: CascadeTable, prices: Sequence[float], epsilon: float) -> float:
     """Least cost per request of any set of models with one threshold on their uncertainties whose risk is at most ε.
 

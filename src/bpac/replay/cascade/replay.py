@@ -12,7 +12,9 @@ from bpac.replay.cascade.table import CascadeTable
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import CascadeRound
 from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.cascade.rules import Rule, values
 from bpac.routing.coins import SeededCoins
+from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Exploration
 
 Vector = NDArray[np.float64]
@@ -44,17 +46,54 @@ class CascadeMetrics:
     seconds: float
 
 
-def send_cascade(table: CascadeTable, router: CascadeRouter) -> CascadeMetrics:
+class InForce:
+    """The rules and thresholds that were in force at any time."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, int], tuple[Rule, set[float]]] = {}
+
+    def add(self, decision: Decision, router: CascadeRouter) -> None:
+        """Note what was in force for a query, before its outcome is reported."""
+        if decision.threshold > 0.0:
+            number = cast(CascadeRound, decision.cascade).rule
+            key = decision.epoch, number
+            if key not in self._seen:
+                self._seen[key] = router.bettor.rules[number], set()
+            self._seen[key][1].add(decision.threshold)
+
+    def largest_risk(self, table: CascadeTable) -> float:
+        """The largest average loss on a table of any rule at any threshold that was in force."""
+        answers = [list(map(tuple, row)) for row in _answers(table)]
+        largest = 0.0
+        for rule, thresholds in self._seen.values():
+            found = np.array([values(rule, row) for row in answers])
+            # Losses of the answers that the rule asks for, and 0 for the reference.
+            losses = np.column_stack((table.loss[:, [stage - 1 for stage in rule.stages]], np.zeros(len(table))))
+            for threshold in thresholds:
+                below = np.column_stack((found < threshold, np.ones(len(table), dtype=np.bool_)))
+                stops = below.argmax(axis=1)
+                largest = max(largest, float(losses[np.arange(len(table)), stops].mean()))
+        return largest
+
+
+def _answers(table: CascadeTable) -> list[list[list[float]]]:
+    """For each row and model, the uncertainty and the features of its answer."""
+    found: list[list[list[float]]] = np.concatenate((table.uncertainty[:, :, None], table.features()), axis=2).tolist()
+    return found
+
+
+def send_cascade(table: CascadeTable, router: CascadeRouter, in_force: InForce | None = None) -> CascadeMetrics:
     """Send a table through a router, one query after the other.
 
     Parameters
     ----------
     table: the recorded answers.
     router: a fresh router.
+    in_force: where to note which rules and thresholds were in force (default: nowhere).
     """
     stages = table.stages
     last = stages - 1
-    answers = np.concatenate((table.uncertainty[:, :, None], table.features()), axis=2).tolist()
+    answers = _answers(table)
     losses = table.loss.tolist()
     calls = np.zeros((len(table), stages), dtype=np.bool_)
     answered = np.zeros(stages)
@@ -67,6 +106,8 @@ def send_cascade(table: CascadeTable, router: CascadeRouter) -> CascadeMetrics:
             calls[row, stage - 1] = True
         decision = router.decide(walk)
         part = cast(CascadeRound, decision.cascade)
+        if in_force is not None:
+            in_force.add(decision, router)
         if decision.serve_draft:
             answered[part.stage - 1] += 1
             served += row_losses[part.stage - 1]
@@ -121,8 +162,14 @@ class CascadeReplay:
     order: str = "shuffled"
     exploration: Exploration | None = None
 
-    def run(self, number: int) -> CascadeMetrics:
-        """The run of that number. Equal numbers give equal runs."""
+    def run(self, number: int, in_force: InForce | None = None) -> CascadeMetrics:
+        """The run of that number. Equal numbers give equal runs.
+
+        Parameters
+        ----------
+        number: the number, from 0.
+        in_force: where to note which rules and thresholds were in force (default: nowhere).
+        """
         rng = np.random.default_rng([self.seed, number])
         coins = SeededCoins(int(rng.integers(1 << 63)))
         table = self.table
@@ -130,7 +177,7 @@ class CascadeReplay:
             table = table.take(rng.permutation(len(table)))
         policy = replace(self.policy, features=table.features().shape[2])
         router = CascadeRouter(self.epsilon, policy, self.alpha, exploration=self.exploration, coins=coins)
-        return send_cascade(table, router)
+        return send_cascade(table, router, in_force)
 
     def run_all(self) -> list[CascadeMetrics]:
         """The metrics of all runs."""

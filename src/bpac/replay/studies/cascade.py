@@ -38,6 +38,11 @@ class GivenCascade:
     prices: tuple[float, ...]
 
 
+def builtin_cascades() -> tuple[GivenCascade, ...]:
+    """The built-in cascades."""
+    return tuple(GivenCascade(name, one.table(), one.prices) for name, one in CASCADES.items())
+
+
 @dataclass(frozen=True, slots=True)
 class CascadeTask:
     """The cascade and all pairs on one table, in the same order.
@@ -59,7 +64,7 @@ class CascadeTask:
             "name": self.given.name,
             "rows": len(table),
             "sums": [float(table.uncertainty.sum()), float(table.loss.sum())],
-            "prices": list(self.given.prices),
+            "policy": repr(Cascade(prices=self.given.prices)),
             "epsilon": self.epsilon,
         }
 
@@ -94,8 +99,7 @@ class CascadeStudy:
 
     def tasks(self) -> list[CascadeTask]:
         """Each cascade at each ε."""
-        given = self.given or tuple(GivenCascade(name, one.table(), one.prices) for name, one in CASCADES.items())
-        return [CascadeTask(one, epsilon) for one in given for epsilon in EPSILONS]
+        return [CascadeTask(one, epsilon) for one in self.given or builtin_cascades() for epsilon in EPSILONS]
 
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """Costs as a table and as bars."""

@@ -17,7 +17,7 @@ from bpac.replay.paper.overhead import OverheadStudy
 from bpac.replay.paper.table_1 import MeasurePrompting, Table1Study
 from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
 from bpac.replay.studies.calls import CallsStudy
-from bpac.replay.studies.cascade import CascadeStudy, GivenCascade
+from bpac.replay.studies.cascade import CascadeStudy, GivenCascade, builtin_cascades
 from bpac.replay.studies.certificate import CertificateStudy
 from bpac.replay.studies.checklist import write_checklist
 from bpac.replay.studies.drift import DriftStudy
@@ -104,7 +104,7 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         OverheadStudy(),
         CascadeStudy(),
         GapStudy("summary", BENCHMARK_PARTS, 0.08),
-        SavingsStudy(BENCHMARK_PARTS, VARIANTS),
+        SavingsStudy(BENCHMARK_PARTS, VARIANTS, builtin_cascades()),
         CallsStudy(BENCHMARK_PARTS),
         StallStudy(),
         *OWN,
@@ -152,7 +152,11 @@ def reproduce(
     """
     if tables or cascades:
         known: list[Study] = studies_of_tables(tables, measurements.prompting) if tables else []
-        known += [CascadeStudy(tuple(cascades))] if cascades else []
+        if cascades:
+            # One table shows what is saved on all tables, whether they have two models or more.
+            pairs = next((study.parts for study in known if isinstance(study, SavingsStudy)), ())
+            known = [study for study in known if not isinstance(study, SavingsStudy)]
+            known += [CascadeStudy(tuple(cascades)), SavingsStudy(pairs, VARIANTS, tuple(cascades))]
     else:
         known = builtin_studies(measurements)
     available = [study.name for study in known]

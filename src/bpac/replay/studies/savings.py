@@ -21,12 +21,14 @@ from bpac.replay.metrics import replay_metrics
 from bpac.replay.oracle import oracle_expert_call_rate, risk_of
 from bpac.replay.parallel import Arrays, Task
 from bpac.replay.replay import Replay
+from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import closed
 from bpac.replay.studies.learned import is_unsafe
 from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
+from bpac.replay.studies.savings_cascade import cascade_tasks, name_of, oracle_share
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
 from bpac.replay.tables.table import Table, repeated
@@ -116,10 +118,12 @@ class SavingsStudy:
     ----------
     parts: the streams, at their natural length.
     variants: the variants; the first is the one that the gap is measured from.
+    cascades: tables of several models, which are compared with pairs of them (``savings_cascade.py``).
     """
 
     parts: tuple[Part, ...]
     variants: tuple[Variant, ...]
+    cascades: tuple[GivenCascade, ...] = ()
     name: str = "savings"
 
     def _cases(self) -> list[_Case]:
@@ -131,8 +135,10 @@ class SavingsStudy:
         return cases
 
     def tasks(self) -> list[Task]:
-        """Each variant on each stream, with each ε and length."""
-        return [task for case in self._cases() for task in case.tasks.values()]
+        """Each variant on each stream, with each ε and length; then each cascade and its pairs, with each ε."""
+        of_pairs = [task for case in self._cases() for task in case.tasks.values()]
+        of_cascades = product(EPSILONS, self.cascades)
+        return of_pairs + [task for e, given in of_cascades for task in cascade_tasks(given, e).values()]
 
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """The figures of each variant, and the share of the gap that it closes."""
@@ -155,6 +161,18 @@ class SavingsStudy:
                 rows.append([*case.words(), label, *map(_shown, means[:3]), _unsafe(values[:, 3]), gap])
             numbers.append((*where, "oracle", runs, oracle, 0.0, *[None] * 6))
             rows.append([*case.words(), "oracle", percent(oracle), "", "", "", "100%"])
+        for epsilon, given in product(EPSILONS, self.cascades):
+            name = name_of(given)
+            for label in cascade_tasks(given, epsilon):
+                values = next(remaining)["figures"]
+                means, stds = values.mean(axis=0), values.std(axis=0)
+                spread = np.column_stack((means[:3], stds[:3])).ravel().tolist()
+                numbers.append((name, 1, epsilon, label, runs, *spread, float(means[3]), None))
+                shown = [*map(_shown, means[:3]), _unsafe(values[:, 3])]
+                rows.append([name, "× 1", f"{epsilon:g}", label, *shown, ""])
+            least = oracle_share(given, epsilon)
+            numbers.append((name, 1, epsilon, "oracle", runs, None, None, least, 0.0, *[None] * 4))
+            rows.append([name, "× 1", f"{epsilon:g}", "oracle", "", percent(least), "", "", ""])
         panels = []
         for (epsilon, length), of_variants in shares.items():
             means_of = {label: float(np.mean(values)) for label, values in of_variants.items()}
@@ -169,7 +187,8 @@ class SavingsStudy:
             "What each feature saves",
             f"{runs} runs. The gap is the share of expert calls that {first} makes beyond those of the oracle, which "
             "knows every loss, routes by the score of the table and explores 5 % of the drafts that it accepts. Cost: "
-            "tokens relative to always asking the expert. Unsafe: runs in which a threshold was ever in force whose "
+            "tokens relative to always asking the expert, and for tables of several models money relative to always "
+            "asking the last one. Unsafe: runs in which a threshold was ever in force whose "
             "risk on the table exceeds ε, with an upper 95 % confidence bound; promised is at most 10 %.",
             folder.write_figure(self.name, panels, 2) if panels else [],
             TableOfNumbers(["stream", "length", "ε", "variant", "ECP", "cost", "ER", "unsafe", "gap closed"], rows),

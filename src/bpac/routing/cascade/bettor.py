@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from bpac.betting.payoff import Terms
-from bpac.betting.wealth.envelope import EnvelopeWealth, Steps, envelope
-from bpac.routing.cascade.full_audits import Estimates, FullAudits, has_score, rounded_losses
+from bpac.betting.wealth.envelope import EnvelopeWealth
+from bpac.routing.cascade.booking import charge_level, charge_of, found_losses
+from bpac.routing.cascade.full_audits import Estimates, FullAudits
 from bpac.routing.cascade.rounds import CascadeRound, StageAnswer, StageOutcomes
-from bpac.routing.cascade.rules import JoiningRule, Rule, rule_from_json, values
+from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule, rule_from_json
 from bpac.routing.decision import Decision
 
 # Rounds between two looks at the costs: few at first, then a share of all.
@@ -83,6 +84,11 @@ class CascadeBettor:
         return fitted < len(self._fit_at) and self.sample.seen >= self._fit_at[fitted]
 
     @property
+    def stages_by_uncertainty(self) -> list[tuple[int, ...]]:
+        """The stages of each rule that decides by uncertainty."""
+        return [rule.stages for rule in self.rules if isinstance(rule, UncertaintyRule)]
+
+    @property
     def audits(self) -> float:
         """What the rule that could save most has seen of audits, if each round counts by its least propensity."""
         return self._audits - self._audits_before[self._promising]
@@ -98,7 +104,7 @@ class CascadeBettor:
         self.rules.append(rule)
         self.joined_at.append(entries)
         self._audits_before.append(self._audits)
-        self._estimates.append(self._estimates_of(rule))
+        self._estimates.append(self._estimates_of(rule, self.sample.seen))
 
     def rules_known_at(self, seen: int) -> int:
         """How many rules there were when the journal had that many entries."""
@@ -113,7 +119,7 @@ class CascadeBettor:
         seen: number of journal entries at the arrival.
         """
         return tuple(
-            _charge_level(rule, answers)
+            charge_level(rule, answers)
             for rule, joined in zip(self.rules, self.joined_at, strict=True)
             if joined <= seen
         )
@@ -138,7 +144,7 @@ class CascadeBettor:
     def charge(self, decision: Decision) -> None:
         """Book a loss of 1 at every threshold at which the round could have one."""
         for index, propensity in self._known_to(decision):
-            self._wealths[index].book(_charge(decision, index), propensity, decision.least_propensity)
+            self._wealths[index].book(charge_of(decision, index), propensity, decision.least_propensity)
         self.threshold = self._wealths[self.active].threshold
 
     def refund(self, decision: Decision, loss: float) -> None:
@@ -166,6 +172,7 @@ class CascadeBettor:
         return {
             "fitted": [cast(JoiningRule, rule).to_json() for rule in fitted],
             "joined_at": self.joined_at[self._first :],
+            "fitted_on": [estimates.fitted_on for estimates in self._estimates[self._first :]],
             "wealths": [wealth.state() for wealth in self._wealths],
             "sample": self.sample.state(),
             "active": self.active,
@@ -181,6 +188,8 @@ class CascadeBettor:
         """Take over a state that ``state`` returned."""
         for rule, entries in zip(state["fitted"], state["joined_at"], strict=True):
             self.join(rule_from_json(rule), entries)
+        for estimates, rounds in zip(self._estimates[self._first :], state.get("fitted_on", ()), strict=False):
+            estimates.fitted_on = rounds
         for wealth, part in zip(self._wealths, state["wealths"], strict=True):
             wealth.load(part)
         self.sample.load(state["sample"])
@@ -191,8 +200,8 @@ class CascadeBettor:
         self._next_look = state["next_look"]
         self.threshold = self._wealths[self.active].threshold
 
-    def _estimates_of(self, rule: Rule) -> Estimates:
-        return Estimates(rule, self._prices, self._terms.floor)
+    def _estimates_of(self, rule: Rule, fitted_on: int = 0) -> Estimates:
+        return Estimates(rule, self._prices, self._terms.floor, fitted_on)
 
     def _follows_active(self, index: int, part: CascadeRound) -> bool:
         """Whether a round is known to this rule whenever the reference was called."""
@@ -215,12 +224,7 @@ class CascadeBettor:
         part = cast(CascadeRound, decision.cascade)
         outcome = cast(StageOutcomes, part.outcome)  # the route has put it there
         for index, propensity in self._known_to(decision):
-            rule = self.rules[index]
-            steps: Steps
-            if has_score(rule, outcome.answers):
-                steps = envelope(*rounded_losses(rule, outcome))
-            else:
-                steps = ((0.0, self._terms.fair_loss),)  # no score: a round that pays nothing (MATH section 13)
+            steps = found_losses(self.rules[index], outcome, self._terms.fair_loss)
             self._wealths[index].book(steps, propensity, decision.least_propensity)
         if charged:
             self._unbook(decision)
@@ -230,7 +234,7 @@ class CascadeBettor:
 
     def _unbook(self, decision: Decision) -> None:
         for index, propensity in self._known_to(decision):
-            self._wealths[index].unbook(_charge(decision, index), propensity, decision.least_propensity)
+            self._wealths[index].unbook(charge_of(decision, index), propensity, decision.least_propensity)
 
     def _look(self) -> None:
         """Choose the rule in force, and find out what audits could save."""
@@ -245,8 +249,7 @@ class CascadeBettor:
             threshold = self._wealths[index].threshold
             if threshold > 0.0:
                 costs[index] = estimates.cost(weights, threshold)
-            safe = estimates.looks_safe(weights, self._terms.epsilon / self._terms.kept_share)
-            cost = estimates.cost(weights, max(safe, threshold))[0]
+            cost = estimates.possible(weights, self._terms.epsilon / self._terms.kept_share, threshold)
             if cost < possible:
                 possible, self._promising = cost, index
         if not costs:
@@ -256,14 +259,3 @@ class CascadeBettor:
             self.active = best
         cost, _, audit = costs[self.active]
         self.gain = max(cost - possible, 0.0) / audit if audit else math.inf
-
-
-def _charge_level(rule: Rule, answers: Sequence[StageAnswer]) -> float:
-    """The lowest value of a rule's answers if all are made; 0, where every threshold is charged, if not."""
-    if any(answers[stage - 1] == () for stage in rule.stages) or not has_score(rule, answers):
-        return 0.0
-    return min(values(rule, answers))
-
-
-def _charge(decision: Decision, index: int) -> Steps:
-    return ((decision.uncertainties[index], 1.0),)

@@ -26,18 +26,23 @@ MOST_FREE_STAGES = 4
 FOLDS = 4
 
 
-def fit_rule(sample: FullAudits, prices: Sequence[float], terms: Terms) -> FittedRule | UncertaintyRule:
-    """The rule that looks cheapest on a sample.
+def fit_rule(
+    sample: FullAudits, prices: Sequence[float], terms: Terms, known: Sequence[tuple[int, ...]] = ()
+) -> FittedRule | UncertaintyRule:
+    """The rule that looks cheapest on a sample, of those that are not there yet.
 
     Parameters
     ----------
     sample: the rounds.
     prices: price of a call of each model, the reference last.
     terms: the terms of the bets.
+    known: the stages of each rule that is there already and decides by uncertainty.
     """
     costs: dict[tuple[tuple[int, ...], bool], float] = {}
     for stages in stage_sets(len(prices) - 1):
         for fitted in (False, True):
+            if not fitted and stages in known:
+                continue  # it is there already, with a wealth of its own
             cost = _cost_on_rounds_left_out(sample, stages, prices, terms, fitted=fitted)
             costs[stages, fitted] = math.inf if cost is None else cost
     stages, fitted = min(costs, key=costs.__getitem__)

@@ -13,6 +13,8 @@ from bpac.routing.cascade.rules import Rule, values
 Vector = NDArray[np.float64]
 # The latest rounds that are kept; beyond it, the older half is dropped.
 MOST_ROUNDS = 8192
+# Fewest rounds that a rule was not fitted on before only they say what it could save.
+FEWEST_UNSEEN = 64
 
 
 class FullAudits:
@@ -68,9 +70,9 @@ def rounded_losses(rule: Rule, outcome: StageOutcomes) -> tuple[list[float], lis
     return values(rule, outcome.answers), [outcome.losses[stage - 1] or 0.0 for stage in rule.stages]
 
 
-def has_score(rule: Rule, answers: Sequence[StageAnswer]) -> bool:
-    """Whether any model that a rule asks has answered."""
-    return any(answers[stage - 1] for stage in rule.stages)
+def all_answered(rule: Rule, answers: Sequence[StageAnswer]) -> bool:
+    """Whether all models that a rule asks were asked and have answered."""
+    return all(answers[stage - 1] for stage in rule.stages)
 
 
 class Estimates:
@@ -81,10 +83,12 @@ class Estimates:
     rule: the rule.
     prices: price of a call of each model, the reference last.
     floor: the share of accepted answers that is audited at least.
+    fitted_on: how many rounds of the sample the rule was fitted on.
     """
 
-    def __init__(self, rule: Rule, prices: Sequence[float], floor: float) -> None:
+    def __init__(self, rule: Rule, prices: Sequence[float], floor: float, fitted_on: int = 0) -> None:
         self._rule = rule
+        self.fitted_on = fitted_on
         self._values: list[list[float]] = []
         self._steps: list[list[tuple[float, float]]] = []
         self._first = 0
@@ -113,24 +117,45 @@ class Estimates:
         self._values.append(found)
         self._steps.append(envelope(found, losses))
 
-    def cost(self, weights: Vector, threshold: float) -> tuple[float, float, float]:
+    def possible(self, weights: Vector, most: float, threshold: float) -> float:
+        """Cost per query at the largest threshold that looks safe, or at a larger one that is certified.
+
+        A rule does better on the rounds that it was fitted on than on others. So only others count, if there are enough
+        of them.
+
+        Parameters
+        ----------
+        weights: of the rounds.
+        most: losses per query that are safe.
+        threshold: the certified threshold.
+        """
+        start = max(self.fitted_on - self._first, 0)
+        if len(self._values) - start < FEWEST_UNSEEN:
+            start = 0
+        safe = self.looks_safe(weights, most, start)
+        return self.cost(weights, max(safe, threshold), start)[0]
+
+    def cost(self, weights: Vector, threshold: float, start: int = 0) -> tuple[float, float, float]:
         """Cost per query at a threshold, the share of answers accepted, and the price of an audit of one of them.
 
         Parameters
         ----------
         weights: of the rounds.
         threshold: the threshold.
+        start: the first round that counts.
         """
-        below = np.array(self._values) < threshold
+        below = np.array(self._values[start:]) < threshold
+        weights = weights[start:]
         stops = np.where(below.any(axis=1), below.argmax(axis=1), below.shape[1])
         total = weights.sum()
         accepted = float(weights[stops < below.shape[1]].sum() / total)
         audit = float((weights * self._audits[stops]).sum() / total)
         return float((weights * self._costs[stops]).sum() / total), accepted, audit
 
-    def looks_safe(self, weights: Vector, most: float) -> float:
-        """The largest threshold at which the weighted losses are at most ``most`` per query."""
-        rows = [(level, loss, row) for row, steps in enumerate(self._steps) for level, loss in steps]
+    def looks_safe(self, weights: Vector, most: float, start: int = 0) -> float:
+        """The largest threshold at which the weighted losses from a round on are at most ``most`` per query."""
+        weights = weights[start:]
+        rows = [(level, loss, row) for row, steps in enumerate(self._steps[start:]) for level, loss in steps]
         if not rows:
             return 1.0
         levels = np.array([level for level, _, _ in rows])

@@ -84,22 +84,13 @@ class Portfolio(PlainPolicy):
                 raise SettingsError('learn goes with one score and assume = "iid": leave out one of them')
         fractions = some(self.fractions, "fractions", "fraction", open_fraction)
         keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
-        keep(self, floor_fractions=self._floor_fractions(), dither=closed_fraction(self.dither, "dither"))
-        if self.dither == 1.0:
-            raise SettingsError("dither must be below 1: it is the largest share by which a score is lowered")
-
-    def _floor_fractions(self) -> tuple[float, ...]:
-        if self.floor_fractions is None:
-            return FLOOR_FRACTIONS if self.memory == "alarmed" and self.fractions == FRACTIONS else ()
-        if not self.floor_fractions:
-            return ()
-        stakes = some(self.floor_fractions, "floor_fractions", "fraction", open_fraction)
-        if len(stakes) != len(self.fractions):
-            raise SettingsError(f"floor_fractions must be as many as fractions, {len(self.fractions)}; got {stakes!r}")
-        if self.assume == "any":
+        stakes = stakes_at_floor(self.floor_fractions, self.fractions, self.memory)
+        if stakes and arbitrary:
             # The promise is then about a plain average, in which every round has the same stake.
             raise SettingsError('floor_fractions must be empty with assume = "any"')
-        return stakes
+        keep(self, floor_fractions=stakes, dither=closed_fraction(self.dither, "dither"))
+        if self.dither == 1.0:
+            raise SettingsError("dither must be below 1: it is the largest share by which a score is lowered")
 
     @property
     def exploration(self) -> Exploration:
@@ -145,6 +136,26 @@ class Portfolio(PlainPolicy):
             )
         bar = math.log(levels.top / alpha)
         return ConstantBoundWealth(terms, bar, self.fractions, levels, latched=latched, score=score)
+
+
+def stakes_at_floor(
+    floor_fractions: tuple[float, ...] | None, fractions: tuple[float, ...], memory: str | None
+) -> tuple[float, ...]:
+    """Stakes of the gamblers in rounds at the exploration floor; empty for the same as in other rounds.
+
+    Parameters
+    ----------
+    floor_fractions: what was asked for; none for the default.
+    fractions, memory: settings of the policy.
+    """
+    if floor_fractions is None:
+        return FLOOR_FRACTIONS if memory == "alarmed" and fractions == FRACTIONS else ()
+    if not floor_fractions:
+        return ()
+    stakes = some(floor_fractions, "floor_fractions", "fraction", open_fraction)
+    if len(stakes) != len(fractions):
+        raise SettingsError(f"floor_fractions must be as many as fractions, {len(fractions)}; got {stakes!r}")
+    return stakes
 
 
 def _shares(scores: object) -> dict[str, float]:

@@ -58,7 +58,7 @@ def rows_of_game(route: Route, entries: Iterable[Entry]) -> list[Labelled]:
 
 def _refuse_cascades(route: Route) -> None:
     if route.stages:
-        raise InputError("history is for routers of two models: a cascade starts without")
+        raise InputError("history is for routers of two models, and this is a cascade: start it without history")
 
 
 class WarmStarts(RouterParts):

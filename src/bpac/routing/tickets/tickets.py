@@ -113,7 +113,7 @@ class Tickets:
         route.charge()
         bettor = route.bettor
         if isinstance(bettor, CascadeBettor) and isinstance(route.settings.policy, Cascade) and bettor.fit_due:
-            rule = fit_rule(bettor.sample, route.settings.policy.prices, route.terms)
+            rule = fit_rule(bettor.sample, route.settings.policy.prices, route.terms, bettor.stages_by_uncertainty)
             self._write(Fitted(rule.to_json()))
             route.fitted(rule)
 

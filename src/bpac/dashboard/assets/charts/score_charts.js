@@ -73,7 +73,9 @@ function visibleRange(game, curve, powers, low, high) {
 export function wealthSpec(game) {
   const curve = game.wealth;
   if (!curve) {
-    const without = `The policy ${game.policy} does not place bets on each threshold.`;
+    const without = game.stages?.length
+      ? "A cascade bets on several rules at once, each with its own thresholds: there is no single curve to draw."
+      : `The policy ${game.policy} does not place bets on each threshold.`;
     return { empty: game.series === null ? LOADING : without };
   }
   if (!curve.threshold.length) return { empty: "No bets yet." };

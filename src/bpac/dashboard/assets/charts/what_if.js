@@ -13,6 +13,7 @@ import { LOADING } from "./time_charts.js";
 export function whatIfSpec(game) {
   const rows = game.what_if;
   if (!rows) return { empty: game.series === null ? LOADING : "No estimate yet." };
+  if (!rows.length && game.stages?.length) return { empty: "Other limits are not estimated for cascades." };
   if (!rows.length) return { empty: "Too few requests have been graded to estimate other limits." };
   const limits = rows.map((row) => row.epsilon);
   const closest = limits.reduce(

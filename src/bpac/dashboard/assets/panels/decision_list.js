@@ -215,12 +215,20 @@ function decisionRow(decision) {
 }
 
 /**
+ * Which model answered; of a cascade, at which stage.
+ * @param {Decision} decision
+ */
+export function answeredText(decision) {
+  return decision.stage ? `${decision.answered_by}, stage ${decision.stage}` : decision.answered_by;
+}
+
+/**
  * Update what may change later; the rest of a decision never does.
  * @param {HTMLTableRowElement} row
  * @param {Decision} decision
  */
 function updateRow(row, decision) {
-  setText(find(row, ".answered"), decision.answered_by);
+  setText(find(row, ".answered"), answeredText(decision));
   setText(find(row, ".outcome"), outcomeText(decision));
   setAttribute(row, "data-state", decision.state === "resolved" && decision.loss ? "lost" : decision.state);
 }

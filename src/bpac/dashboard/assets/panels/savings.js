@@ -12,8 +12,13 @@ export class TokensTile extends Tile {
     this.bounds = new SavingsBounds("tokens_saved", tokens);
     this.exact = element("div", {}, "exact: the table has the tokens of every answer");
     this.negative = element("div", {}, "so far the drafts have cost more than they saved");
+    this.prices = element(
+      "div",
+      {},
+      "tokens of all models count alike here: for their prices see “Which model answered”",
+    );
     this.share = new SavingsShare("share_saved", "of the tokens of always asking the expert");
-    this.note.append(this.bounds.node, this.share.node, this.exact, this.negative);
+    this.note.append(this.bounds.node, this.share.node, this.exact, this.negative, this.prices);
     this.used = {
       always_tokens: field("savings.always_tokens"),
       draft_tokens: field("savings.draft_tokens"),
@@ -32,7 +37,7 @@ export class TokensTile extends Tile {
   }
 
   /** @param {Game} game */
-  update({ savings }) {
+  update({ savings, stages }) {
     setField(this.value, savings?.tokens_saved, tokens(savings?.tokens_saved));
     setAttribute(this.note, "hidden", !savings);
     setAttribute(this.list, "hidden", !savings);
@@ -40,7 +45,9 @@ export class TokensTile extends Tile {
     const bounded = savings.tokens_saved_at_least !== undefined;
     setAttribute(this.bounds.node, "hidden", !bounded);
     setAttribute(this.exact, "hidden", bounded);
-    setAttribute(this.negative, "hidden", savings.tokens_saved >= 0);
+    const cascade = Boolean(stages?.length);
+    setAttribute(this.negative, "hidden", cascade || savings.tokens_saved >= 0);
+    setAttribute(this.prices, "hidden", !cascade);
     this.bounds.update(savings);
     this.share.update(savings);
     for (const name of /** @type {const} */ (["always_tokens", "draft_tokens", "expert_tokens", "judge_tokens"])) {

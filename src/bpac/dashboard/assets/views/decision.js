@@ -3,7 +3,7 @@
 import { LOADING } from "../charts/time_charts.js";
 import { element, field, setField, setText, shape } from "../dom.js";
 import { integer, keepUnits, percent, score, time, tokens } from "../numbers.js";
-import { outcomeText } from "../panels/decision_list.js";
+import { answeredText, outcomeText } from "../panels/decision_list.js";
 import { gameName } from "../panels/game_name.js";
 import { SourceError } from "../sources.js";
 
@@ -73,7 +73,7 @@ function recordedFields(decision) {
     ["Threshold at that time", filled("threshold", decision.threshold, score(decision.threshold))],
     ["Probability of calling the expert", filled("propensity", decision.propensity, percent(decision.propensity))],
     ["Expert called", decision.call_expert ? "yes" : "no"],
-    ["Answered by", filled("answered_by", decision.answered_by, decision.answered_by)],
+    ["Answered by", filled("answered_by", decision.answered_by, answeredText(decision))],
     ["Outcome", filled("state", decision.state, outcomeText(decision))],
   ];
   if (decision.loss !== null) entries.push(["Loss", filled("loss", decision.loss, score(decision.loss))]);

@@ -1,0 +1,28 @@
+"""The dashboard of a cascade in a real browser: which model answered, and what that cost."""
+
+from playwright.sync_api import Browser, expect
+
+from tests.dashboard.browser import Visit
+from tests.gateway.chat.test_cascade import ask, running, scripted, seeded
+
+
+def test_the_dashboard_shows_which_model_answered_and_its_cost(browser: Browser) -> None:
+    """Cost per request beside that of always asking the last model, and the stage of every decision."""
+    with running(scripted) as (gateway, _):
+        seeded(gateway)
+        for number in range(40):
+            ask(gateway, number)
+        gateway.idle()
+        status = gateway.status()
+        with Visit(browser) as visit:
+            page = visit.page
+            page.goto(f"{gateway.url}/dashboard")
+            panel = page.locator('[data-chart="cascade"]')
+            expect(panel).to_contain_text(f"{status['cost']['mean']:.2f}")
+            expect(panel).to_contain_text(f"{status['cost']['always']:.2f}")
+            for stage in status["stages"]:
+                expect(panel.locator(f'[data-field="cascade.{stage["stage"]}.asked"]')).to_have_text(
+                    str(stage["asked"])
+                )
+            expect(page.locator(".answered").first).to_contain_text("stage")
+            expect(page.locator("body")).to_contain_text("A cascade bets on several rules at once")
