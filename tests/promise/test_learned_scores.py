@@ -18,7 +18,7 @@ from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.learning.fit import fit
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.learning.model import FrozenModel
+from bpac.routing.learning.model import FrozenModel, OwnScore
 from bpac.routing.learning.samples import Sample
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
@@ -82,7 +82,7 @@ def is_broken(law: Cells, seed: int, *, fits: int = 1, spoil: Spoil | None = Non
     """Whether a threshold was ever in force whose risk, for the score that it was used with, exceeds ε."""
     game = router(seed, fits)
     learning = game._route.learning
-    used: dict[tuple[int, float], tuple[FrozenModel | None, float]] = {}
+    used: dict[tuple[int, float], tuple[FrozenModel | OwnScore | None, float]] = {}
     samples: list[tuple[Decision, float]] = []
     assert learning is not None
     for uncertainty, features, loss in law.draw(STEPS, np.random.default_rng([seed, 1])):
@@ -156,7 +156,7 @@ def is_broken_under_load(law: Cells, seed: int) -> bool:
     game = router(seed)
     gateway = SimulatedGateway(game, tickets=True, features=[features for _, features, _ in rows])
     learning = game._route.learning
-    used: dict[tuple[int, float], tuple[FrozenModel | None, float]] = {}
+    used: dict[tuple[int, float], tuple[FrozenModel | OwnScore | None, float]] = {}
     assert learning is not None
     rounds = ((uncertainty, loss) for uncertainty, _, loss in rows)
     for event in under_load(rounds, Drafting.parse("losses:3", 32), Delay.parse("losses:20"), rng):

@@ -224,7 +224,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "digest": (str,),
     "features": (list,),
     "score": (int,),
-    "model": (dict,),
+    "model": (dict, type(None)),
     "rounds": (int,),
     "tickets": (int,),
     "gain": (float, int),

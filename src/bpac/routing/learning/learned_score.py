@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 from bpac.arguments import keep, positive, some, text, whole
 from bpac.errors import InputError, SettingsError
@@ -9,6 +10,8 @@ from bpac.errors import InputError, SettingsError
 # Names and words are written to the journal with every decision.
 LONGEST_NAME = 64
 LEAST_AUDITS = 10
+# Share of α of all learned scores together. The more it is, the later the score that is there first certifies anything.
+FOR_LEARNED_SCORES = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,8 @@ class LearnedScore:
     ----------
     features: names of what is known of every draft beside its score.
     fit_at: how many audits must have an outcome for each fit, at least 10.
-    shares: share of α of each fit; the score that was there first has the rest, and gets back those that are not used.
+    shares: share of α of each fit (default: equal parts of a quarter). The score that was there first has the rest, and
+        gets back those that are not used.
     least_losses: the losses, and the rest of the audits, must each sum to at least this before there is a fit.
     ridge: strength of the penalty on the weights of the model.
     least_gain: how much more traffic a score must accept than the one that was there first to be worth its share of α,
@@ -31,7 +35,7 @@ class LearnedScore:
 
     features: tuple[str, ...] = ()
     fit_at: tuple[int, ...] = (200, 800)
-    shares: tuple[float, ...] = (0.15, 0.1)
+    shares: tuple[float, ...] | None = None
     least_losses: float = 20.0
     ridge: float = 4.0
     least_gain: float = 0.1
@@ -43,38 +47,45 @@ class LearnedScore:
             fit_at=some(
                 self.fit_at, "fit_at", "number of audits", lambda value, name: whole(value, name, LEAST_AUDITS)
             ),
-            shares=some(self.shares, "shares", "share of α", positive),
             least_losses=positive(self.least_losses, "least_losses"),
             ridge=positive(self.ridge, "ridge"),
             least_gain=positive(self.least_gain, "least_gain"),
         )
-        if len(self.fit_at) != len(self.shares):
+        fits = len(self.fit_at)
+        shares = (FOR_LEARNED_SCORES / fits,) * fits if self.shares is None else self.shares
+        keep(self, shares=some(shares, "shares", "share of α", positive))
+        if fits != len(self.share_of_each):
             raise SettingsError(
-                f"each fit needs a share of α: fit_at has {len(self.fit_at)} values and shares has {len(self.shares)}"
+                f"each fit needs a share of α: fit_at has {fits} values and shares has {len(self.share_of_each)}"
             )
         if any(later <= earlier for earlier, later in pairwise(self.fit_at)):
             raise SettingsError(f"fit_at must increase, got {self.fit_at}")
-        if sum(self.shares) >= 1.0:
+        if sum(self.share_of_each) >= 1.0:
             raise SettingsError(
-                f"the shares of learned scores must sum to less than 1, got {sum(self.shares)}: "
+                f"the shares of learned scores must sum to less than 1, got {sum(self.share_of_each)}: "
                 "the score that is there first needs a share, too"
             )
 
     @property
+    def share_of_each(self) -> tuple[float, ...]:
+        """Share of α of each fit."""
+        return cast(tuple[float, ...], self.shares)  # set in __post_init__
+
+    @property
     def own_share(self) -> float:
         """Share of α of the score that is there first."""
-        return 1.0 - sum(self.shares)
+        return 1.0 - sum(self.share_of_each)
 
     def share(self, score: int) -> float:
         """Share of α of a score: 0 is the one that is there first, 1 the first that is learned."""
-        return self.shares[score - 1] if score else self.own_share
+        return self.share_of_each[score - 1] if score else self.own_share
 
     def returned(self, score: int) -> float:
         """What goes back to the score that is there first if this one and those after it are not learned.
 
         It is relative to the share of the first.
         """
-        return sum(self.shares[score - 1 :]) / self.own_share
+        return sum(self.share_of_each[score - 1 :]) / self.own_share
 
 
 def _names(names: object) -> tuple[str, ...]:
