@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
+from bpac.models.prompts import PROMPT_FEATURES
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import Coins
@@ -23,7 +24,7 @@ from bpac.routing.policies import Policy, Portfolio, named_policy
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_score
 
-LEARN_KEYS = ("fit_at", "shares", "least_losses", "ridge")
+LEARN_KEYS = ("fit_at", "shares", "least_losses", "ridge", "embeddings")
 DEFAULT_SCORE = "mean_token_probability"
 # The numbers that are known of each answer of a cascade besides its score: the logarithm of its length.
 CASCADE_FEATURES = 1
@@ -53,7 +54,9 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     max_owed: as for ``Router``.
     allow_force: whether every caller may choose the model of a request (``x-bpac-force``), and not only operators.
     learn: whether scores are learned on the way from what is known of each draft; or a table with settings of
-        ``LearnedScore``: ``fit_at``, ``shares``, ``least_losses``, ``ridge``.
+        ``LearnedScore``, ``fit_at``, ``shares``, ``least_losses``, ``ridge``, and with ``embeddings``, whether the
+        prompt is embedded. By default new games learn where the policy can, and games that began otherwise go on.
+    task_by: what names the task of a request, which scores are learned from, as ``segment_by`` names its segment.
     minimise: ``calls`` of the expert, or ``money``: then most requests are not drafted while drafts cost more than they
         save.
     models: all models of a cascade, in order, the last one the reference; empty for a pair.
@@ -74,6 +77,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     loss: dict[str, Any] = field(default_factory=lambda: {"name": DEFAULT_LOSS})
     judge: ModelSettings | None = None
     segment_by: str | None = None
+    task_by: str | None = None
     most_segments: Count = 100
     alpha_scope: Literal["each", "all"] = "each"
     on_expert_failure: Literal["error", "draft"] = "error"
@@ -83,15 +87,14 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     max_owed: Count = 4096
     allow_force: bool = False
     minimise: Literal["calls", "money"] = "calls"
-    learn: bool | dict[str, Any] = False
+    learn: bool | dict[str, Any] | None = None
     models: tuple[ModelSettings, ...] = ()
     call_prices: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.segment_by is not None and not _splits(self.segment_by):
-            raise SettingsError(
-                f"segment_by must be header:NAME, metadata:FIELD, api_key, user or model, got {self.segment_by!r}"
-            )
+        for key, by in (("segment_by", self.segment_by), ("task_by", self.task_by)):
+            if by is not None and not _splits(by):
+                raise SettingsError(f"{key} must be header:NAME, metadata:FIELD, api_key, user or model, got {by!r}")
         if self.policy == "oracle":
             raise SettingsError("policy: the oracle needs to know all losses, so it is for replays only")
         try:
@@ -117,8 +120,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                     )
 
     def _check_cascade(self) -> None:
-        for key, usual in (("policy", "portfolio"), ("assume", None), ("minimise", "calls")):
-            if getattr(self, key) != usual:
+        for key, usual in (("policy", "portfolio"), ("assume", None), ("minimise", "calls"), ("learn", None)):
+            if getattr(self, key) != usual and not (key == "learn" and self.learn is False):
                 raise SettingsError(f"{key} is for routes with two models: leave it out with models = [...]")
         if self.loss["name"] == "external":
             raise SettingsError("loss: external reports one loss, and a cascade needs that of every model")
@@ -141,24 +144,47 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     @cached_property
     def learned(self) -> LearnedScore | None:
         """The settings of scores that are learned, if any."""
-        if self.learn is False:
+        if self.learn is False or (self.learn is None and not self._can_learn):
             return None
-        values = {} if self.learn is True else self.learn
+        values = self.learn if isinstance(self.learn, dict) else {}
         unknown = [key for key in values if key not in LEARN_KEYS]
         if unknown:
             raise SettingsError(f"learn: unknown key {unknown[0]!r}; known: {', '.join(LEARN_KEYS)}")
         lists: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
         }
+        embeddings = lists.pop("embeddings", False)
+        if not isinstance(embeddings, bool):
+            raise SettingsError(f"learn: embeddings must be true or false, got {embeddings!r}")
         try:
-            return LearnedScore(features=FEATURES, **lists)
+            return LearnedScore(features=(*FEATURES, *(PROMPT_FEATURES if embeddings else ())), **lists)
         except SettingsError as error:
             raise SettingsError(f"learn: {error}") from error
 
     @cached_property
+    def _named_policy(self) -> Policy:
+        return named_policy(self.policy, self.memory, self.assume)
+
+    @property
+    def _can_learn(self) -> bool:
+        policy = self._named_policy
+        return not self.models and isinstance(policy, Portfolio) and policy.assume == "iid"
+
+    @property
+    def open_terms(self) -> frozenset[str]:
+        """The terms that the file does not prescribe: a game goes on with those it began with, whatever they are."""
+        if self.learn is False:
+            return frozenset()
+        given = (
+            {"features" if key == "embeddings" else key for key in self.learn} if isinstance(self.learn, dict) else ()
+        )
+        names = [part.name for part in fields(LearnedScore) if part.name not in given]
+        return frozenset(f"policy.learn.{name}" for name in [*names, *(["kind"] if self.learn is None else [])])
+
+    @cached_property
     def router_policy(self) -> Policy:
-        """The policy of the routers of this route."""
-        policy = named_policy(self.policy, self.memory, self.assume)
+        """The policy of the routers of new games."""
+        policy = self._named_policy
         if isinstance(policy, Portfolio) and policy.assume == "iid" and has_few_values(self.score):
             policy = replace(policy, dither=WIDTH)
         if self.learned is None:

@@ -99,6 +99,7 @@ export class GameView {
 function settingsText(game) {
   const parts = [`policy ${game.policy}${game.memory ? ` (memory ${game.memory})` : ""}`];
   if (game.score) parts.push(`score ${game.score}`);
+  if (game.scores.length === 1) parts.push("learned score: none yet, it needs more audits");
   for (const { score, rounds, since_step, accepted, in_force } of game.scores) {
     if (rounds === null) continue;
     const use = in_force ? "in force" : "not in force";
