@@ -88,7 +88,7 @@ def _text(status: GameStatus) -> Iterator[str]:
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
-    if len(status.scores) == 1:
+    if len(status.scores) == 1 and summary.steps:
         yield "  learned score: none yet, it needs more audits"
     for score in status.scores:
         if score.rounds is not None:

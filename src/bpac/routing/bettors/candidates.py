@@ -28,8 +28,8 @@ class Candidates:
     def __init__(self, start: Callable[[int], PortfolioWealth]) -> None:
         self._start = start
         self._wealths = [start(0)]
-        # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, as long as they
-        # have this least propensity.
+        # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, or before the
+        # score in force is chosen again, as long as they have this least propensity.
         self._uncounted = 0
         self._quiet = 0
         self._least_propensity = math.nan
@@ -72,10 +72,10 @@ class Candidates:
             for wealth, _ in zip(wealths, uncertainties, strict=False):
                 wealth.decided(decision)
             self._least_propensity = decision.least_propensity
+            self._rounds += 1
+            if not self._rounds % self.EVERY:
+                self._choose()
             self._look()
-        self._rounds += 1
-        if not self._rounds % self.EVERY:
-            self._choose()
 
     def resolve(self, decision: Round, loss: float) -> None:
         """Every score books the loss."""
@@ -113,6 +113,7 @@ class Candidates:
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
+        self._count()
         return {
             "active": self.active,
             "rounds": self._rounds,
@@ -136,13 +137,16 @@ class Candidates:
         if self._uncounted:
             for wealth in self._wealths:
                 wealth.count(self._uncounted)
+            self._rounds += self._uncounted
             self._uncounted = 0
 
     def _look(self) -> None:
         """Take over the threshold in force, and find out how long nothing is going to change it."""
         self.threshold = self._wealths[self.active].threshold
-        least = self._least_propensity
-        self._quiet = min([wealth.quiet_rounds(least) for wealth in self._wealths])
+        quiet, least = self.EVERY - self._rounds % self.EVERY, self._least_propensity
+        for wealth in self._wealths:
+            quiet = min(quiet, wealth.quiet_rounds(least))
+        self._quiet = quiet
 
     def _choose(self) -> None:
         """Put the score in force whose threshold accepts most of the latest traffic."""
@@ -157,4 +161,3 @@ class Candidates:
         best = max(self.accepted)
         if self.accepted[self.active] < best:
             self.active = self.accepted.index(best)
-            self.threshold = self._wealths[self.active].threshold
