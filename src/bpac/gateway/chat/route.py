@@ -201,8 +201,9 @@ class ServedRoute:
         self, game: LiveGame, decision: Decision, uncertainty: float, answered_by: str, deployment: str
     ) -> list[Header]:
         _, of_decision, threshold, propensity, *_ = decision
-        # The score as it was measured, because the decision has the dithered one; or the one of several that decided.
-        uncertainty = of_decision if decision.uncertainties else uncertainty
+        # The score as it was measured, because the decision has the dithered one; unless a learned score has decided.
+        if decision.uncertainties and of_decision != decision.uncertainties[0]:
+            uncertainty = of_decision
         decision_id = game.decision_id(decision.step)
         headers = self._described(decision_id, answered_by, uncertainty, threshold, propensity)
         self._name_deployment(headers, deployment)
