@@ -47,8 +47,8 @@ def _signs(size: int) -> NDArray[np.float64]:
     count = len(PROMPT_FEATURES)
     # From a hash, because the numbers of a random generator may differ between versions.
     data = hashlib.shake_256(b"bpac prompt").digest(size * count // 8)
-    signs: NDArray[np.float64] = np.unpackbits(np.frombuffer(data, dtype=np.uint8)).reshape(size, count) * 2.0 - 1.0
-    return signs
+    signs = np.unpackbits(np.frombuffer(data, dtype=np.uint8)).reshape(size, count).astype(np.float64)
+    return 2.0 * signs - 1.0
 
 
 def check_installed() -> None:

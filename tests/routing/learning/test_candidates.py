@@ -6,7 +6,7 @@ import pytest
 
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import PortfolioWealth
-from bpac.routing.bettors import Candidates
+from bpac.routing.bettors import Bettor, Candidates
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
 from bpac.routing.learning.rates import CandidateRates
@@ -49,7 +49,7 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool) -> 
         if decision.step == 200:
             candidates.join()
             alone.append(wealth_of(1, latched=latched))
-        bettors = [candidates, *alone[: len(decision.uncertainties)]]
+        bettors: list[Bettor] = [candidates, *alone[: len(decision.uncertainties)]]
         for bettor in bettors:
             bettor.decided(decision)
         if loss is not None and dice.random() < 0.5:
@@ -61,7 +61,8 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool) -> 
                 bettor.resolve(decision, loss)
         if charged and dice.random() < 0.2:
             late, its_loss = charged.pop(dice.randrange(len(charged)))
-            for bettor in [candidates, *alone[: len(late.uncertainties)]]:
+            bettors = [candidates, *alone[: len(late.uncertainties)]]
+            for bettor in bettors:
                 bettor.refund(late, its_loss)
         assert candidates.threshold == alone[candidates.active].threshold
         assert [wealth.threshold for wealth in candidates._wealths] == [wealth.threshold for wealth in alone]

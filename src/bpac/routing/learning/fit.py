@@ -140,7 +140,8 @@ class _Term:
             known = np.array([value for value in values if isinstance(value, float)])
             self._add_number(known, numbers, weights)
         counts = Counter(value for value in values if isinstance(value, str))
-        common = [word for word, count in counts.most_common(MOST_WORDS) if count >= LEAST_SAMPLES]
+        # A word that all samples have says nothing.
+        common = [word for word, count in counts.most_common(MOST_WORDS) if LEAST_SAMPLES <= count < len(values)]
         self._words = sorted(common)
         for word in self._words:
             self._add(np.array([float(value == word) for value in values]), 1.0)
