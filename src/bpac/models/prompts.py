@@ -4,7 +4,7 @@
    embedding. Each is the sum of all 384 with fixed signs, which keeps prompts of similar meaning close together and
    depends on no data: the same prompt has the same features in every game.
 2. The embedding is computed in a thread of its own while the draft is generated, so it delays no request unless the
-   draft takes less time. Then it is waited for briefly.
+   draft takes less time. Then it is waited for briefly; but not after one that came too late, until one comes in time.
 3. Whatever fails, the features are not known (``PromptFeatures.get`` returns nothing), and the failure is counted.
 """
 
@@ -23,7 +23,7 @@ from bpac.errors import MissingExtra
 
 PROMPT_FEATURES = tuple(f"prompt_{number}" for number in range(1, 17))
 # The embedding takes time in proportion to the text, and its beginning says what kind of question it is.
-LONGEST_PROMPT = 1000
+LONGEST_PROMPT = 400
 # Prompts that may wait for the thread. Each takes some 20 ms, so more would come too late anyway.
 MOST_WAITING = 16
 # Seconds that a request waits after its draft is there.
@@ -78,6 +78,7 @@ class PromptFeatures:
         self._embed: Embed | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bpac-prompts")
         self._waiting = 0
+        self._in_time = True  # whether the latest one was
 
     def preload(self) -> None:
         """Load the model now rather than with the first prompt."""
@@ -103,7 +104,9 @@ class PromptFeatures:
         """
         if begun is None:
             return ()
-        await asyncio.wait([begun], timeout=PATIENCE)
+        if self._in_time and not begun.done():
+            await asyncio.wait([begun], timeout=PATIENCE)
+        self._in_time = begun.done()
         if not begun.done():
             begun.cancel()
             self._failed("late")
