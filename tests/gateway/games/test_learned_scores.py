@@ -16,7 +16,7 @@ from bpac.answer import Answer, Token
 from bpac.cli.commands.status import _text
 from bpac.errors import MissingExtra, SettingsError
 from bpac.gateway.chat.features import FEATURES, features_of
-from bpac.gateway.config import routes
+from bpac.gateway.config import learning
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.status import GameStatus
 from bpac.gateway.running_config import check_embeddings
@@ -267,7 +267,7 @@ def test_games_with_other_features_go_on_beside_new_ones(tmp_path: Path, monkeyp
             ask(gateway, 1, "old")
         config = settings(models.base_url, gateway=options, segment_by="metadata:team")
         with monkeypatch.context() as earlier:
-            earlier.setattr(routes, "FEATURES", ("tool_calls", "segment"))
+            earlier.setattr(learning, "FEATURES", ("tool_calls", "segment"))
             with RunningGateway(config) as gateway:
                 ask(gateway, 2, "middle")
         with RunningGateway(config) as gateway:

