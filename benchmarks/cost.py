@@ -66,10 +66,13 @@ def play_learned(uncertainties: list[float], losses: list[float], seed: int, *, 
     features = [(length, other, "stop") for length, other in zip(lengths, noise, strict=True)]
     policy = Portfolio(learn=LearnedScore(("length", "noise", "finish_reason")))
     router = Router(EPSILON, ALPHA, policy, coins=SeededCoins(seed))
-    decide, observe, arrive = router.decide, router.observe, router.arrive if tickets else lambda: None
+    decide, observe, arrive = router.decide, router.observe, router.arrive
     start = time.perf_counter()
     for uncertainty, loss, known in zip(uncertainties, losses, features, strict=True):
-        decision = decide(uncertainty, ticket=arrive(), features=known)
+        if tickets:
+            decision = decide(uncertainty, ticket=arrive(), features=known)
+        else:
+            decision = decide(uncertainty, features=known)
         if decision.call_expert:
             observe(decision, loss)
     return time.perf_counter() - start

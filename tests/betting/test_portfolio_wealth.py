@@ -202,3 +202,48 @@ def test_each_wealth_of_several_books_its_own_score() -> None:
         wealth.decided(decision)
         wealth.resolve(decision, 1.0)
         assert [row[0] for row in wealth.state()["losses"]] == [level]
+
+
+@settings(max_examples=60)
+@given(rounds=rounds, joins=st.integers(0, 25), cut=st.integers(0, 25), out_of_order=st.booleans())
+def test_gamblers_who_are_added_later_bet_on_later_rounds_only(
+    rounds: list[Round], joins: int, cut: int, out_of_order: bool
+) -> None:
+    """The wealth is that of all rounds, plus the new money times that of the rounds after it, refunds included."""
+    share = 0.4
+
+    def fresh() -> PortfolioWealth:
+        return PortfolioWealth(TERMS, BAR, FOUR_FRACTIONS, RelativeLevels(), latched=False, score=0)
+
+    wealth, first, later = fresh(), fresh(), fresh()
+    late = []
+    for index, (plain, loss, known) in enumerate(rounds):
+        if index == joins:
+            wealth.reinforce(share, score=1)
+        if index == cut:
+            copy = fresh()
+            copy.load(wealth.state())
+            wealth = copy
+        # A query that arrived before they were added may be decided after others that arrived later.
+        sees = index >= joins and not (out_of_order and index % 3 == 1)
+        decision = plain._replace(uncertainties=(plain.uncertainty,) * (2 if sees else 1))
+        for one in (wealth, first, later) if sees else (wealth, first):
+            one.decided(decision)
+            if loss is None or known == "at once":
+                one.resolve(decision, loss or 0.0)
+            else:
+                one.charge(decision)
+        if loss is not None and known == "later":
+            late.append((decision, loss, sees))
+    for decision, loss, sees in late:
+        for one in (wealth, first, later) if sees else (wealth, first):
+            one.refund(decision, loss)
+    if len(rounds) <= joins:
+        return
+    for threshold in SCORES:
+        expected = math.exp(first.log_wealth(threshold)) + share * math.exp(later.log_wealth(threshold))
+        assert math.exp(wealth.log_wealth(threshold)) == pytest.approx(expected, rel=1e-9)
+        passes = threshold < wealth.threshold
+        if abs(math.log(expected) - BAR) > 1e-9:
+            assert not passes or math.log(expected) >= BAR
+    assert wealth.hopeless_from(-50.0, []) == math.inf

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
 from bpac.dashboard.estimates.wealth import wealth_curve
 from bpac.dashboard.history.history import MOST_EVENTS, MOST_POINTS, History
@@ -15,6 +16,7 @@ from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.http.dashboard import MOST_FULL
 from bpac.gateway.http.game_list import MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
+from bpac.routing.decision import Decision
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import POLICIES, Fixed, Policy, Portfolio, named_policy
 from bpac.routing.router import Router
@@ -128,7 +130,7 @@ def test_names_of_policies() -> None:
 
 
 def test_a_game_that_learns_shows_its_scores() -> None:
-    """Which score is in force, what it was fitted to, and its wealth; estimates that need one score are left out."""
+    """Which score is in force, what it was fitted to, and its wealth; estimates are about the route's own score."""
     learn = LearnedScore(("length",), fit_at=(100,), least_losses=5.0)
     router, history = Router(0.15, 0.1, Portfolio(learn=learn), seed=2), History()
     rng = np.random.default_rng(0)
@@ -146,8 +148,21 @@ def test_a_game_that_learns_shows_its_scores() -> None:
     document = game_document(Subject("homework"), router, history)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert [score["rounds"] for score in document["scores"]] == [None, 100]
-    assert document["what_if"] is None
+    # Of the draft's own score, all uncertainties below 0.5 are half of the traffic; of the learned one, many more.
+    histogram = document["uncertainty"]
+    halves = sum(histogram["kept"][:16]) + sum(histogram["called"][:16])
+    assert len(histogram["edges"]) == 33
+    assert 250 < halves < 350
+    assert document["what_if"]
     in_force = next(score for score in document["scores"] if score["in_force"])
     assert document["wealth"]["goal"] == pytest.approx(-math.log(0.09 * in_force["share"]))
     for threshold, log_wealth in zip(document["wealth"]["threshold"], document["wealth"]["log_wealth"], strict=True):
         assert log_wealth == pytest.approx(router.log_wealth(threshold))
+
+
+def test_a_decision_by_a_learned_score_says_so() -> None:
+    """The uncertainty that is compared with the threshold is not that of the route then."""
+    decision = Decision(1, 0.2, 0.5, 0.05, 0.05, False, True, 1, (0.9, 0.2), features=(1.0,))
+    texts = [DecisionView(one)._decision_text() for one in (decision, decision._replace(uncertainty=0.9))]
+    assert texts[0].startswith("Learned score 0.2 is below the threshold 0.5")
+    assert texts[1].startswith("Uncertainty 0.9 is not below the threshold 0.5")

@@ -139,6 +139,10 @@ def test_the_numbers_are_those_of_the_metrics(place: tuple[RunningGateway, dict[
     page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
     samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
     values = {sample.name: sample.value for sample in samples if sample.labels == {"route": "homework", "segment": ""}}
+    # No score has been learned yet.
+    learned = {"bpac_learned_score_in_force": 0.0, "bpac_learned_score_accepted_share": 0.0}
+    assert {name: values.pop(name) for name in learned} == learned
+    assert len(shown["scores"]) == 1
     assert values.keys() == METRICS.keys()
     for name, path in METRICS.items():
         value: Any = shown

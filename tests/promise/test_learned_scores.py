@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bpac.betting.bounds.fixed_sample import binomial_cdf
+from bpac.betting.wealth.portfolio import PortfolioWealth
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.simulation.events import Drafted
@@ -55,7 +56,7 @@ class Cells:
         draws = rng.random(steps)
         return [(u, (x, w), float(d < p)) for (u, x, w, p), d in zip(rows, draws, strict=True)]
 
-    def risk(self, model: FrozenModel | None, threshold: float) -> float:
+    def risk(self, model: FrozenModel | OwnScore | None, threshold: float) -> float:
         """Expected loss below a threshold of the first score, or of a learned one."""
         below = (p for u, x, w, p in self.cells if (u if model is None else model.score((u, x, w))) < threshold)
         return math.fsum(below) / len(self.cells)
@@ -66,21 +67,22 @@ TOLD = Cells(lambda score, number, word: min(0.9, 0.02 * number * (1 + score) * 
 NOISE = Cells(lambda score, number, word: 0.22)
 
 
-def router(seed: int, fits: int = 1) -> Router:
-    """A router that learns early."""
+def router(seed: int, fits: int = 1, least_gain: float = 0.0) -> Router:
+    """A router that learns early, and by default whatever it finds."""
     learn = LearnedScore(
         ("number", "word"),
         fit_at=tuple(FIT_AT * 2**i for i in range(fits)),
         shares=(0.5 / fits,) * fits,
         least_losses=5.0,
         ridge=0.5,
+        least_gain=least_gain,
     )
     return Router(EPSILON, ALPHA, Portfolio(memory="latched", learn=learn), coins=SeededCoins(seed))
 
 
-def is_broken(law: Cells, seed: int, *, fits: int = 1, spoil: Spoil | None = None) -> bool:
+def is_broken(law: Cells, seed: int, *, fits: int = 1, least_gain: float = 0.0, spoil: Spoil | None = None) -> bool:
     """Whether a threshold was ever in force whose risk, for the score that it was used with, exceeds ε."""
-    game = router(seed, fits)
+    game = router(seed, fits, least_gain)
     learning = game._route.learning
     used: dict[tuple[int, float], tuple[FrozenModel | OwnScore | None, float]] = {}
     samples: list[tuple[Decision, float]] = []
@@ -141,6 +143,27 @@ def most_explained(chance: float) -> int:
 def test_no_unsafe_threshold_of_any_score_is_in_force(law: Cells, fits: int) -> None:
     """Each score that joins has its own wealth and its share of α, so all of them together keep the promise."""
     assert violations(law, fits=fits) <= most_explained(ALPHA)
+
+
+def test_what_goes_back_to_the_first_score_keeps_the_promise() -> None:
+    """Where nothing can be learned, the share of learned scores is bet for the first one, from then on."""
+    assert violations(NOISE, fits=2, least_gain=0.3) <= most_explained(ALPHA)
+
+
+def given_back_again(game: Router, samples: list[tuple[Decision, float]]) -> None:
+    """Give the share of learned scores back to the first score again and again."""
+    learning, bettor = game._route.learning, game._route.bettor
+    assert isinstance(bettor, Candidates)
+    assert learning is not None
+    first = bettor.wealths[0]
+    if learning.gave_up and not game.step % 10:
+        assert isinstance(first, PortfolioWealth)
+        first.reinforce(1.0, score=1)
+
+
+def test_a_share_that_goes_back_more_than_once_breaks_the_promise() -> None:
+    """The money of the new gamblers must have been kept for them: the same simulation finds more of it."""
+    assert violations(NOISE, least_gain=0.3, spoil=given_back_again) > most_explained(ALPHA)
 
 
 @pytest.mark.parametrize("spoil", [replayed, refitted])

@@ -99,11 +99,13 @@ class DecisionView:
     def _decision_text(self) -> str:
         decision = self.decision
         uncertainty, threshold = apart(decision.uncertainty, decision.threshold)
+        learned = decision.features and decision.uncertainty != decision.uncertainties[0]
+        name = "Learned score" if learned else "Uncertainty"
         if decision.threshold == 0.0:
-            return f"Uncertainty {uncertainty}; the threshold was 0, so the expert was called, as for every request"
+            return f"{name} {uncertainty}; the threshold was 0, so the expert was called, as for every request"
         if decision.uncertainty >= decision.threshold:
-            return f"Uncertainty {uncertainty} is not below the threshold {threshold}, so the expert was called"
-        below = f"Uncertainty {uncertainty} is below the threshold {threshold}"
+            return f"{name} {uncertainty} is not below the threshold {threshold}, so the expert was called"
+        below = f"{name} {uncertainty} is below the threshold {threshold}"
         audit = f"a random audit (probability {percent(decision.propensity)})"
         if not decision.call_expert:
             return f"{below}, so the draft was kept; it was not selected for {audit}"

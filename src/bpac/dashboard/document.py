@@ -98,8 +98,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
             "series": history.series(router, subject.savings),
             "wealth": wealth_curve(router),
             "uncertainty": history.uncertainty(),
-            # The history holds the score in force at each time, and the estimate needs one score for all of it.
-            "what_if": what_if(router, history) if len(document["scores"]) < 2 else None,
+            "what_if": what_if(router, history),
         }
     return document
 

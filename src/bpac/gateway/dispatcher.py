@@ -71,6 +71,8 @@ class Dispatcher:
             elif request.effort is not None and effort_key(request.effort) in running.forced[name]:
                 return await running.forced[name][effort_key(request.effort)].answer(request)
             self._check_store()
+            if route.settings.task_by is not None:
+                request = request._replace(task=games.task(request, caller, label))
             return await route.answer(request, games.game(request, caller, label), caller_left)
 
     async def pass_through(self, path: str, body: Mapping[str, Any]) -> ChatResponse:

@@ -22,6 +22,7 @@ from bpac.gateway.telemetry.stages import Stages
 from bpac.gateway.telemetry.traces import Traces
 from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, UpstreamRecords
 from bpac.models.connections import Session
+from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store
 
 # The endpoints of model servers, below /v1, that requests are passed through to unread.
@@ -40,6 +41,7 @@ class Opener:
     records: what is known about each model.
     open_games: gives all games that are open.
     loads: calls under way to each model that is an expert, by name.
+    prompts: computes the features of prompts.
     """
 
     session: Session
@@ -47,6 +49,7 @@ class Opener:
     metrics: Metrics
     records: UpstreamRecords
     open_games: Callable[[], Iterable[LiveGame]]
+    prompts: PromptFeatures
     loads: dict[str, ExpertLoad] = field(default_factory=dict)
 
     def open_models(self, running: RunningConfig, known: dict[str, OpenModel]) -> None:
@@ -87,10 +90,12 @@ class Opener:
             if settings.models:
                 others = tuple(running.models[model.name].model for model in settings.models[:-1])
                 last = CascadeExpert(*of_last)
-                route: ServedRoute = CascadeRoute(settings, draft, last, stages, running.spawn, others)
+                route: ServedRoute = CascadeRoute(settings, draft, last, stages, running.spawn, self.prompts, others)
             else:
-                route = ServedRoute(settings, draft, Expert(*of_last), stages, running.spawn)
+                route = ServedRoute(settings, draft, Expert(*of_last), stages, running.spawn, self.prompts)
             games = RouteGames(store, settings, running.config.snapshot_every, self.open_games)
+            if any(game.embeds_prompts for game in games):
+                self.prompts.preload()
             running.routes[name] = (route, games)
             models: dict[AnsweredBy, Model] = {"draft": draft, "expert": expert_model}
             running.forced[name] = {

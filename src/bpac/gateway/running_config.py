@@ -19,6 +19,7 @@ from bpac.gateway.config.file import Config
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames
 from bpac.gateway.health.opening import OpenModel
+from bpac.models.prompts import PROMPT_FEATURES, check_installed
 
 log = logging.getLogger("bpac.gateway")
 
@@ -92,7 +93,14 @@ class RunningConfig:
 
 def new_graders(config: Config) -> dict[str, Grader | None]:
     """The graders of the routes without a judge, by route; a judge is one of the models, which are opened later."""
+    check_embeddings(config)
     return {name: grader_of(route) for name, route in config.routes.items() if route.judge is None}
+
+
+def check_embeddings(config: Config) -> None:
+    """Raise ``MissingExtra`` if a route learns from embeddings of prompts and the packages are missing."""
+    if any(route.learned and PROMPT_FEATURES[0] in route.learned.features for route in config.routes.values()):
+        check_installed()
 
 
 class RunningConfigs:
@@ -127,6 +135,7 @@ class RunningConfigs:
 
     async def graders_for(self, config: Config) -> dict[str, Grader | None]:
         """The graders of the routes without a judge; those whose settings are the same are used again."""
+        check_embeddings(config)
         graders: dict[str, Grader | None] = {}
         for name, route in config.routes.items():
             if route.judge is not None:

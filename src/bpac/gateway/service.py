@@ -29,12 +29,14 @@ from bpac.gateway.reloading import Reloads
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.prometheus import prometheus_text
+from bpac.gateway.telemetry.prompt_features import MissingPromptFeatures
 from bpac.gateway.telemetry.prose_watch import warnings_of
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
 from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 from bpac.models.connections import new_session
+from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store, open_store
 
 log = logging.getLogger("bpac.gateway")
@@ -78,6 +80,7 @@ class Service:
         self._running = RunningConfigs(RunningConfig(config, graders))
         self._retired = RetiredGames()
         self.dispatcher = Dispatcher(self._running, self.metrics, self._check_store)
+        self._prompts = PromptFeatures(MissingPromptFeatures(self.metrics).add)
         self._sweeper: asyncio.Task[None] | None = None
 
     @property
@@ -113,7 +116,9 @@ class Service:
         started = time.perf_counter()
         self._session = new_session()
         try:
-            self._opener = Opener(self._session, self.traces, self.metrics, self.records, self.open_games)
+            self._opener = Opener(
+                self._session, self.traces, self.metrics, self.records, self.open_games, self._prompts
+            )
             self._opener.open_models(self._running.current, {})
             self._opener.open_single_routes(self._running.current)
             self._opener.open_routes(self._running.current, self.store)
@@ -122,6 +127,7 @@ class Service:
         except BaseException:
             await self.monitor.stop()
             await self._session.close()
+            await self._prompts.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
         warn_of_keys(self.config)
@@ -195,6 +201,7 @@ class Service:
             for game in self.open_games():
                 game.journal.snapshot()
         await self._session.close()
+        await self._prompts.close()
         with suppress(StoreError):  # all requests since then have reported it
             await self.store.durable()
         await self._budgets_file.save(self.budgets)

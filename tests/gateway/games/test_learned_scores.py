@@ -1,19 +1,26 @@
 """Routes that learn scores: what the journal records, what status shows, restarts and segments."""
 
+import importlib.util
 import math
 import random
+import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bpac.answer import Answer, Token
 from bpac.cli.commands.status import _text
-from bpac.errors import SettingsError
+from bpac.errors import MissingExtra, SettingsError
 from bpac.gateway.chat.features import FEATURES, features_of
+from bpac.gateway.config import learning
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.status import GameStatus
+from bpac.gateway.running_config import check_embeddings
+from bpac.models import prompts
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Learned
 from bpac.testing import Reply, Request, ScriptedServer
@@ -51,6 +58,13 @@ def entries_of(gateway: RunningGateway) -> list[Any]:
     """All entries of all games."""
     store = gateway.service.store
     return [stored.entry for game in store.games() for stored in store.entries(game)]
+
+
+def decisions_of(gateway: RunningGateway, game: int | None = None) -> list[Decision]:
+    """All decisions, or those of one game."""
+    store = gateway.service.store
+    games = [one for one in store.games() if game in (None, one.number)]
+    return [s.entry for one in games for s in store.entries(one) if isinstance(s.entry, Decision)]
 
 
 def test_a_route_learns_a_score_and_goes_on_with_it_after_a_restart(tmp_path: Path) -> None:
@@ -94,8 +108,8 @@ def test_segments_share_what_they_learn() -> None:
 
 
 def test_a_route_that_does_not_learn_records_no_features() -> None:
-    """The default: journals are as they were."""
-    with ScriptedServer(answers) as models, RunningGateway(settings(models.base_url)) as gateway:
+    """With ``learn = false`` journals are as they were."""
+    with ScriptedServer(answers) as models, RunningGateway(settings(models.base_url, learn=False)) as gateway:
         ask(gateway, 1)
         assert "scores" not in gateway.status()
         assert all(not entry.features for entry in entries_of(gateway) if isinstance(entry, Decision))
@@ -106,6 +120,7 @@ def test_a_route_that_does_not_learn_records_no_features() -> None:
     [
         ({"fit": [1]}, "learn: unknown key 'fit'"),
         ({"shares": [2.0]}, "learn: the shares"),
+        ({"embeddings": 1}, "learn: embeddings must be true or false"),
         ("yes", "learn: expected true or false or a table"),
     ],
 )
@@ -124,13 +139,148 @@ def test_only_the_portfolio_learns() -> None:
 def test_features_of_strange_drafts_are_plain_values() -> None:
     """Servers and callers may send anything: no number is infinite, and no word is long or unreadable."""
     tokens = (Token("a", math.nan), Token("b", -math.inf), Token("c", -2.0), Token("d", -0.1))
-    answer = Answer("x", tokens=tokens, completion_tokens=4, finish_reason="\ud800" * 99)
-    known = dict(zip(FEATURES, features_of(answer, "s" * 99, complete=True), strict=True))
+    answer = Answer("x\nConfidence: 80%", tokens=tokens, completion_tokens=4, finish_reason="\ud800" * 99)
+    known = dict(zip(FEATURES, features_of(FEATURES, answer, segment="s" * 99, task="t" * 99), strict=True))
     assert known["least_log_probability"] == -2.0
+    assert known["last_log_probability"] == -0.1
     assert known["unsure_tokens"] == 0.5
+    assert known["stated_confidence"] == 0.8
     assert known["finish_reason"] == "?" * 64
-    assert known["segment"] == "s" * 64
-    assert known["prompt_tokens"] is None
-    assert features_of(None, "", complete=True) == (None,) * len(FEATURES)
-    part = dict(zip(FEATURES, features_of(Answer("x"), "", complete=False), strict=True))
+    assert (known["segment"], known["task"]) == ("s" * 64, "t" * 64)
+    assert known["prompt_tokens"] is known["entropy"] is None
+    assert features_of(FEATURES, None) == (None,) * len(FEATURES)
+    part = dict(zip(FEATURES, features_of(FEATURES, Answer("x"), complete=False), strict=True))
     assert part["draft_tokens"] is part["finish_reason"] is part["mean_log_probability"] is None
+    assert features_of(("of an earlier version", "tool_calls"), Answer("x")) == (None, 0.0)
+
+
+def test_entropy_is_a_feature_where_the_server_lists_the_likeliest_tokens() -> None:
+    """It is known where the score of the route, or the caller, asks for them, and never an error."""
+    even = Token("a", math.log(0.5), top=(math.log(0.5), math.log(0.5)), top_texts=("a", "b"))
+    strange = Token("a", math.log(0.5), top=(math.nan,), top_texts=("a",))
+    known = [features_of(("entropy",), Answer("a", tokens=(token,)))[0] for token in (even, strange)]
+    assert known[0] == pytest.approx(math.log(2) / math.log(3))
+    assert known[1] is None
+
+
+def test_tasks_are_a_feature_without_being_segments() -> None:
+    """With ``task_by`` one game learns which tasks are hard; a request without a task has none."""
+    with (
+        ScriptedServer(answers) as models,
+        RunningGateway(settings(models.base_url, task_by="metadata:team")) as gateway,
+    ):
+        ask(gateway, 1, "law")
+        ask(gateway, 2)
+        known = [dict(zip(FEATURES, entry.features, strict=True)) for entry in decisions_of(gateway)]
+        assert len(gateway.service.store.games()) == 1
+    assert [features["task"] for features in known] == ["law", None]
+    with pytest.raises(SettingsError, match="task_by must be header:NAME"):
+        Config.read(settings("http://127.0.0.1:1", task_by="nothing"))
+
+
+def embedded(monkeypatch: pytest.MonkeyPatch, embed: Callable[[str], Any]) -> dict[str, Any]:
+    """Settings of a route that learns from prompts, which are embedded by this function."""
+    monkeypatch.setattr(prompts, "load_embed", lambda: embed)
+    monkeypatch.setattr(prompts, "PATIENCE", 0.05)
+    return {"learn": {"embeddings": True}}
+
+
+def test_prompts_are_features_with_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same prompt has the same features, another one has others; all of them are in the journal."""
+    route = embedded(monkeypatch, lambda text: np.full(384, len(text) / 384))
+    with ScriptedServer(answers) as models, RunningGateway(settings(models.base_url, **route)) as gateway:
+        for number in (7, 7, 1234):
+            ask(gateway, number)
+        known = [entry.features[len(FEATURES) :] for entry in decisions_of(gateway)]
+    assert known[0] == known[1] != known[2]
+    assert all(isinstance(value, float) for value in known[0])
+    assert len(known[0]) == len(prompts.PROMPT_FEATURES)
+
+
+@pytest.mark.parametrize("reason", ["ValueError", "late", "busy"])
+def test_a_prompt_that_cannot_be_embedded_is_a_missing_feature(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, reason: str
+) -> None:
+    """The request is answered and decided as ever; a metric counts it, and the log says what to do."""
+
+    def embed(text: str) -> Any:
+        if reason == "late":
+            time.sleep(0.3)
+        raise ValueError
+
+    route = embedded(monkeypatch, embed)
+    if reason == "busy":
+        monkeypatch.setattr(prompts, "MOST_WAITING", 0)
+    with ScriptedServer(answers) as models, RunningGateway(settings(models.base_url, **route)) as gateway:
+        ask(gateway, 1)
+        decision = decisions_of(gateway)[0]
+        with urllib.request.urlopen(f"{gateway.url}/metrics", timeout=10) as response:
+            metrics = response.read().decode()
+    assert decision.features[len(FEATURES) :] == (None,) * len(prompts.PROMPT_FEATURES)
+    assert f'bpac_prompt_features_missing_total{{reason="{reason}"}} 1.0' in metrics
+    assert any("embeddings = false" in getattr(record, "remedy", "") for record in caplog.records)
+
+
+def test_missing_packages_of_embeddings_are_reported_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    config = Config.read(settings("http://127.0.0.1:1", learn={"embeddings": True}))
+    with pytest.raises(MissingExtra, match="embeddings"):
+        check_embeddings(config)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "goes_on", "learns"),
+    [
+        ({"learn": False}, {}, True, False),  # a game that began before routes learned goes on as it is
+        ({"learn": False}, {"learn": True}, False, True),  # unless the operator asks
+        ({}, {}, True, True),
+        ({}, {"learn": True}, True, True),
+        ({}, {"learn": False}, False, False),
+        ({"learn": LEARN}, {}, True, True),
+        ({"learn": LEARN}, {"learn": True}, True, True),
+        ({"learn": LEARN}, {"learn": {"fit_at": [40]}}, True, True),
+        ({"learn": LEARN}, {"learn": {"fit_at": [60]}}, False, True),
+    ],
+)
+def test_a_game_goes_on_unless_the_operator_asks_for_other_learning(
+    tmp_path: Path, before: dict[str, Any], after: dict[str, Any], goes_on: bool, learns: bool
+) -> None:
+    """New games learn by default. What the file leaves open stays as the game began, features included."""
+    options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
+    with ScriptedServer(answers) as models:
+        with RunningGateway(settings(models.base_url, gateway=options, **before)) as gateway:
+            ask(gateway, 0)
+        with RunningGateway(settings(models.base_url, gateway=options, **after)) as gateway:
+            decision = ask(gateway, 1)["x-bpac-decision"]
+            assert ("scores" in gateway.status()) is learns
+    assert decision.startswith("dec-1-2-" if goes_on else "dec-2-1-")
+
+
+def test_games_with_other_features_go_on_beside_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments that began with an earlier list of features, or without learning, keep theirs; a new one learns."""
+    options = {"store": f"sqlite:///{tmp_path / 'bpac.db'}"}
+    with ScriptedServer(answers) as models:
+        with RunningGateway(
+            settings(models.base_url, gateway=options, segment_by="metadata:team", learn=False)
+        ) as gateway:
+            ask(gateway, 1, "old")
+        config = settings(models.base_url, gateway=options, segment_by="metadata:team")
+        with monkeypatch.context() as earlier:
+            earlier.setattr(learning, "FEATURES", ("tool_calls", "segment"))
+            with RunningGateway(config) as gateway:
+                ask(gateway, 2, "middle")
+        with RunningGateway(config) as gateway:
+            for segment in ("old", "middle", "new"):
+                ask(gateway, 3, segment)
+            last = {game.segment: decisions_of(gateway, game.number)[-1] for game in gateway.service.store.games()}
+    assert last["old"].features == ()
+    assert last["middle"].features == (0.0, "middle")
+    assert len(last["new"].features) == len(FEATURES)
+    assert [last[name].step for name in ("old", "middle", "new")] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("route", [{"policy": "budget"}, {"assume": "any"}, {"policy": "paper"}])
+def test_policies_that_cannot_learn_do_not(route: dict[str, Any]) -> None:
+    """The default is to learn where that is possible, and never an error."""
+    assert Config.read(settings("http://127.0.0.1:1", **route)).routes["homework"].learned is None

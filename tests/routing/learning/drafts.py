@@ -9,7 +9,7 @@ from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
 
-LEARN = LearnedScore(("length", "task"), fit_at=(60, 240), shares=(0.2, 0.1), least_losses=5.0)
+LEARN = LearnedScore(("length", "task"), fit_at=(60, 240), shares=(0.2, 0.1), least_losses=5.0, least_gain=0.0)
 
 
 class Draft(NamedTuple):

@@ -331,7 +331,8 @@ def test_features_need_a_policy_that_learns() -> None:
         ({"features": ("",)}, "different names"),
         ({"fit_at": (50, 50), "shares": (0.1, 0.1)}, "must increase"),
         ({"fit_at": (50,), "shares": (0.1, 0.1)}, "needs a share"),
-        ({"shares": (1.0,)}, "less than 1"),
+        ({"fit_at": (50,), "shares": (1.0,)}, "less than 1"),
+        ({"least_gain": 1.5}, "least_gain"),
         ({"ridge": 0.0}, "above 0"),
         ({"fit_at": (9,)}, "at least 10"),
     ],
@@ -357,7 +358,7 @@ def test_settings_without_learning_are_written_as_before() -> None:
 
 def test_an_audit_is_worth_grading_if_any_score_can_use_it() -> None:
     """Every one is while there is something to learn; then those that some score still has a prospect for."""
-    router = learner(learn=LearnedScore(("length", "task"), fit_at=(60,), least_losses=5.0))
+    router = learner(learn=LearnedScore(("length", "task"), fit_at=(60,), least_losses=5.0, least_gain=0.0))
     hopeless = router.decide(0.999, features=(99.0, "task 2"))
     assert router.worth_grading(hopeless)
     router.forfeit(hopeless)

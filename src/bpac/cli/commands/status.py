@@ -89,8 +89,15 @@ def _text(status: GameStatus) -> Iterator[str]:
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
+    if len(status.scores) == 1 and summary.steps:
+        yield "  learned score: none yet, it needs more audits"
     for score in status.scores:
-        if score.rounds is not None:
+        if score.rounds is not None and not score.share:
+            yield (
+                f"  learned score: none, the score of the route is good enough ({score.rounds} audits after round "
+                f"{score.since_step} promise {score.estimated_gain:.0%} more accepted requests)"
+            )
+        elif score.rounds is not None:
             used = "in force" if score.in_force else "not in force"
             together = " of all segments" if score.shared else ""
             yield (

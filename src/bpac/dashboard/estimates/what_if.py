@@ -9,6 +9,7 @@ The interval is approximate, at 95 %. The risk of each threshold gets a score in
 unseen loss has the average weight of the audits); the thresholds whose interval contains ε give the ends, widened by
 one bin and by the standard deviation of ``P(U < u)``. It assumes many requests and traffic that stays as it was in this
 epoch. Unknown outcomes count as losses. While it learns, a router calls the expert more often than estimated here.
+Where scores are learned, the estimate is for thresholds of the route's own score.
 """
 
 from collections.abc import Sequence

@@ -4,48 +4,71 @@ import math
 from collections.abc import Sequence
 
 from bpac.answer import Answer, Token
+from bpac.errors import BpacError
+from bpac.models.prompts import PROMPT_FEATURES
 from bpac.routing.learning.features import LONGEST_WORD, Feature
+from bpac.scores import Entropy, stated_confidence
 
-# In the order in which the journal records them. A change of this list begins new games on routes that learn.
+# In the order in which the journals of new games record them. A game goes on with the features it began with.
 FEATURES = (
     "draft_tokens",
     "prompt_tokens",
     "answer_length",
     "mean_log_probability",
     "least_log_probability",
+    "last_log_probability",
     "unsure_tokens",
+    "entropy",
+    "stated_confidence",
     "tool_calls",
     "finish_reason",
+    "task",
     "segment",
 )
 # A token below this probability is unsure: another one was likelier.
 UNSURE = math.log(0.5)
+# A confidence is stated at the end of an answer; the rest of a long one need not be searched.
+LAST_CHARACTERS = 1000
 
 
-def features_of(answer: Answer | None, segment: str, *, complete: bool) -> tuple[Feature, ...]:
-    """The features of a draft, in the order of ``FEATURES``; none for what is not known.
+def features_of(
+    names: Sequence[str],
+    answer: Answer | None,
+    *,
+    segment: str = "",
+    task: str = "",
+    prompt: Sequence[float] = (),
+    complete: bool = True,
+) -> tuple[Feature, ...]:
+    """The features of a draft with these names, in their order; none for what is not known.
 
     Parameters
     ----------
-    answer: what was scored of the draft; none if it cannot be what was asked for.
-    segment: the segment of the request; empty if the route is not divided.
+    names: those that the game began with, which an earlier version may have written.
+    answer: what was scored of the draft (default: none, if it cannot be what was asked for).
+    segment: the segment of the request (default: empty, if the route is not divided).
+    task: the task that the caller names (default: empty, if it names none).
+    prompt: numbers that describe the prompt (default: none).
     complete: whether the whole draft was scored; the length of a part says nothing.
 
-    >>> dict(zip(FEATURES, features_of(Answer("42", completion_tokens=2), "", complete=True)))["draft_tokens"]
-    2.0
+    >>> features_of(("draft_tokens", "task"), Answer("42", completion_tokens=2), task="sums")
+    (2.0, 'sums')
     """
-    where = word(segment) if segment else None
-    if answer is None:
-        return (*(None,) * (len(FEATURES) - 1), where)
-    return (
-        float(answer.completion_tokens) if complete and answer.completion_tokens else None,
-        None if answer.prompt_tokens is None else float(answer.prompt_tokens),
-        float(len(answer.text)) if complete else None,
-        *_log_probabilities(answer.tokens or ()),
-        float(len(answer.tool_calls)),
-        word(answer.finish_reason) if complete else None,
-        where,
-    )
+    known: dict[str, Feature] = {
+        "task": word(task) if task else None,
+        "segment": word(segment) if segment else None,
+        **dict(zip(PROMPT_FEATURES, prompt, strict=False)),
+    }
+    if answer is not None:
+        known |= _log_probabilities(answer)
+        known["prompt_tokens"] = None if answer.prompt_tokens is None else float(answer.prompt_tokens)
+        known["tool_calls"] = float(len(answer.tool_calls))
+        if complete:
+            known["draft_tokens"] = float(answer.completion_tokens) if answer.completion_tokens else None
+            known["answer_length"] = float(len(answer.text))
+            known["stated_confidence"] = _confidence(answer.text)
+            known["finish_reason"] = word(answer.finish_reason)
+    return tuple(known.get(name) for name in names)
 
 
 def word(text: str) -> str:
@@ -53,9 +76,34 @@ def word(text: str) -> str:
     return text.encode("utf-8", "replace").decode()[:LONGEST_WORD]
 
 
-def _log_probabilities(tokens: Sequence[Token]) -> tuple[float | None, float | None, float | None]:
-    """Mean and least log-probability of the tokens, and the share of them that are unsure."""
+def _log_probabilities(answer: Answer) -> dict[str, Feature]:
+    """Statistics of the log-probabilities; empty if there are none."""
+    tokens: Sequence[Token] = answer.tokens or ()
     known = [token.logprob for token in tokens if math.isfinite(token.logprob)]
     if not known:
-        return None, None, None
-    return math.fsum(known) / len(known), min(known), sum(one < UNSURE for one in known) / len(known)
+        return {}
+    return {
+        "mean_log_probability": math.fsum(known) / len(known),
+        "least_log_probability": min(known),
+        "last_log_probability": known[-1],
+        "unsure_tokens": sum(one < UNSURE for one in known) / len(known),
+        "entropy": _entropy(answer),
+    }
+
+
+def _entropy(answer: Answer) -> float | None:
+    """The mean entropy over the likeliest tokens; none if the server did not list them."""
+    if not any(token.top for token in answer.tokens or ()):
+        return None
+    try:
+        return Entropy()(answer)
+    except BpacError:
+        return None
+
+
+def _confidence(text: str) -> float | None:
+    """The confidence that the draft states, whether or not it is the score of the route."""
+    try:
+        return stated_confidence(text[-LAST_CHARACTERS:])
+    except BpacError:
+        return None

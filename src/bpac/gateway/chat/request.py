@@ -26,6 +26,7 @@ class ChatRequest(NamedTuple):
     include_usage: whether a stream ends with the counts of tokens.
     logprobs, top_logprobs: which log-probabilities the caller wants to see.
     unscorable: the field because of which no draft of it can be scored; empty if there is none.
+    task: the name of its task, for scores that are learned; empty if there is none.
     caller: the owner of decisions on it, as ``Identity.owner`` names it; empty on an open gateway.
     known: filled with headers about the decision as soon as it is made, so that an error response has them, too; none
         if nobody asks for them.
@@ -40,6 +41,7 @@ class ChatRequest(NamedTuple):
     unscorable: str = ""
     caller: str = ""
     known: list[tuple[bytes, bytes]] | None = None
+    task: str = ""
 
     @classmethod
     def parse(cls, data: bytes, max_depth: int = 64, max_values: int = 100_000, caller: str = "") -> "ChatRequest":

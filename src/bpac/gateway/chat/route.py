@@ -9,7 +9,7 @@
 3. Score. The uncertainty of the draft is computed. A request whose draft has no score is not a round (MATH section 13):
    it withdraws its ticket, and the expert answers it.
 4. Decide. The router of the game keeps the draft or calls the expert, with the probability that it records. Where
-   the route learns scores, what is known of the draft is recorded, too (``chat/features.py``).
+   the game learns scores, what is known of the draft is recorded, too (``chat/features.py``).
 5. Durable. The decision is durable in the journal before anything is served on it, and before the expert is asked.
 6. Serve. The caller gets the draft or the expert's answer, with the decision in the headers. If the expert fails or
    refuses, the caller may get the draft instead, once the journal says so.
@@ -41,6 +41,7 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.draft_outages import ends_drafts
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.telemetry.stages import Stages
+from bpac.models.prompts import PromptFeatures
 from bpac.routing.decision import Decision
 from bpac.routing.tickets.ticket import Ticket
 
@@ -63,6 +64,7 @@ class ServedRoute:
     expert: answers, and grades drafts.
     stages: measures how long each stage of a request takes.
     spawn: starts a task that outlives its request.
+    prompts: computes the features of prompts, for games that learn from them.
     """
 
     settings: RouteSettings
@@ -70,6 +72,7 @@ class ServedRoute:
     expert: Expert
     stages: Stages
     spawn: Spawn
+    prompts: PromptFeatures
 
     async def answer(self, request: ChatRequest, game: LiveGame, caller_left: Callable[[], bool]) -> ChatResponse:
         """The response to a request; an error that is raised is what the caller gets.
@@ -105,19 +108,24 @@ class ServedRoute:
 
     async def _round(self, request: ChatRequest, game: LiveGame, ticket: Ticket, draft: Draft) -> ChatResponse:
         """Rules 2 to 7."""
+        embedding = self.prompts.start(request.question) if game.embeds_prompts else None
         try:
             uncertainty = await draft.scored(self.stages)
         except (ModelError, AnswerError) as error:
             draft.discard()
             return await self._answer_without_score(request, game, ticket, reason_of(error), ends_drafts(error))
+        prompt = await self.prompts.get(embedding) if embedding is not None else ()
         if not game.drafting.is_under_way(ticket):
             draft.discard()
             return await self._answer_without_score(request, game, ticket, OUTAGE)
         if draft.scored_answer is not None:
             game.scores.add(uncertainty, draft.scored_answer)
         features = None
-        if self.settings.learned is not None:
-            features = features_of(draft.scored_answer, game.segment, complete=draft.complete)
+        if game.feature_names:
+            features = features_of(
+                game.feature_names, draft.scored_answer, segment=game.segment, task=request.task, prompt=prompt,
+                complete=draft.complete,
+            )  # fmt: skip
         decision = game.decide(uncertainty, ticket, {**draft.note, **request.note}, features)
         request.is_known((b"x-bpac-decision", game.decision_id(decision.step).encode()))
         result = self._call_expert(request, game, decision, draft) if decision.call_expert else None
@@ -195,8 +203,9 @@ class ServedRoute:
         self, game: LiveGame, decision: Decision, uncertainty: float, answered_by: str, deployment: str
     ) -> list[Header]:
         _, of_decision, threshold, propensity, *_ = decision
-        # The score as it was measured, because the decision has the dithered one; or the one of several that decided.
-        uncertainty = of_decision if decision.uncertainties else uncertainty
+        # The score as it was measured, because the decision has the dithered one; unless a learned score has decided.
+        if decision.uncertainties and of_decision != decision.uncertainties[0]:
+            uncertainty = of_decision
         decision_id = game.decision_id(decision.step)
         headers = self._described(decision_id, answered_by, uncertainty, threshold, propensity)
         self._name_deployment(headers, deployment)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from bpac.errors import InputError, SettingsError
-from bpac.gateway.chat.features import FEATURES
 from bpac.gateway.config.hours import MINUTES_OF_DAY, Hours
+from bpac.gateway.config.learning import Learn, learned_score, open_terms
 from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
@@ -24,7 +24,6 @@ from bpac.routing.policies import Policy, Portfolio, named_policy
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_score
 
-LEARN_KEYS = ("fit_at", "shares", "least_losses", "ridge")
 DEFAULT_SCORE = "mean_token_probability"
 # The numbers that are known of each answer of a cascade besides its score: the logarithm of its length.
 CASCADE_FEATURES = 1
@@ -54,7 +53,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     max_owed: as for ``Router``.
     allow_force: whether every caller may choose the model of a request (``x-bpac-force``), and not only operators.
     learn: whether scores are learned on the way from what is known of each draft; or a table with settings of
-        ``LearnedScore``: ``fit_at``, ``shares``, ``least_losses``, ``ridge``.
+        ``LearnedScore``, ``fit_at``, ``shares``, ``least_losses``, ``ridge``, ``least_gain``, and with ``embeddings``,
+        whether the prompt is embedded. By default new games learn where the policy can, and games that began otherwise
+        go on.
+    task_by: what names the task of a request, which scores are learned from, as ``segment_by`` names its segment.
     minimise: ``calls`` of the expert, or ``money``: then most requests are not drafted while drafts cost more than they
         save.
     cheap_hours: hours in which the expert costs less; more audits are made in them.
@@ -78,6 +80,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     loss: dict[str, Any] = field(default_factory=lambda: {"name": DEFAULT_LOSS})
     judge: ModelSettings | None = None
     segment_by: str | None = None
+    task_by: str | None = None
     most_segments: Count = 100
     alpha_scope: Literal["each", "all"] = "each"
     on_expert_failure: Literal["error", "draft"] = "error"
@@ -87,18 +90,17 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     max_owed: Count = 4096
     allow_force: bool = False
     minimise: Literal["calls", "money"] = "calls"
-    learn: bool | dict[str, Any] = False
     cheap_hours: tuple[Hours, ...] = ()
     cheap_price: Annotated[float, Meta(gt=0, le=1)] = 0.5
     busy_at: Count | None = None
+    learn: Learn = None
     models: tuple[ModelSettings, ...] = ()
     call_prices: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.segment_by is not None and not _splits(self.segment_by):
-            raise SettingsError(
-                f"segment_by must be header:NAME, metadata:FIELD, api_key, user or model, got {self.segment_by!r}"
-            )
+        for key, by in (("segment_by", self.segment_by), ("task_by", self.task_by)):
+            if by is not None and not _splits(by):
+                raise SettingsError(f"{key} must be header:NAME, metadata:FIELD, api_key, user or model, got {by!r}")
         if self.policy == "oracle":
             raise SettingsError("policy: the oracle needs to know all losses, so it is for replays only")
         try:
@@ -124,8 +126,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                     )
 
     def _check_cascade(self) -> None:
-        for key, usual in (("policy", "portfolio"), ("assume", None), ("minimise", "calls")):
-            if getattr(self, key) != usual:
+        for key, usual in (("policy", "portfolio"), ("assume", None), ("minimise", "calls"), ("learn", None)):
+            if getattr(self, key) != usual and not (key == "learn" and self.learn is False):
                 raise SettingsError(f"{key} is for routes with two models: leave it out with models = [...]")
         if self.loss["name"] == "external":
             raise SettingsError(
@@ -150,25 +152,28 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
 
     @cached_property
     def learned(self) -> LearnedScore | None:
-        """The settings of scores that are learned, if any."""
-        if self.learn is False:
-            return None
-        values = {} if self.learn is True else self.learn
-        unknown = [key for key in values if key not in LEARN_KEYS]
-        if unknown:
-            raise SettingsError(f"learn: unknown key {unknown[0]!r}; known: {', '.join(LEARN_KEYS)}")
-        lists: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
-        }
-        try:
-            return LearnedScore(features=FEATURES, **lists)
-        except SettingsError as error:
-            raise SettingsError(f"learn: {error}") from error
+        """The settings of scores that new games learn, if any."""
+        wanted = self._can_learn if self.learn is None else self.learn is not False
+        return learned_score(self.learn) if wanted else None
+
+    @cached_property
+    def _named_policy(self) -> Policy:
+        return named_policy(self.policy, self.memory, self.assume)
+
+    @property
+    def _can_learn(self) -> bool:
+        policy = self._named_policy
+        return not self.models and isinstance(policy, Portfolio) and policy.assume == "iid"
+
+    @property
+    def open_terms(self) -> frozenset[str]:
+        """The terms that the file does not prescribe: a game goes on with those it began with, whatever they are."""
+        return open_terms(self.learn)
 
     @cached_property
     def router_policy(self) -> Policy:
-        """The policy of the routers of this route."""
-        policy = named_policy(self.policy, self.memory, self.assume)
+        """The policy of the routers of new games."""
+        policy = self._named_policy
         if isinstance(policy, Portfolio) and policy.assume == "iid" and has_few_values(self.score):
             policy = replace(policy, dither=WIDTH)
         if self.learned is None:

@@ -45,7 +45,8 @@ class GameJournal:
         self.written = 0
         self.savings = Savings()
         self.history = History()
-        found = current_game(store, route.name, segment, terms_of(route, route.new_router(alpha)))
+        terms = terms_of(route, route.new_router(alpha))
+        found = current_game(store, route.name, segment, terms, route.open_terms)
         self.game = found.game
         coins = CommittedCoins(CoinKeys(store, self.game))
         if found.is_new:

@@ -17,6 +17,7 @@ from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
+from bpac.models.prompts import PROMPT_FEATURES
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
 from bpac.routing.learning.features import Features
@@ -43,6 +44,8 @@ class LiveGame:
     Attributes
     ----------
     journal: the journal, and the state that follows from it.
+    feature_names: what scores are learned from; none if the game learns no score.
+    embeds_prompts: whether the embedding of the prompt is among it.
     drafting: requests that wait for their draft.
     outcomes: rounds that wait for their outcome.
     scores: finds scores that cannot be right.
@@ -55,6 +58,9 @@ class LiveGame:
         self.segment = segment
         self.journal = GameJournal(store, route, segment, alpha, snapshot_every)
         self.router = self.journal.router
+        learned = self.router.settings.policy.learned
+        self.feature_names = learned.features if learned is not None else ()
+        self.embeds_prompts = not set(PROMPT_FEATURES).isdisjoint(self.feature_names)
         self.history = self.journal.history
         self.savings = self.journal.savings
         self.drafting = DraftsUnderWay(self.journal, route)
@@ -106,7 +112,7 @@ class LiveGame:
         uncertainty: the score of the draft; in a cascade, the walk of the request.
         ticket: of the request; it must be under way.
         note: counts of tokens, and who made the request, for the journal.
-        features: what else is known of the draft, where the route learns scores.
+        features: what else is known of the draft, where the game learns scores.
         """
         at = now()
         decision = self.router.propose(uncertainty, ticket=ticket, features=features)

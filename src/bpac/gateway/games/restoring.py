@@ -1,7 +1,7 @@
 """Restoring a game after a restart: from its journal, or from its latest snapshot and the entries after it."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
@@ -36,7 +36,7 @@ class CurrentGame(NamedTuple):
     is_new: bool
 
 
-def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentGame:
+def current_game(store: Store, route: str, segment: str, terms: str, open_terms: Container[str] = ()) -> CurrentGame:
     """The latest game of a segment with these terms if it can go on, or a new one.
 
     A game that was left for other terms goes on when its terms are in force again. Its journal is complete, so its
@@ -48,13 +48,14 @@ def current_game(store: Store, route: str, segment: str, terms: str) -> CurrentG
     store: where journals are kept.
     route, segment: the names of the route and of the segment.
     terms: what the promise is about; a game with other terms does not go on.
+    open_terms: names of terms in which a game that goes on may differ (default: none).
     """
     games = [game for game in store.games() if (game.route, game.segment) == (route, segment)]
     latest = games[-1] if games else None
-    found = next((game for game in reversed(games) if not changes(game.terms, terms)), None)
+    found = next((game for game in reversed(games) if not changes(game.terms, terms, open_terms)), None)
     about = {"route": route, "segment": segment}
     lost = next((loss for loss in store.losses() if found is not None and loss.game == found.number), None)
-    changed = [] if latest is None or latest is found else changes(latest.terms, terms)
+    changed = [] if latest is None or latest is found else changes(latest.terms, terms, open_terms)
     why = "; ".join(map(str, changed))
     if found is not None and lost is None and has_entries(store, found):
         if found is not latest:

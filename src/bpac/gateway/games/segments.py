@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.terms import changes, terms_of
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.shared_scores import SharedScores
 from bpac.routing.router import Router
 from bpac.routing.segments import OTHERS, Segments
@@ -73,6 +75,8 @@ class RouteGames:
         self._route = route
         self._snapshot_every = snapshot_every
         self._games: dict[str, LiveGame] = {}
+        # What segments learn together. Games that began with other settings learn apart, and some not at all.
+        self._shared: dict[LearnedScore, SharedScores] = defaultdict(SharedScores)
         self._segments: Segments | None = None
         if route.segment_by is None:
             self._start("", route.alpha)
@@ -82,7 +86,6 @@ class RouteGames:
             route.alpha,
             alpha_scope=route.alpha_scope,
             most=route.most_segments,
-            shared=SharedScores() if route.learned is not None else None,
         )
         # In the order of their numbers: games that go on change their place among the others.
         for game in sorted(store.games(), key=lambda game: game.number):
@@ -107,6 +110,12 @@ class RouteGames:
         self._segments.router(segment)
         return self._games.get(segment) or self._games[OTHERS]
 
+    def task(self, request: ChatRequest, caller: Caller, label: str) -> str:
+        """The task of a request, as ``task_by`` names it; empty if it names none."""
+        by = self._route.task_by
+        task = _segment(by, request, caller, label) if by is not None else UNNAMED
+        return "" if task == UNNAMED else task
+
     def _start(self, segment: str, alpha: float) -> Router:
         game = self._open_already(segment, alpha)
         if game is not None:
@@ -114,6 +123,9 @@ class RouteGames:
         else:
             game = LiveGame(self._store, self._route, segment, alpha, self._snapshot_every)
         self._games[segment] = game
+        learned = game.router.settings.policy.learned
+        if self._route.segment_by is not None and learned is not None:
+            game.router.share_scores(self._shared[learned])
         return game.router
 
     def _open_already(self, segment: str, alpha: float) -> LiveGame | None:
@@ -121,7 +133,9 @@ class RouteGames:
         terms = terms_of(self._route, self._route.new_router(alpha))
         for game in self._running():
             kept = game.journal.game
-            if (kept.route, kept.segment) != (self._route.name, segment) or changes(kept.terms, terms):
+            if (kept.route, kept.segment) != (self._route.name, segment) or changes(
+                kept.terms, terms, self._route.open_terms
+            ):
                 continue
             games = [one for one in self._store.games() if (one.route, one.segment) == (kept.route, kept.segment)]
             if games[-1] != kept:

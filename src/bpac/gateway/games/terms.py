@@ -5,12 +5,13 @@
 2. Terms that an earlier version wrote without defaults are compared after filling them in.
 3. How bets are made may improve while the promise stays the same (``IMPROVED``). A game that began before goes on as it
    began, with the settings in its journal.
-4. A term that is empty (``null``, ``{}``, ``[]``, ``""``) is the same as a term that is missing, except within the
+4. What the file leaves open (``RouteSettings.open_terms``) does not end a game: it goes on with what it began with.
+5. A term that is empty (``null``, ``{}``, ``[]``, ``""``) is the same as a term that is missing, except within the
    fields that are added to the requests of a model.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
@@ -67,12 +68,13 @@ def terms_of(route: RouteSettings, router: Router) -> str:
     return json.dumps(_with_defaults(json.loads(route.terms(router))), sort_keys=True)
 
 
-def changes(before: str, after: str) -> list[TermChange]:
+def changes(before: str, after: str, open_terms: Container[str] = ()) -> list[TermChange]:
     """The terms that differ; empty if the terms are equal.
 
     Parameters
     ----------
     before, after: terms as JSON text, with or without their defaults.
+    open_terms: names of terms that may differ (default: none).
 
     >>> old = '{"score": "entropy", "router": {"epsilon": 0.05}}'
     >>> new = '{"score": {"name": "entropy", "top": 10}, "router": {"epsilon": 0.1}}'
@@ -83,7 +85,9 @@ def changes(before: str, after: str) -> list[TermChange]:
     return [
         TermChange(name, old.get(name), new.get(name))
         for name in sorted({*old, *new})
-        if _text(old.get(name)) != _text(new.get(name)) and not (name in IMPROVED and name not in old)
+        if _text(old.get(name)) != _text(new.get(name))
+        and not (name in IMPROVED and name not in old)
+        and name not in open_terms
     ]
 
 

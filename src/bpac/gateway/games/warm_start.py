@@ -83,7 +83,7 @@ def warm_start(
     alpha = alpha_of_games(route)
     terms = terms_of(route, route.new_router(alpha))
     if not new_game:
-        _check_current(store, route.name, segment, terms)
+        _check_current(store, route, segment, terms)
     assumes = _check_history(history, terms)
     if isinstance(route.new_router(alpha).settings.policy, Budget):
         assumes = ["nothing: with the policy budget, history only helps to choose the threshold"]
@@ -132,10 +132,12 @@ def _check_policy(route: RouteSettings) -> None:
         )
 
 
-def _check_current(store: SqliteStore, route: str, segment: str, terms: str) -> None:
+def _check_current(store: SqliteStore, route: RouteSettings, segment: str, terms: str) -> None:
     lost = {loss.game for loss in store.losses()}
     for game in reversed(store.games()):
-        if (game.route, game.segment) == (route, segment) and not changes(game.terms, terms):
+        if (game.route, game.segment) != (route.name, segment):
+            continue
+        if not changes(game.terms, terms, route.open_terms):
             if game.number in lost:
                 return
             router = folded(store, game).router if has_entries(store, game) else None

@@ -19,6 +19,7 @@ COUNTERS: Mapping[str, str] = {
     "bpac_journal_losses_total": "Journals that lacked acknowledged entries when the store was opened, by game.",
     "bpac_store_failures_total": "How often the store failed, so that no request could be answered.",
     "bpac_outside_total": "Requests answered outside the games: forced, of a route with one model, or passed through.",
+    "bpac_prompt_features_missing_total": "Requests whose prompt was not embedded for a learned score, by reason.",
     "bpac_reloads_total": "Reloads of the configuration, by result (ok, failed).",
     "bpac_stage_answers_total": "Answers served to callers of cascades, by the stage and model that wrote them.",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",

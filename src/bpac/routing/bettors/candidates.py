@@ -29,10 +29,6 @@ class NoWealth(Ledger):
     def count(self, rounds: int) -> None:
         """Nothing is won."""
 
-    def log_wealth(self, threshold: float) -> float:
-        """Nothing."""
-        return -math.inf
-
     def hopeless_from(self, log_bar: float, charged: Iterable[Round]) -> float:
         """No threshold has any wealth."""
         return 0.0
@@ -68,8 +64,8 @@ class Candidates:
         self._start = start
         self._returned = returned
         self._wealths: list[PortfolioWealth | NoWealth] = [start(0)]
-        # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, as long as they
-        # have this least propensity.
+        # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, or before the
+        # score in force is chosen again, as long as they have this least propensity.
         self._uncounted = 0
         self._quiet = 0
         self._least_propensity = math.nan
@@ -122,10 +118,10 @@ class Candidates:
             for wealth, _ in zip(wealths, uncertainties, strict=False):
                 wealth.decided(decision)
             self._least_propensity = decision.least_propensity
+            self._rounds += 1
+            if not self._rounds % self.EVERY:
+                self._choose()
             self._look()
-        self._rounds += 1
-        if not self._rounds % self.EVERY:
-            self._choose()
 
     def resolve(self, decision: Round, loss: float) -> None:
         """Every score books the loss."""
@@ -159,10 +155,11 @@ class Candidates:
 
     def log_wealth(self, threshold: float) -> float:
         """Log-wealth of the bet that a threshold of the score in force is safe."""
-        return self.wealths[self.active].log_wealth(threshold)
+        return cast(PortfolioWealth, self.wealths[self.active]).log_wealth(threshold)  # others are never in force
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
+        self._count()
         return {
             "active": self.active,
             "rounds": self._rounds,
@@ -186,13 +183,16 @@ class Candidates:
         if self._uncounted:
             for wealth in self._wealths:
                 wealth.count(self._uncounted)
+            self._rounds += self._uncounted
             self._uncounted = 0
 
     def _look(self) -> None:
         """Take over the threshold in force, and find out how long nothing is going to change it."""
         self.threshold = self._wealths[self.active].threshold
-        least = self._least_propensity
-        self._quiet = min([wealth.quiet_rounds(least) for wealth in self._wealths])
+        quiet, least = self.EVERY - self._rounds % self.EVERY, self._least_propensity
+        for wealth in self._wealths:
+            quiet = min(quiet, wealth.quiet_rounds(least))
+        self._quiet = quiet
 
     def _choose(self) -> None:
         """Put the score in force whose threshold accepts most of the latest traffic."""
@@ -207,4 +207,3 @@ class Candidates:
         best = max(self.accepted)
         if self.accepted[self.active] < best:
             self.active = self.accepted.index(best)
-            self.threshold = self._wealths[self.active].threshold

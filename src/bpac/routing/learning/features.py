@@ -31,11 +31,11 @@ def checked_features(values: Any, names: tuple[str, ...]) -> tuple[Feature, ...]
         raise InputError("this router learns no score, so it takes no features: give its policy learn=LearnedScore(…)")
     if type(values) is tuple and len(values) == len(names):  # the shortest way: this is done for every query
         for value in values:
-            kind = value.__class__
-            if kind is float:
-                if not LEAST <= value <= LARGEST:
-                    break
-            elif value is not None and (kind is not str or len(value) > LONGEST_WORD or not value.isascii()):
+            if value.__class__ is float:
+                if LEAST <= value <= LARGEST:
+                    continue
+                break
+            if value is not None and (value.__class__ is not str or len(value) > LONGEST_WORD or not value.isascii()):
                 break
         else:
             return values

@@ -140,7 +140,8 @@ class _Term:
             known = np.array([value for value in values if isinstance(value, float)])
             self._add_number(known, numbers, weights)
         counts = Counter(value for value in values if isinstance(value, str))
-        common = [word for word, count in counts.most_common(MOST_WORDS) if count >= LEAST_SAMPLES]
+        # A word that all samples have says nothing.
+        common = [word for word, count in counts.most_common(MOST_WORDS) if LEAST_SAMPLES <= count < len(values)]
         self._words = sorted(common)
         for word in self._words:
             self._add(np.array([float(value == word) for value in values]), 1.0)
@@ -167,10 +168,11 @@ class _Term:
         rank = ranks[kept].clip(LEAST_RANK, 1.0 - LEAST_RANK)
         self._at_knots = np.log(rank / (1.0 - rank))
         at = np.interp(known, self._knots, self._at_knots)
+        weight, total = weights[where], weights[where].sum()
         for power, penalty in ((1, 1.0), (2, BEND)):
             bent = at**power
-            mean = float(np.average(bent, weights=weights[where]))
-            deviation = float(np.sqrt(np.average(np.square(bent - mean), weights=weights[where])))
+            mean = float((bent * weight).sum() / total)
+            deviation = float(np.sqrt((np.square(bent - mean) * weight).sum() / total))
             if deviation < 1e-6:
                 break  # a constant feature says nothing
             column = np.zeros(len(where))
@@ -195,22 +197,26 @@ class _Term:
 def _minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector) -> Vector:
     """Where the weighted log-loss plus the ridge is smallest."""
 
-    def objective(at: Vector) -> float:
+    def objective(at: Vector) -> tuple[float, Vector]:
+        """Its value, and the log-odds there."""
         log_odds = columns @ at
-        return float(weights @ (np.logaddexp(0.0, log_odds) - losses * log_odds) + penalties @ np.square(at) / 2.0)
+        lost = np.logaddexp(0.0, log_odds) - losses * log_odds
+        return float(weights @ lost + penalties @ np.square(at) / 2.0), log_odds
 
-    at, ridge = np.zeros(columns.shape[1]), np.diag(penalties)
-    value = objective(at)
+    at, ridge, by_feature = np.zeros(columns.shape[1]), np.diag(penalties), columns.T
+    value, log_odds = objective(at)
     gained, steps = np.inf, 0
     while gained >= CONVERGED and steps < NEWTON_STEPS:
         steps += 1
-        predicted = 0.5 + 0.5 * np.tanh(columns @ at / 2.0)  # the logistic function, without overflow
-        gradient = columns.T @ (weights * (predicted - losses)) + penalties * at
-        curvature = columns.T @ (columns * (weights * predicted * (1.0 - predicted))[:, None]) + ridge
+        predicted = 0.5 + 0.5 * np.tanh(log_odds / 2.0)  # the logistic function, without overflow
+        gradient = by_feature @ (weights * (predicted - losses)) + penalties * at
+        curvature = by_feature @ (columns * (weights * predicted * (1.0 - predicted))[:, None]) + ridge
         step = np.linalg.solve(curvature, gradient)
         size = 1.0
-        while (reached := objective(at - size * step)) > value and size > 1e-9:
+        reached, log_odds = objective(at - step)
+        while reached > value and size > 1e-9:
             size /= 2.0
+            reached, log_odds = objective(at - size * step)
         at = at - size * step
         gained, value = value - reached, reached
     return at

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
-from bpac.arguments import keep, positive, some, text, whole
+from bpac.arguments import closed_fraction, keep, positive, some, text, whole
 from bpac.errors import InputError, SettingsError
 
 # Names and words are written to the journal with every decision.
@@ -27,7 +27,7 @@ class LearnedScore:
     least_losses: the losses, and the rest of the audits, must each sum to at least this before there is a fit.
     ridge: strength of the penalty on the weights of the model.
     least_gain: how much more traffic a score must accept than the one that was there first to be worth its share of α,
-        by an estimate. If it does not, no more scores are learned.
+        by an estimate (0: it always joins). If it does not, no more scores are learned.
 
     >>> LearnedScore(features=("draft_tokens",), fit_at=(200, 800), shares=(0.1, 0.1)).own_share
     0.8
@@ -49,7 +49,7 @@ class LearnedScore:
             ),
             least_losses=positive(self.least_losses, "least_losses"),
             ridge=positive(self.ridge, "ridge"),
-            least_gain=positive(self.least_gain, "least_gain"),
+            least_gain=closed_fraction(self.least_gain, "least_gain"),
         )
         fits = len(self.fit_at)
         shares = (FOR_LEARNED_SCORES / fits,) * fits if self.shares is None else self.shares

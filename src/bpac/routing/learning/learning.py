@@ -118,9 +118,13 @@ class Learning:
             self.samples = Samples()
         self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether the latest score was not worth its share of α, so that no more are learned in this epoch."""
+        return bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
+
     def _set_wants_more(self) -> None:
-        gave_up = bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
-        self.wants_more = len(self.joined) < len(self.settings.fit_at) and not gave_up
+        self.wants_more = len(self.joined) < len(self.settings.fit_at) and not self.gave_up
 
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""

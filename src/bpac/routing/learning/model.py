@@ -12,6 +12,8 @@ from bpac.routing.learning.features import LARGEST, LONGEST_WORD, Feature
 # A learned score is a whole number of these parts: nine decimal places, without the cost of ``round``. Two machines may
 # compute different last digits; a journal records the score.
 PARTS = 1e9
+# Adding this and taking it off again rounds to a whole number: no float of that size has decimals.
+WHOLE = 2.0**52 + 2.0**51
 # Beyond this the predicted loss is 0 or 1 to all places.
 MOST_LOG_ODDS = 40.0
 
@@ -63,7 +65,7 @@ class FrozenModel:
             else:
                 log_odds += words.get(value, 0.0)
         if -MOST_LOG_ODDS < log_odds < MOST_LOG_ODDS:
-            return int(PARTS / (1.0 + exp(-log_odds)) + 0.5) / PARTS
+            return ((PARTS / (1.0 + exp(-log_odds)) + WHOLE) - WHOLE) / PARTS
         return 1.0 if log_odds > 0.0 else 0.0
 
     def __eq__(self, other: object) -> bool:
@@ -81,11 +83,6 @@ class OwnScore:
     def score(self, features: Sequence[Feature]) -> Any:
         """The score that was there first, which is the first feature."""
         return features[0]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OwnScore)
-
-    __hash__ = None  # type: ignore[assignment]  # as for other models
 
 
 def frozen(data: object) -> FrozenModel | OwnScore:

@@ -76,8 +76,8 @@ class SharedScores:
         return Learned(score, model.to_json(), rounds, gain, tickets, shared=True)
 
     def _tell(self) -> None:
-        """Let each game know whether there is a score that it does not have."""
+        """Let each game know whether there is a score that it does not have, unless it shares others by now."""
         everything = self._all
         for member in self._members:
-            if everything is not None and not member.due:
+            if everything is not None and not member.due and member.pool is self:
                 member.due = len(member.joined) < len(everything.joined) or everything.enough

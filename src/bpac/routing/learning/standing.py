@@ -12,7 +12,7 @@ class ScoreStanding(NamedTuple):
     Parameters
     ----------
     score: its index; 0 is the score that was there first.
-    share: its share of α.
+    share: its share of α; 0 for a score that was not worth any, which does not bet.
     threshold: its certified threshold; 0 while none is.
     accepted: share of the latest traffic that the threshold accepts.
     in_force: whether it decides.
@@ -38,11 +38,13 @@ def standings(route: Route) -> tuple[ScoreStanding, ...]:
     bettor, learning = route.bettor, route.learning
     if learning is None or not isinstance(bettor, Candidates):
         return ()
+    shares = [learning.settings.share(score) for score in range(1 + len(learning.joined))]
+    if learning.gave_up:  # what was kept for this score and those after it went back to the first
+        shares[0] += shares[0] * learning.settings.returned(len(learning.joined))
+        shares[-1] = 0.0
     found = []
     for score, (wealth, accepted) in enumerate(zip(bettor.wealths, bettor.accepted, strict=True)):
-        standing = ScoreStanding(
-            score, learning.settings.share(score), wealth.threshold, accepted, score == bettor.active
-        )
+        standing = ScoreStanding(score, shares[score], wealth.threshold, accepted, score == bettor.active)
         if score:
             _, rounds, gain, step, shared = learning.joined[score - 1]
             standing = standing._replace(since_step=step, rounds=rounds, estimated_gain=gain, shared=shared)

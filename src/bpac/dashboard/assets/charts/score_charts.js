@@ -19,7 +19,7 @@ function scoreScale(game) {
 }
 
 /**
- * @param {Game} game
+ * @param {{ threshold: number }} where
  * @returns {Rule[]}
  */
 function thresholdRules({ threshold }) {
@@ -135,10 +135,13 @@ export function uncertaintySpec(game) {
   const all = totals.reduce((sum, count) => sum + count, 0);
   if (all === 0) return { empty: "No drafts scored yet." };
   const kept = histogram.kept.reduce((sum, count) => sum + count, 0);
+  const learned = game.scores.some((one) => one.score > 0 && one.in_force);
   return {
     sentence:
       `Of ${plural(all, "draft")}, ${integer(kept)} were kept and ${integer(all - kept)} went to the expert. ` +
-      "Drafts below the threshold are kept, except for a random sample that the expert audits.",
+      (learned
+        ? "A learned score decides: the chart is about the score of the route itself."
+        : "Drafts below the threshold are kept, except for a random sample that the expert audits."),
     x: {
       values: totals.map((_, index) => (edges[index] + edges[index + 1]) / 2),
       low: 0,
@@ -159,7 +162,7 @@ export function uncertaintySpec(game) {
       ],
     },
     lines: [],
-    rules: thresholdRules(game),
+    rules: learned ? [] : thresholdRules(game),
     table: {
       columns: [
         { name: "from", text: score },

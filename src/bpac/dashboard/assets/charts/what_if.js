@@ -26,7 +26,8 @@ export function whatIfSpec(game) {
     sentence:
       `Estimated from the requests graded so far: with a limit of ${percent(now.epsilon)} and the right threshold from ` +
       `the start, the expert would be called for about ${percent(now.expert_call_rate)} of all requests ` +
-      `(95\u00a0% interval: ${percent(now.low)} to ${percent(now.high)}). This is not a guarantee.`,
+      `(95\u00a0% interval: ${percent(now.low)} to ${percent(now.high)}). This is not a guarantee` +
+      `${game.scores.length > 1 ? ", and does without learned scores." : "."}`,
     x: {
       values: limits,
       low: Math.max(0, Math.min(...limits) - edge),

@@ -99,8 +99,17 @@ export class GameView {
 function settingsText(game) {
   const parts = [`policy ${game.policy}${game.memory ? ` (memory ${game.memory})` : ""}`];
   if (game.score) parts.push(`score ${game.score}`);
-  for (const { score, rounds, since_step, accepted, in_force } of game.scores) {
+  if (game.scores.length === 1) parts.push("learned score: none yet, it needs more audits");
+  for (const { score, share, rounds, since_step, accepted, in_force, estimated_gain } of game.scores) {
     if (rounds === null) continue;
+    if (share === 0) {
+      const gain = percent(estimated_gain ?? 0);
+      parts.push(
+        `learned score: none, the score of the route is good enough (${rounds} audits after ` +
+          `round ${since_step} promise ${gain} more accepted requests)`,
+      );
+      continue;
+    }
     const use = in_force ? "in force" : "not in force";
     parts.push(
       `learned score ${score}: fitted to ${rounds} audits after round ${since_step}, ` +
