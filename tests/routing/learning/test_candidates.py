@@ -1,5 +1,6 @@
 """Scores that compete: counting rounds together leads to the same state as counting them one by one."""
 
+import math
 import random
 
 import pytest
@@ -56,6 +57,7 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joi
             candidates.take_back()
             first.reinforce(0.5, 1)
             alone.append(NoWealth())
+            assert candidates.wealths[1].log_wealth(0.5) == -math.inf
         bettors: list[Bettor] = [candidates, *alone[: len(decision.uncertainties)]]
         for bettor in bettors:
             bettor.decided(decision)

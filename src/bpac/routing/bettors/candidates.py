@@ -29,6 +29,10 @@ class NoWealth(Ledger):
     def count(self, rounds: int) -> None:
         """Nothing is won."""
 
+    def log_wealth(self, threshold: float) -> float:
+        """Nothing."""
+        return -math.inf
+
     def hopeless_from(self, log_bar: float, charged: Iterable[Round]) -> float:
         """No threshold has any wealth."""
         return 0.0
@@ -155,7 +159,7 @@ class Candidates:
 
     def log_wealth(self, threshold: float) -> float:
         """Log-wealth of the bet that a threshold of the score in force is safe."""
-        return cast(PortfolioWealth, self.wealths[self.active]).log_wealth(threshold)  # others are never in force
+        return self.wealths[self.active].log_wealth(threshold)
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
