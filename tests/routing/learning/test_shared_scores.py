@@ -1,5 +1,7 @@
 """Scores that several games learn together."""
 
+from dataclasses import replace
+
 import pytest
 
 from bpac import Router
@@ -101,9 +103,48 @@ def test_routers_that_share_must_learn_alike() -> None:
     with pytest.raises(SettingsError, match="learns no score"):
         Router(0.1).share_scores(shared)
     assert not shared.offers(1)
-    with pytest.raises(LookupError, match="no game"):
-        shared.next(1, 0)
+    assert shared.next(1, 0) is None
     learner().share_scores(shared)
     with pytest.raises(SettingsError, match="same settings"):
         learner(learn=LearnedScore(("other",))).share_scores(shared)
     assert LEARN.own_share == pytest.approx(0.7)
+
+
+def test_a_game_whose_shares_went_back_takes_no_score_from_others() -> None:
+    """Its first score bets all of α by then, so that a score of the others would exceed it."""
+    learn = replace(LEARN, least_gain=1.0)
+    journal: list[Entry] = []
+    alone, other = learner(journal.append, learn=learn), learner(learn=learn)
+    send(alone, [draft._replace(features=(None, None)) for draft in drafts(120)])
+    shared = SharedScores()
+    other.share_scores(shared)
+    send(other, [draft._replace(uncertainty=0.5) for draft in drafts(900)])
+    alone.share_scores(shared)
+    send(alone, drafts(5))
+    assert [score.share for score in other.scores()] == [0.7, 0.2, 0.1]
+    assert [score.share for score in alone.scores()] == [1.0, 0.0]
+    assert Router.rebuild(journal).snapshot() == alone.snapshot()
+
+
+def test_losses_that_become_known_late_do_not_end_learning() -> None:
+    """Audits that were given up count as losses until their loss is known; then there may be too few for a fit."""
+    shared = SharedScores()
+    games = [learner(), learner()]
+    for game in games:
+        game.share_scores(shared)
+    rows, audits = drafts(100), []
+    while len(audits) < LEARN.fit_at[0]:
+        draft = rows.pop()
+        decision = games[0].decide(draft.uncertainty, features=draft.features)
+        if decision.call_expert:
+            audits.append(decision)
+            if len(audits) <= LEARN.least_losses:
+                games[0].forfeit(decision)
+            else:
+                games[0].observe(decision, 0.0)
+    games[0].observe(audits[0], 0.0)
+    send(games[1], drafts(100, seed=2))
+    first = games[1].scores()[1]
+    assert first.share == 0.2
+    assert first.rounds is not None
+    assert first.rounds > 60

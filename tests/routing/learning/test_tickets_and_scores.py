@@ -139,3 +139,16 @@ def test_crashes_leave_a_journal_that_is_rebuilt_and_audited() -> None:
     assert sum(isinstance(entry, Started) for entry in entries) > 5
     assert rebuild().snapshot() == gateway.router.snapshot()
     assert audit_journal([entry_to_json(entry) + "\n" for entry in entries]).differences == []
+
+
+def test_a_score_may_join_after_tickets_are_no_longer_in_use() -> None:
+    """The numbers of earlier tickets mean nothing by then; the journal rebuilds the router."""
+    entries: list[Entry] = []
+    router = learner(entries.append)
+    router.decide(0.5, features=(1.0, "a"), ticket=router.arrive())
+    due(router)
+    assert router.stop()
+    send(router, drafts(1))
+    assert [entry.tickets for entry in entries if isinstance(entry, Learned)] == [0]
+    assert Router.rebuild(entries).snapshot() == router.snapshot()
+    assert len(router.decide(0.5, features=(1.0, "a"), ticket=router.arrive()).uncertainties) == 2

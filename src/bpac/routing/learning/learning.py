@@ -42,8 +42,8 @@ class Pool(Protocol):
     def offers(self, score: int) -> bool:
         """Whether that score has been learned, or can be learned now."""
 
-    def next(self, score: int, tickets: int) -> Learned:
-        """The entry of a score for a game that does not have it yet."""
+    def next(self, score: int, tickets: int) -> Learned | None:
+        """The entry of a score for a game that does not have it yet; none if it cannot be learned now."""
 
 
 class Learning:
@@ -90,14 +90,19 @@ class Learning:
         else:
             self.due = self.enough
 
-    def next(self, tickets: int) -> Learned:
-        """The entry of the next score.
+    def next(self, tickets: int) -> Learned | None:
+        """The entry of the next score; none if there is none after all.
 
         Parameters
         ----------
         tickets: number of the last ticket that was given out.
         """
-        return self.fitted(tickets) if self.pool is None else self.pool.next(len(self.joined) + 1, tickets)
+        if self.pool is None:
+            return self.fitted(tickets)
+        # A game whose shares of α went back to its first score must not take another one from the games it shares with.
+        entry = self.pool.next(len(self.joined) + 1, tickets) if self.wants_more else None
+        self.due = entry is not None
+        return entry
 
     def fitted(self, tickets: int) -> Learned:
         """The entry of the score that the samples lead to, or of the decision that none is worth its share of α."""

@@ -57,8 +57,8 @@ class SharedScores:
             everything = self._all
             return everything is not None and score <= len(everything.joined) + everything.enough
 
-    def next(self, score: int, tickets: int) -> Learned:
-        """The entry of a score for a game that does not have it yet.
+    def next(self, score: int, tickets: int) -> Learned | None:
+        """The entry of a score for a game that does not have it yet; none if it cannot be learned now.
 
         Parameters
         ----------
@@ -67,11 +67,12 @@ class SharedScores:
         """
         with self._lock:
             everything = self._all
-            if everything is None:
-                raise LookupError("no game shares its scores here")
-            if score > len(everything.joined):
+            # A loss that became known since then may have left too few. A game that has learned alone is ahead of all.
+            if everything is not None and score == len(everything.joined) + 1 and everything.enough:
                 everything.join(everything.fitted(0), 0)
                 self._tell()
+            if everything is None or score > len(everything.joined):
+                return None
             model, rounds, gain, _, _ = everything.joined[score - 1]
         return Learned(score, model.to_json(), rounds, gain, tickets, shared=True)
 

@@ -231,8 +231,9 @@ class Proposals:
     def _learn(self, learning: Learning) -> None:
         """Write the next learned score, which has to stand in the journal before the queries that have it."""
         entry = learning.next(self._tickets.given)
-        self._write(entry)
-        self._route.joined(entry)
+        if entry is not None:
+            self._write(entry)
+            self._route.joined(entry)
 
     def _draw(self, step: int) -> None:
         """Draw for this step and some that follow it; what commits to the draws is written first."""

@@ -40,9 +40,9 @@ class Tickets:
 
     @property
     def given(self) -> int:
-        """The last number that was given out in the current epoch; 0 if there is none."""
+        """The last number that was given out in the current epoch; 0 if there is none, or if tickets are not in use."""
         epoch, number = self._given
-        return number if epoch == self._route.epoch else 0
+        return number if epoch == self._route.epoch and self._route.running else 0
 
     def give(self) -> Ticket:
         """A ticket for a query that has just arrived."""
