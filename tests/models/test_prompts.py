@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -69,3 +70,43 @@ def test_a_prompt_that_takes_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 
     assert asyncio.run(run()) == ((), ["late", "late"])
     assert loop_thread not in threads
+
+
+def test_a_thread_that_hangs_holds_up_neither_requests_nor_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for it is bounded, however many prompts come, and the gateway stops without it."""
+    goes_on = threading.Event()
+
+    def hanging(text: str) -> Any:
+        goes_on.wait(30.0)
+        return np.full(384, np.nan)
+
+    monkeypatch.setattr(prompts, "load_embed", lambda: hanging)
+    monkeypatch.setattr(prompts, "PATIENCE", 0.01)
+    monkeypatch.setattr(prompts, "MOST_AT_END", 0.01)
+
+    async def run() -> list[str]:
+        failures: list[str] = []
+        features = PromptFeatures(failures.append)
+        for _ in range(100):
+            assert await features.get(features.start("x")) == ()
+        await features.close()
+        goes_on.set()
+        await asyncio.to_thread(features._thread.shutdown)
+        return failures
+
+    assert Counter(asyncio.run(run())) == {"late": prompts.MOST_WAITING, "busy": 100 - prompts.MOST_WAITING}
+
+
+def test_an_embedding_that_is_not_finite_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The router would refuse it, and the request would fail."""
+    monkeypatch.setattr(prompts, "load_embed", lambda: lambda text: np.full(384, np.nan))
+    monkeypatch.setattr(prompts, "PATIENCE", 30.0)
+
+    async def run() -> list[str]:
+        failures: list[str] = []
+        features = PromptFeatures(failures.append)
+        assert await features.get(features.start("x")) == ()
+        await features.close()
+        return failures
+
+    assert asyncio.run(run()) == ["ValueError"]

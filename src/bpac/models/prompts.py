@@ -12,6 +12,7 @@ import asyncio
 import hashlib
 import importlib
 import importlib.util
+import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
@@ -26,8 +27,8 @@ PROMPT_FEATURES = tuple(f"prompt_{number}" for number in range(1, 17))
 LONGEST_PROMPT = 400
 # Prompts that may wait for the thread. Each takes some 20 ms, so more would come too late anyway.
 MOST_WAITING = 16
-# Seconds that a request waits after its draft is there.
-PATIENCE = 0.1
+# Seconds that a request waits after its draft is there, and that the end of the process waits.
+PATIENCE, MOST_AT_END = 0.1, 2.0
 PLACES = 3
 
 Embed = Callable[[str], NDArray[np.float64]]
@@ -77,7 +78,7 @@ class PromptFeatures:
         self._failed = failed
         self._embed: Embed | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bpac-prompts")
-        self._waiting = 0
+        self._begun: set[asyncio.Future[tuple[float, ...]]] = set()
         self._in_time = True  # whether the latest one was
 
     def preload(self) -> None:
@@ -86,12 +87,12 @@ class PromptFeatures:
 
     def start(self, prompt: str) -> "asyncio.Future[tuple[float, ...]] | None":
         """Begin to compute the features of a prompt; none if too many wait already."""
-        if self._waiting >= MOST_WAITING:
+        if len(self._begun) >= MOST_WAITING:
             self._failed("busy")
             return None
-        self._waiting += 1
         future: Future[tuple[float, ...]] = self._thread.submit(self._compute, prompt[:LONGEST_PROMPT])
         wrapped = asyncio.wrap_future(future)
+        self._begun.add(wrapped)
         wrapped.add_done_callback(self._done)
         return wrapped
 
@@ -108,7 +109,7 @@ class PromptFeatures:
             await asyncio.wait([begun], timeout=PATIENCE)
         self._in_time = begun.done()
         if not begun.done():
-            begun.cancel()
+            # It is not cancelled: as long as it waits for the thread, it counts among those that do.
             self._failed("late")
             return ()
         if (error := begun.exception()) is not None:
@@ -117,15 +118,20 @@ class PromptFeatures:
         return begun.result()
 
     async def close(self) -> None:
-        """End the thread after what it computes now."""
-        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+        """End the thread after what it computes now, if that does not take long."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._begun:
+            await asyncio.wait(self._begun, timeout=MOST_AT_END)
 
     def _compute(self, prompt: str) -> tuple[float, ...]:
         if self._embed is None:
             self._embed = load_embed()
-        return projected(self._embed(prompt))
+        features = projected(self._embed(prompt))
+        if not all(map(math.isfinite, features)):
+            raise ValueError("the embedding of a prompt is not finite")
+        return features
 
     def _done(self, future: "asyncio.Future[tuple[float, ...]]") -> None:
-        self._waiting -= 1
+        self._begun.discard(future)
         if not future.cancelled():
             future.exception()  # taken note of here, so that asyncio does not log it where nobody asks for it

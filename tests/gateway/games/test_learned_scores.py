@@ -28,7 +28,7 @@ from tests.gateway.configured import get_json, settings
 from tests.gateway.raw import post
 from tests.gateway.running import RunningGateway
 
-LEARN = {"fit_at": [40], "shares": [0.3], "least_losses": 5.0}
+LEARN = {"fit_at": [40], "shares": [0.3], "least_losses": 5.0, "least_gain": 0.0}
 
 
 def answers(request: Request) -> Reply:
@@ -119,7 +119,7 @@ def test_a_route_that_does_not_learn_records_no_features() -> None:
     ("learn", "what"),
     [
         ({"fit": [1]}, "learn: unknown key 'fit'"),
-        ({"shares": [2.0]}, "learn: the shares"),
+        ({"shares": [2.0, 1.0]}, "learn: the shares"),
         ({"embeddings": 1}, "learn: embeddings must be true or false"),
         ("yes", "learn: expected true or false or a table"),
     ],
@@ -148,6 +148,8 @@ def test_features_of_strange_drafts_are_plain_values() -> None:
     assert known["finish_reason"] == "?" * 64
     assert (known["segment"], known["task"]) == ("s" * 64, "t" * 64)
     assert known["prompt_tokens"] is known["entropy"] is None
+    impossible = features_of(("mean_log_probability",), Answer("x", tokens=(Token("a", -1e308),) * 3))
+    assert impossible == (-10_000.0,)
     assert features_of(FEATURES, None) == (None,) * len(FEATURES)
     part = dict(zip(FEATURES, features_of(FEATURES, Answer("x"), complete=False), strict=True))
     assert part["draft_tokens"] is part["finish_reason"] is part["mean_log_probability"] is None

@@ -27,6 +27,8 @@ FEATURES = (
 )
 # A token below this probability is unsure: another one was likelier.
 UNSURE = math.log(0.5)
+# Servers write a probability of 0 as some very low number: one of them must not make a sum overflow.
+LEAST_LOG_PROBABILITY = -10_000.0
 # A confidence is stated at the end of an answer; the rest of a long one need not be searched.
 LAST_CHARACTERS = 1000
 
@@ -79,7 +81,7 @@ def word(text: str) -> str:
 def _log_probabilities(answer: Answer) -> dict[str, Feature]:
     """Statistics of the log-probabilities; empty if there are none."""
     tokens: Sequence[Token] = answer.tokens or ()
-    known = [token.logprob for token in tokens if math.isfinite(token.logprob)]
+    known = [max(token.logprob, LEAST_LOG_PROBABILITY) for token in tokens if math.isfinite(token.logprob)]
     if not known:
         return {}
     return {
