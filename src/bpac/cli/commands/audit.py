@@ -75,8 +75,10 @@ def _read(path: Path) -> Iterator[IO[str]]:
     try:
         with path.open(encoding="utf-8") as file:
             yield file
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a journal: write one with bpac export CONFIG --out FILE") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except JournalError as error:
         raise JournalError(f"{path}: {error}") from error
     except InputError as error:

@@ -146,10 +146,12 @@ def _learning(policy: Policy, table: Table, wanted: bool | None) -> Policy:
     """The policy, with a score that is learned from the features of the table, where that is wanted."""
     learning = learning_for(policy, table)
     if wanted and learning is policy:
-        raise InputError(
-            "--learn needs the policy portfolio with --assume iid, and a table with columns to learn from: "
-            "feature_NAME, other scores, draft_tokens, category, task, segment or finish_reason"
-        )
+        if not table.features:
+            raise InputError(
+                "--learn needs a table with columns to learn from, and this one has none: feature_NAME, other scores, "
+                "draft_tokens, category, task, segment or finish_reason"
+            )
+        raise InputError("--learn needs the policy portfolio with --assume iid: leave out --policy and --assume")
     if wanted is None:
         # A table with coins prescribes what each decision must be.
         wanted = isinstance(policy, Portfolio) and replace(policy, dither=0.0) == Portfolio() and table.coin is None
@@ -203,11 +205,12 @@ def _text(report: Mapping[str, Any]) -> str:
     name = report["policy"] + (f" ({report['memory']})" if report["memory"] else "")
     if report["learn"]:
         name += f", with a score learned from {', '.join(report['learn'])},"
+    oracle = "oracle without learning" if report["learn"] else "oracle"
     return "\n".join(
         (
             f"{name} on {report['table']}: {runs} of {report['steps']} queries, "
             f"ε = {report['epsilon']}, α = {report['alpha']}",
-            f"  expert calls  {percent('expert_call_rate')}   (oracle: {report['oracle_expert_call_rate']:.2%})",
+            f"  expert calls  {percent('expert_call_rate')}   ({oracle}: {report['oracle_expert_call_rate']:.2%})",
             f"  actual loss   {percent('empirical_risk')}   ({_promise(report['policy'], report['epsilon'])})",
             f"  tokens        {percent('token_ratio')}   relative to always calling the expert",
             f"  threshold     {threshold['mean']:.4g}{deviation} at the end",

@@ -43,7 +43,7 @@ def replay_cascade(options: argparse.Namespace, runs: int) -> int:
     runs: number of replays.
     """
     for name, usual in OTHERS.items():
-        if getattr(options, name) != usual:
+        if getattr(options, name) != usual and not (name == "learn" and options.learn is False):
             raise InputError(
                 f"--{name.replace('_', '-')} is for tables of two models, and {options.table} has more: leave it out"
             )
@@ -96,9 +96,10 @@ def _text(report: Mapping[str, Any]) -> str:
     cost, better = report["cost"]["mean"], report["better_pair_cost"]
     answered = ", ".join(f"{share:.1%} by model {stage}" for stage, share in enumerate(report["answered"], start=1))
     pairs = ", ".join(f"{pair['mean']:.4g} with model {stage}" for stage, pair in enumerate(report["pair_costs"], 1))
+    runs = f"{report['runs']} runs" if report["runs"] > 1 else "1 run"
     return "\n".join(
         (
-            f"cascade on {report['table']}: {report['runs']} runs of {report['steps']} queries, "
+            f"cascade on {report['table']}: {runs} of {report['steps']} queries, "
             f"ε = {report['epsilon']}, α = {report['alpha']}, prices {', '.join(f'{p:g}' for p in report['prices'])}",
             f"  cost          {cost:.4g} ± {report['cost']['std']:.2g} per query   ({cost / better - 1:+.1%} against "
             f"the better pair, oracle: {report['oracle_cost']:.4g})",

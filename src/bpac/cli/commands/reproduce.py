@@ -13,7 +13,7 @@ from bpac.replay.paper.table_1 import PromptedAnswers
 from bpac.replay.parallel import Engine
 from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.given_tables import GivenTable
-from bpac.replay.studies.reproduce import NAMES, Measurements, reproduce
+from bpac.replay.studies.reproduce import NAMES, OF_COLUMNS, Measurements, reproduce
 from bpac.replay.tables.builtin import PREFIX, SCORES, open_table
 from bpac.replay.tables.reading import other_scores
 from bpac.replay.tables.table import Table
@@ -24,7 +24,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     results = commands.add_parser(
         "reproduce", help="write the tables and figures of the paper and of this package, and a report with all of them"
     )
-    names = f"sections to write: all, {', '.join(NAMES)} (default: all)"
+    names = f"sections to write: all, {', '.join(NAMES)}; with --tables also {', '.join(OF_COLUMNS)} (default: all)"
     results.add_argument("names", nargs="*", metavar="NAME", help=names)
     results.add_argument("--runs", type=int, default=100, help="number of replays of each method (default: 100)")
     results.add_argument(

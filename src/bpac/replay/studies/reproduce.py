@@ -24,6 +24,7 @@ from bpac.replay.studies.drift import DriftStudy
 from bpac.replay.studies.gap import GapStudy
 from bpac.replay.studies.given_tables import GivenTable, studies_of_tables
 from bpac.replay.studies.hostile import HostileStudy
+from bpac.replay.studies.learned import SEGMENT
 from bpac.replay.studies.load import FaultsStudy, OrderStudy
 from bpac.replay.studies.own import OWN
 from bpac.replay.studies.report import ReportSection, write_report
@@ -124,6 +125,11 @@ def _unmeasured(_: Path) -> Any:
 UNMEASURED = Measurements(_unmeasured, _unmeasured)
 # In the order of the paper, and then our own.
 NAMES = tuple(study.name for study in builtin_studies(UNMEASURED))
+# Sections that no built-in table has the columns for, and these columns.
+OF_COLUMNS = {
+    "learned": "columns to learn from, such as draft_tokens, category or feature_NAME",
+    "segments": f"a column {SEGMENT}",
+}
 
 
 def reproduce(
@@ -161,6 +167,8 @@ def reproduce(
         known = builtin_studies(measurements)
     available = [study.name for study in known]
     for name in names:
+        if name in OF_COLUMNS and name not in available:
+            raise InputError(f"{name} needs tables with {OF_COLUMNS[name]}: give them with --tables")
         one_of(name, "NAME", ("all", *available))
     studies = [study for study in known if "all" in names or study.name in names]
     if not studies:

@@ -45,7 +45,7 @@ class LearnedScore:
             self,
             features=_names(self.features),
             fit_at=some(
-                self.fit_at, "fit_at", "number of audits", lambda value, name: whole(value, name, LEAST_AUDITS)
+                self.fit_at, "fit_at", "number of audits", lambda value, _: whole(value, "each of fit_at", LEAST_AUDITS)
             ),
             least_losses=positive(self.least_losses, "least_losses"),
             ridge=positive(self.ridge, "ridge"),
