@@ -226,6 +226,15 @@ def test_only_a_setting_that_is_missing_before_is_no_change() -> None:
     ]
 
 
+def test_a_game_that_no_longer_learns_differs_in_one_term() -> None:
+    """The log need not list all features."""
+    learn = {"kind": "LearnedScore", "fit_at": [200], "features": ["draft_tokens"]}
+    terms = [json.dumps({"router": {"policy": {"kind": "Portfolio", **part}}}) for part in ({"learn": learn}, {})]
+    assert [str(change) for change in changes(*terms)] == ["policy.learn.kind changed from LearnedScore to none"]
+    other = json.dumps({"router": {"policy": {"kind": "Portfolio", "learn": {**learn, "fit_at": [400]}}}})
+    assert [change.name for change in changes(terms[0], other)] == ["policy.learn.fit_at"]
+
+
 @pytest.mark.parametrize(("score", "width"), [("verbalized", WIDTH), ("self_consistency", WIDTH), ("entropy", 0.0)])
 def test_scores_with_few_values_are_dithered(score: str, width: float) -> None:
     """The default policy dithers them; scores from log-probabilities have no ties to break."""

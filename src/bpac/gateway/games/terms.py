@@ -32,6 +32,8 @@ LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts")
 # Settings of the router that older games do not have, and that promise nothing else than games without them.
 IMPROVED = ("policy.floor_fractions", "policy.dither", "exploration.whole_game", "certificate")
+# The term that says whether scores are learned, and those that say how.
+LEARNS, _LEARN = "policy.learn.kind", "policy.learn."
 # Values of these terms are not logged: operators may put anything into the body of a request.
 _PRIVATE = ("draft", "expert", "judge")
 # Tables that are compared as they are: a server may tell an empty field from a missing one.
@@ -82,13 +84,16 @@ def changes(before: str, after: str, open_terms: Container[str] = ()) -> list[Te
     ['epsilon changed from 0.05 to 0.1']
     """
     old, new = _flat(before), _flat(after)
-    return [
+    found = [
         TermChange(name, old.get(name), new.get(name))
         for name in sorted({*old, *new})
         if _text(old.get(name)) != _text(new.get(name))
         and not (name in IMPROVED and name not in old)
         and name not in open_terms
     ]
+    # Whether scores are learned says enough; the settings of a game that learns need not be listed one by one.
+    whether = any(change.name == LEARNS for change in found)
+    return [change for change in found if not whether or change.name == LEARNS or not change.name.startswith(_LEARN)]
 
 
 def _text(value: Any) -> str:
