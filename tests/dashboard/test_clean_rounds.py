@@ -1,5 +1,6 @@
 """The least number of further rounds without loss: never fewer, and no more if there is no loss."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import strategies as st
 
 from bpac.betting.ledgers.levels import EvenLevels
 from bpac.dashboard.estimates.clean_rounds import MOST_ROUNDS, clean_rounds_needed
+from bpac.dashboard.estimates.wealth import wealth_curve
 from bpac.routing.exploration.schedules import Constant
 from bpac.routing.policies import Budget, Hoeffding, Offline, Portfolio
 from bpac.routing.router import Router
+from tests.routing.learning.drafts import LEARN, Draft, learner, send
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -173,4 +176,27 @@ def test_a_hung_draft_is_counted() -> None:
         router.observe(router.decide(0.5, ticket=router.arrive()), 0.0)
     assert router.threshold == 0.0
     router.observe(router.decide(0.5, ticket=hung), 0.0)
+    assert router.threshold > 0.0
+
+
+def test_shares_that_went_back_to_the_first_score_count() -> None:
+    """Gamblers that were added later bet too, and the score that was not learned does not."""
+    router = learner(learn=replace(LEARN, least_gain=1.0, least_losses=3.0))
+    nothing = (None, None)
+    send(router, [Draft(0.0, nothing, float(number % 2)) for number in range(70)])
+    assert [score.share for score in router.scores()] == [1.0, 0.0]
+    overdue, early = router.arrive(), router.arrive()
+    waiting = [router.decide(0.0, ticket=early, features=nothing), router.decide(0.0, features=nothing)]
+    router.overdue(overdue)
+    needed = clean_rounds_needed(router)
+    for decision in waiting:
+        router.observe(decision, 0.0)
+    router.withdraw(overdue)
+    assert clean_rounds_needed(router) == needed
+    curve = wealth_curve(router)
+    assert curve is not None
+    assert curve["log_wealth"] == pytest.approx([router.log_wealth(threshold) for threshold in curve["threshold"]])
+    for _ in range(needed or 0):
+        assert router.threshold == 0.0
+        router.observe(router.decide(0.0, features=nothing), 0.0)
     assert router.threshold > 0.0

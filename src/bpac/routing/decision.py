@@ -42,6 +42,11 @@ class Decision(NamedTuple):
     features: tuple[float | str | None, ...] = ()
     cascade: CascadeRound | None = None
 
+    @property
+    def own_score(self) -> float:
+        """The score that was there first; where scores are learned, another one may have decided."""
+        return self.uncertainties[0] if self.features else self.uncertainty
+
     def at_zero(self) -> "Decision":
         """The same round with a score of 0, which every threshold sees."""
         return self._replace(uncertainty=0.0, uncertainties=(0.0,) * len(self.uncertainties))

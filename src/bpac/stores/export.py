@@ -174,7 +174,7 @@ def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int 
             found.graded += known
             found.given_up += not known and not found.cut
             if all_audits or found.cut or draws.random() < least / decision.propensity:
-                row = {"step": decision.step, "uncertainty": decision.uncertainty, "loss": round_.loss}
+                row = {"step": decision.step, "uncertainty": decision.own_score, "loss": round_.loss}
                 tokens = {name: count or 0 for name, count in notes[decision.step].items()}
                 found.rows.append(
                     row | {"propensity": decision.propensity} | (tokens if found.cut else notes[decision.step])

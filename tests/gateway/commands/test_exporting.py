@@ -20,6 +20,7 @@ from bpac.stores.export import table_rows
 from bpac.stores.store import Game
 from tests.gateway.configured import settings
 from tests.gateway.serving import to_toml
+from tests.routing.learning.drafts import drafts, learner, send
 
 FORMATS = ["t.csv", "t.csv.gz", "t.jsonl", "t.jsonl.gz", "t.parquet"]
 
@@ -232,3 +233,15 @@ def test_rounds_are_not_chosen_by_their_delay() -> None:
             unsafe[name] += router.threshold > 0.5
     assert unsafe["cut"] <= 6
     assert unsafe["left out"] >= 15
+
+
+def test_a_table_has_the_score_of_the_route_where_a_learned_one_decides() -> None:
+    """Rows of two scores in one column would make a warm start certify thresholds of neither."""
+    store = MemoryStore()
+    game = store.open_game("homework", "", "terms")
+    router = learner(lambda entry: store.append(game, entry, {}))
+    rows = drafts(300)
+    send(router, rows)
+    assert router.scores()[0].in_force is False
+    exported = table_rows(store, game, all_audits=True).rows
+    assert [row["uncertainty"] for row in exported] == [rows[row["step"] - 1].uncertainty for row in exported]

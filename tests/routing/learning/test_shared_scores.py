@@ -7,6 +7,7 @@ import pytest
 from bpac import Router
 from bpac.errors import SettingsError
 from bpac.routing.audit.audit import audit_journal
+from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Learned, entry_to_json
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.shared_scores import SharedScores
@@ -132,7 +133,8 @@ def test_losses_that_become_known_late_do_not_end_learning() -> None:
     games = [learner(), learner()]
     for game in games:
         game.share_scores(shared)
-    rows, audits = drafts(100), []
+    rows = drafts(100)
+    audits: list[Decision] = []
     while len(audits) < LEARN.fit_at[0]:
         draft = rows.pop()
         decision = games[0].decide(draft.uncertainty, features=draft.features)

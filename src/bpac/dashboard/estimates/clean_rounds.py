@@ -1,6 +1,7 @@
 """The least number of further requests without a loss before a threshold opens."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any, cast
 
 from bpac.betting.ledgers.levels import Levels
@@ -51,6 +52,7 @@ def _by_formula(router: Router, policy: Portfolio) -> int:
     return min(
         _until(_best_case(router, policy, game, index), _wins(router.settings, policy), bar)
         for index, (game, share) in enumerate(zip(games, shares, strict=True))
+        if game  # a score that was not worth its share of α does not bet
         for bar in [log_bar(router.settings, router.epoch, share)]
     )
 
@@ -66,7 +68,7 @@ def _best_case(router: Router, policy: Portfolio, game: Mapping[str, Any], score
     _, passed = router.held_up
     floor = router.settings.exploration.floor
     for charge in (_charges(router.settings, policy, floor, floor),) * passed:
-        logs = [log - taken for log, taken in zip(logs, charge, strict=True)]
+        logs = _without(logs, charge)
     for decision in router.owed:
         scores = decision.uncertainties or (decision.uncertainty,)
         if score >= len(scores):
@@ -74,8 +76,14 @@ def _best_case(router: Router, policy: Portfolio, game: Mapping[str, Any], score
         uncertainty = scores[score]
         if decision.epoch == router.epoch and levels.code(uncertainty) == 0:
             charges = _charges(router.settings, policy, decision.propensity, decision.least_propensity)
-            logs = [log - charge for log, charge in zip(logs, charges, strict=True)]
+            sets = 1 + sum(late < len(scores) for late in game.get("late", ()))
+            logs = _without(logs[: sets * len(charges)], charges) + logs[sets * len(charges) :]
     return logs
+
+
+def _without(logs: list[int], charges: list[int]) -> list[int]:
+    """The log-wealth of all gamblers without a charge; each set of them has the same stakes."""
+    return [log - charge for log, charge in zip(logs, cycle(charges), strict=False)]
 
 
 def _of_cascade(router: Router, policy: Cascade) -> int:
@@ -103,7 +111,7 @@ def _until(logs: Sequence[int], wins: Sequence[int], bar: float) -> int:
     """The least number of rounds after which the mean reaches the bar; 0 if the outcomes that are owed may suffice."""
 
     def reached(rounds: int) -> bool:
-        return log_mean([log + rounds * win for log, win in zip(logs, wins, strict=True)]) >= bar
+        return log_mean([log + rounds * win for log, win in zip(logs, cycle(wins), strict=False)], len(wins)) >= bar
 
     low, high = -1, 0  # not reached, and perhaps reached
     while not reached(high):

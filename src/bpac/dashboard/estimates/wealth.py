@@ -35,7 +35,7 @@ def wealth_curve(router: Router) -> dict[str, Any] | None:
     if policy.learned is not None:  # the bets of the score in force
         state, share = state["wealths"][state["active"]], policy.learned.share(state["active"])
     if isinstance(policy, Portfolio):
-        logs = _portfolio_logs(state, levels, thresholds)
+        logs = _portfolio_logs(state, levels, thresholds, len(policy.fractions))
     else:
         kept = state["wealth"]
         everywhere = np.log(kept["mantissa"]) + np.array(kept["exponent"]) * np.log(2.0)
@@ -62,10 +62,16 @@ def log_bar(settings: Settings, epoch: int, share: float = 1.0) -> float:
     return -math.log(alpha)
 
 
-def log_mean(logs: Sequence[int]) -> float:
-    """``log(mean(exp(logs)))`` of logarithms in log units."""
+def log_mean(logs: Sequence[int], count: int) -> float:
+    """``log(sum(exp(logs)) / count)`` of logarithms in log units.
+
+    Parameters
+    ----------
+    logs: the log-wealth of each gambler.
+    count: how many gamblers there were first; those that were added later have brought money of their own.
+    """
     most = max(logs)
-    return most / LOG_UNIT + math.log(sum(math.exp((log - most) / LOG_UNIT) for log in logs) / len(logs))
+    return most / LOG_UNIT + math.log(sum(math.exp((log - most) / LOG_UNIT) for log in logs) / count)
 
 
 def _shown(levels: Levels, threshold: float) -> list[float]:
@@ -76,7 +82,7 @@ def _shown(levels: Levels, threshold: float) -> list[float]:
     return sorted(value for value in wanted if value >= levels.value(1))
 
 
-def _portfolio_logs(state: Mapping[str, Any], levels: Levels, thresholds: Sequence[float]) -> list[float]:
+def _portfolio_logs(state: Mapping[str, Any], levels: Levels, thresholds: Sequence[float], count: int) -> list[float]:
     codes = [row[0] for row in state["losses"]]
     # Sums over the losses below each recorded level, one list for each gambler. Python integers, because the sums of
     # levels that have lost everything may exceed 64 bits.
@@ -86,6 +92,6 @@ def _portfolio_logs(state: Mapping[str, Any], levels: Levels, thresholds: Sequen
     for threshold in thresholds:
         code = levels.code(threshold)
         # Losses recorded at the lower of two levels count for a threshold between them.
-        count = bisect_left(codes, code + (threshold > levels.value(code)))
-        logs.append(log_mean([sums[count] for sums in below]))
+        seen = bisect_left(codes, code + (threshold > levels.value(code)))
+        logs.append(log_mean([sums[seen] for sums in below], count))
     return logs

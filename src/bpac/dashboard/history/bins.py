@@ -60,7 +60,7 @@ class Bins:
 
     def _count(self, decisions: Sequence[Decision]) -> tuple[Counts, NDArray[np.bool_]]:
         """Count rounds; returns the level of each and whether the expert was called."""
-        codes = LEVELS.codes(list(map(own_score, decisions)))
+        codes = LEVELS.codes([decision.own_score for decision in decisions])
         called = np.array([decision.call_expert for decision in decisions])
         np.add.at(self.kept, codes[~called], 1)
         np.add.at(self.called, codes[called], 1)
@@ -68,7 +68,7 @@ class Bins:
 
     def resolved(self, outcomes: Sequence[tuple[Decision, float]]) -> None:
         """Replace the assumed losses of audits of this epoch by their actual losses."""
-        codes = LEVELS.codes([own_score(decision) for decision, _ in outcomes])
+        codes = LEVELS.codes([decision.own_score for decision, _ in outcomes])
         weights = _weights([decision.propensity for decision, _ in outcomes])
         losses = np.array([loss for _, loss in outcomes])
         np.add.at(self._spared, codes, _units((1.0 - losses) * weights))
@@ -119,11 +119,6 @@ class Bins:
     def _columns(self) -> tuple[Counts, ...]:
         weights = self._weights, self._squares, self._spared, self._spared_squares
         return self.kept, self.called, self._earlier, *weights
-
-
-def own_score(decision: Decision) -> float:
-    """The score of the route itself: where scores are learned, bins must not mix it with another one that decided."""
-    return decision.uncertainties[0] if decision.features else decision.uncertainty
 
 
 def _zeros(count: int = LEVELS.top + 1) -> Counts:
