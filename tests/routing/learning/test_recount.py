@@ -60,7 +60,7 @@ def recounted(router: Router, entries: list[Entry], score: int, late: list[int])
             continue
         betting = count * (1 + sum(one < len(decision.uncertainties) for one in late))
         at_floor = decision.least_propensity <= terms.floor
-        stakes = sorted(policy.floor_fractions if at_floor else policy.fractions)
+        stakes = sorted((policy.floor_fractions if at_floor else None) or policy.fractions)
         bound = terms.payoff_bound(decision.least_propensity)
         for gambler in range(betting):
             stake = stakes[gambler % count]
