@@ -41,6 +41,7 @@ def played(seed: int, policy: Portfolio) -> tuple[Router, list[Entry]]:
         while waiting and dice.random() < 0.6:
             router.observe(*waiting.pop(dice.randrange(len(waiting))))
     for decision, loss in waiting:
+        assert decision.own_score == decision.uncertainties[0]
         router.observe(decision, loss)
     for ticket in tickets:
         router.withdraw(ticket)
