@@ -310,7 +310,9 @@ def test_the_wealth_of_the_score_in_force_can_be_asked_for() -> None:
     router, _ = played(1500)
     bettor = router._route.bettor
     assert isinstance(bettor, Candidates)
-    assert router.log_wealth(0.1) == bettor.wealths[bettor.active].log_wealth(0.1)
+    wealth = bettor.wealths[bettor.active]
+    assert isinstance(wealth, PortfolioWealth)
+    assert router.log_wealth(0.1) == wealth.log_wealth(0.1)
 
 
 def test_features_need_a_policy_that_learns() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bpac import Router
+from bpac.betting.wealth.portfolio import PortfolioWealth
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.simulation.faults import Faults
@@ -29,6 +30,13 @@ def candidates(router: Router) -> Candidates:
     bettor = router._route.bettor
     assert isinstance(bettor, Candidates)
     return bettor
+
+
+def second_wealth(router: Router) -> PortfolioWealth:
+    """The wealth of the score that joined first."""
+    wealth = candidates(router).wealths[1]
+    assert isinstance(wealth, PortfolioWealth)
+    return wealth
 
 
 def test_a_query_that_arrived_before_a_score_does_not_have_it() -> None:
@@ -72,7 +80,7 @@ def test_a_score_gets_no_refund_for_a_ticket_that_it_was_not_charged_for() -> No
     assert Router.rebuild([], snapshot=router.snapshot()).snapshot() == router.snapshot()
     router.withdraw(later)
     assert candidates(router).wealths[1].state()["common"] == fresh["common"]
-    assert candidates(router).wealths[1].log_wealth(0.5) == 0.0
+    assert second_wealth(router).log_wealth(0.5) == 0.0
     assert Router.rebuild(entries).snapshot() == router.snapshot()
 
 
@@ -84,7 +92,7 @@ def test_queries_that_are_cut_off_are_charged_to_every_score() -> None:
     router.arrive()
     router.decide(0.1, features=(1.0, "a"), ticket=router.arrive())
     router.cut_off()
-    assert candidates(router).wealths[1].log_wealth(0.5) < 0.0
+    assert second_wealth(router).log_wealth(0.5) < 0.0
     assert len(router.decide(0.1, features=(1.0, "a"), ticket=router.arrive()).uncertainties) == 2
     assert Router.rebuild(entries).snapshot() == router.snapshot()
 
