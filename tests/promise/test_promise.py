@@ -62,7 +62,7 @@ POLICIES: list[tuple[str, str | None, tuple[Promise, ...]]] = [
     ("portfolio", "alarmed", ("threshold", "certificate")),
     ("budget", None, ("served",)),
 ]
-FEEDBACK = [("none", 0), ("losses:20", 0), ("lost:0.2", 0), ("losses:20", 300)]
+FEEDBACK = [("none", 0), ("lost:0.2", 0), ("losses:20", 300)]
 
 
 @pytest.mark.parametrize(

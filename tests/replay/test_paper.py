@@ -1,6 +1,7 @@
 """The report of the paper's results: its numbers are the paper's, and its marks are what the figures say."""
 
 import csv
+import fcntl
 import math
 import re
 from collections.abc import Callable
@@ -79,10 +80,15 @@ def judged(_: Path) -> JudgeAgreement:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a report of the paper's sections, with four runs."""
-    out = tmp_path_factory.mktemp("report")
-    reproduce(PAPER, 4, out, Measurements(measured, judged), engine=Engine(workers=1))
+def report(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The folder of a report of the paper's sections, with four runs; processes that test side by side share it."""
+    shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
+    out, done = shared / "report", shared / "report-is-done"
+    with (shared / "report-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            reproduce(PAPER, 4, out, Measurements(measured, judged), engine=Engine(workers=1))
+            done.touch()
     return out
 
 

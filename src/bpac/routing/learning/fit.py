@@ -42,7 +42,7 @@ RANKS = (
 )
 LEAST_RANK = 1 / 128
 # Samples of a word, below which it has no weight of its own; and the most words of a feature.
-LEAST_SAMPLES, MOST_WORDS = 8, 64
+LEAST_SAMPLES, MOST_WORDS = 8, 32
 # The ridge on squares is larger by this: a term that bends needs more evidence than one that does not.
 BEND = 4.0
 PLACES = 6
