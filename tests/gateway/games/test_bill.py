@@ -31,19 +31,25 @@ def config_for(base_url: str, store: Path | None = None, **route: Any) -> dict[s
 
 
 def assert_billed(gateway: RunningGateway, bills: Bills) -> dict[str, Any]:
-    """The totals of the gateway are those of the bills, also in its metrics; returns its savings."""
+    """The totals of the gateway are those of the bills, also in its metrics; returns its savings.
+
+    A call that fails on a connection that its server is closing may never have reached it. The gateway cannot know, so
+    it counts such a call, as estimated; it never counts less than the bill.
+    """
     gateway.idle()
     savings: dict[str, Any] = gateway.status()["savings"]
+    spent = 0.0
     for name in NAMES.values():
         billed, counted = bills[name], savings["usage"][name]
-        assert counted["prompt_tokens"] == billed.prompt, name
+        unseen = counted["prompt_tokens"] - billed.prompt + counted["completion_tokens"] - billed.completion
+        assert 0 <= unseen <= max(counted["estimated_tokens"] - billed.estimated, 0), name
+        assert counted["prompt_tokens"] >= billed.prompt, name
         assert counted["cached_tokens"] == billed.cached, name
-        assert counted["completion_tokens"] == billed.completion, name
+        assert counted["completion_tokens"] >= billed.completion, name
+        spent += counted["prompt_tokens"] - billed.cached * 0.75 + counted["completion_tokens"] * 4.0
         for kind, tokens in counted.items():
             if kind != "completion_tokens":
                 assert metric(gateway, f"bpac_{name}_{kind}_total", route="homework", segment="") == tokens
-    spent = sum((bills[name].prompt - bills[name].cached) * 1.0 for name in NAMES.values())
-    spent += sum(bills[name].cached * 0.25 + bills[name].completion * 4.0 for name in NAMES.values())
     assert savings["money_spent"] == pytest.approx(spent / 1e6)
     return savings
 
