@@ -21,7 +21,7 @@ from tests.promise.test_promise import most_explained
 
 pytestmark = pytest.mark.promise
 
-EPSILON, ALPHA, STREAMS = 0.1, 0.1, 300
+EPSILON, ALPHA, STREAMS = 0.1, 0.1, 200
 # Half of the drafts are safe; of the others, which all have the same score, a third is all that may be accepted.
 TIED = LevelLaw(levels=(0.1, 0.5), weights=(0.5, 0.5), chances=(0.04, 0.5))
 WIDE = Portfolio(dither=0.2)

@@ -28,7 +28,7 @@ Spoil = Callable[[Router, list[tuple[Decision, float]]], None]
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 150, 1500, 0.1, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 100, 1500, 0.1, 0.1
 FIT_AT = 150
 
 
