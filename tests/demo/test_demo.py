@@ -47,7 +47,7 @@ def test_the_report_agrees_with_the_journal(finished: FinishedDemo, capsys: pyte
 def test_the_journal_passes_the_audit(finished: FinishedDemo, capsys: pytest.CaptureFixture[str]) -> None:
     """The journal can be exported, and ``bpac audit`` finds no difference in the export."""
     journal = finished.directory / "journal.jsonl"
-    output_of(capsys, "export", finished.directory / "gateway.toml", "--out", journal)
+    output_of(capsys, "export", finished.directory / "gateway.toml", "--route", "demo", "--out", journal)
     audit = json_of(output_of(capsys, "audit", journal, "--json"))
     assert (audit["rounds"], audit["differences"]) == (QUESTIONS, [])
     assert audit["claims"] >= 1

@@ -76,7 +76,7 @@ class DemoReport:
             *self._actual(),
             "Next steps:",
             f"  {program()} status {_quoted(directory.config)}",
-            f"  {program()} export {_quoted(directory.config)} --out {journal}",
+            f"  {program()} export {_quoted(directory.config)} --route {game.route} --out {journal}",
             f"  {program()} audit {journal}",
             f"  figure: {directory.figure}",
         ]
