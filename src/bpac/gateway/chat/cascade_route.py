@@ -14,13 +14,12 @@
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from bpac.answer import Answer
-from bpac.dashboard.history.unscored import CALLER_LEFT, OUTAGE
-from bpac.errors import AnswerError, ModelError, StoreError
+from bpac.dashboard.history.unscored import OUTAGE
+from bpac.errors import AnswerError, ModelError
 from bpac.gateway.chat.draft import WholeDraft
 from bpac.gateway.chat.expert import Expert, ExpertCall
 from bpac.gateway.chat.expert_result import DraftInstead, ExpertResult
@@ -28,7 +27,7 @@ from bpac.gateway.chat.grading import graded
 from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
-from bpac.gateway.chat.route import DRAFT_DOWN, ServedRoute, reason_of
+from bpac.gateway.chat.route import DRAFT_DOWN, ServedRoute, reason_of, withdraw_failed
 from bpac.gateway.games.draft_outages import ends_drafts
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import GRADER_FAILED
@@ -184,10 +183,7 @@ class CascadeRoute(ServedRoute):
                 return await self._answer_without_score(request, game, ticket, request.unscorable)
             return await self._walked(request, game, ticket, drafts)
         except BaseException as error:
-            cancelled = isinstance(error, asyncio.CancelledError)
-            if not cancelled or caller_left():
-                with suppress(StoreError):  # all later requests report it
-                    game.drafting.withdraw(ticket, CALLER_LEFT if cancelled else "error")
+            withdraw_failed(error, game, ticket, caller_left)
             raise
 
     async def _walked(self, request: ChatRequest, game: LiveGame, ticket: Ticket, drafts: StageDrafts) -> ChatResponse:

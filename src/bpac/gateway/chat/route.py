@@ -100,10 +100,7 @@ class ServedRoute:
                 draft.release()
                 raise
         except BaseException as error:
-            cancelled = isinstance(error, asyncio.CancelledError)
-            if not cancelled or caller_left():
-                with suppress(StoreError):  # all later requests report it
-                    game.drafting.withdraw(ticket, CALLER_LEFT if cancelled else "error")
+            withdraw_failed(error, game, ticket, caller_left)
             raise
 
     async def _round(self, request: ChatRequest, game: LiveGame, ticket: Ticket, draft: Draft) -> ChatResponse:
@@ -235,6 +232,21 @@ class ServedRoute:
             (b"x-bpac-threshold", b"%a" % threshold),
             (b"x-bpac-propensity", b"%a" % propensity),
         ]
+
+
+def withdraw_failed(error: BaseException, game: LiveGame, ticket: Ticket, caller_left: Callable[[], bool]) -> None:
+    """Withdraw the ticket of a request that ends before its decision (rule 8).
+
+    Parameters
+    ----------
+    error: what ended it.
+    game, ticket: its game and its ticket.
+    caller_left: whether its caller has left; if not, and it was cancelled, the gateway stops.
+    """
+    cancelled = isinstance(error, asyncio.CancelledError)
+    if not cancelled or caller_left():
+        with suppress(StoreError):  # all later requests report it
+            game.drafting.withdraw(ticket, CALLER_LEFT if cancelled else "error")
 
 
 def reason_of(error: Exception) -> str:

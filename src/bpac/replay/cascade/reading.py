@@ -11,7 +11,7 @@ from bpac.errors import SettingsError, TableError
 from bpac.replay.cascade.builtin import CASCADES, builtin_cascade
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.tables.builtin import PREFIX
-from bpac.replay.tables.reading import Row, table_rows
+from bpac.replay.tables.reading import Row, number_in, table_rows
 
 
 def is_cascade(source: str) -> bool:
@@ -77,12 +77,4 @@ def _stages(place: str, row: Row) -> int:
 def _number(place: str, row: Row, name: str, most: float) -> float:
     if name not in row:
         raise TableError(f"{place} has no column {name}; it has {', '.join(map(str, row))}")
-    value = row[name]
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (0.0 <= number <= most and math.isfinite(number)):
-        wanted = f"a number in [0, {most:g}]" if math.isfinite(most) else "a finite number of at least 0"
-        raise TableError(f"{place}, column {name}: {value!r} is not {wanted}")
-    return number
+    return number_in(place, row, name, most)

@@ -62,6 +62,27 @@ def table_rows(path: Path) -> Iterator[Iterator[Row]]:
         raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
+def number_in(place: str, row: Row, name: str, most: float) -> float:
+    """The number in a column of a row, or ``TableError`` if it is none.
+
+    Parameters
+    ----------
+    place: where the row stands, for the error.
+    row, name: the row, and its column.
+    most: the largest number allowed; the least is 0.
+    """
+    value = row[name]
+    try:
+        # True would pass as 1.0, but a truth value in a column of numbers is a mistake.
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (0.0 <= number <= most and math.isfinite(number)):
+        wanted = f"a number in [0, {most:g}]" if math.isfinite(most) else "a finite number of at least 0"
+        raise TableError(f"{place}, column {name}: {value!r} is not {wanted}")
+    return number
+
+
 def _csv_rows(path: Path, file: IO[str]) -> Iterator[Row]:
     reader = csv.DictReader(file)
     try:
@@ -210,16 +231,7 @@ class _Cells:
         return self.row[name] in (None, "")
 
     def _number(self, name: str, most: float) -> float:
-        value = self.row[name]
-        try:
-            # True would pass as 1.0, but a truth value in a column of numbers is a mistake.
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not (0.0 <= number <= most and math.isfinite(number)):
-            wanted = f"a number in [0, {most:g}]" if math.isfinite(most) else "a finite number of at least 0"
-            raise TableError(f"{self.place}, column {name}: {value!r} is not {wanted}")
-        return number
+        return number_in(self.place, self.row, name, most)
 
     def _verdict(self, name: str) -> float:
         value = str(self.row[name]).strip().lower()
