@@ -11,6 +11,7 @@ from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, Relati
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.routing.decision import Decision
+from bpac.routing.policies.stakes import DEFAULT_STAKES
 from tests.betting.rounds import a_round
 from tests.transcriptions import FOUR_FRACTIONS, PortfolioTranscription
 
@@ -43,7 +44,7 @@ def transcribed(
     levels: Levels,
     constant_bound: float | None,
     outcomes: Sequence[tuple[Decision, float]],
-    floor_fractions: Sequence[float] = (),
+    **stakes: Any,
 ) -> Any:
     """The transcription after these rounds, from the beginning."""
     slow = PortfolioTranscription(
@@ -54,7 +55,7 @@ def transcribed(
         round_down=lambda score: levels.value(levels.code(score)),
         constant_bound=constant_bound,
         floor=TERMS.floor,
-        floor_fractions=floor_fractions,
+        **stakes,
     )
     for decision, loss in outcomes:
         slow.settle(decision.uncertainty, decision.propensity, decision.least_propensity, loss)
@@ -72,7 +73,7 @@ def moments(
     rounds: list[Round],
     levels: Levels,
     constant_bound: float | None,
-    floor_fractions: Sequence[float] = (),
+    **stakes: Any,
 ) -> Iterator[Any]:
     """Feed the rounds, and give the transcription at every moment; what is not known counts as loss 1."""
     outcomes: list[tuple[Decision, float]] = []
@@ -88,11 +89,11 @@ def moments(
             outcomes.append((decision, 1.0))
             wealth.charge(decision)
             wealth.forfeit(decision)
-        yield transcribed(levels, constant_bound, outcomes, floor_fractions)
+        yield transcribed(levels, constant_bound, outcomes, **stakes)
     for index, decision, loss in reversed(late):
         outcomes[index] = (decision, loss)
         wealth.refund(decision, loss)
-        yield transcribed(levels, constant_bound, outcomes, floor_fractions)
+        yield transcribed(levels, constant_bound, outcomes, **stakes)
 
 
 @pytest.mark.parametrize("levels", LEVELS, ids=repr)
@@ -118,7 +119,20 @@ def test_stakes_at_the_exploration_floor_are_their_own(rounds: list[Round]) -> N
     """In rounds whose least propensity is the floor the gamblers have other stakes, charged and refunded alike."""
     bold = (0.4, 0.85, 0.85, 0.95)
     wealth = PortfolioWealth(TERMS, BAR, FOUR_FRACTIONS, RelativeLevels(), latched=False, floor_fractions=bold)
-    for slow in moments(wealth, rounds, RelativeLevels(), None, bold):
+    for slow in moments(wealth, rounds, RelativeLevels(), None, floor_fractions=bold):
+        agree(wealth, slow)
+        if all(abs(log - BAR) > 1e-9 for log in slow.log_wealth):
+            assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)
+
+
+@settings(max_examples=50)
+@given(rounds=rounds)
+def test_gamblers_may_begin_with_different_shares_of_the_money(rounds: list[Round]) -> None:
+    """The wealth is the mean with these weights, charged and refunded alike, and never more than 1 at the start."""
+    stakes = DEFAULT_STAKES._asdict()
+    wealth = PortfolioWealth(TERMS, BAR, levels=RelativeLevels(), latched=False, **stakes)
+    assert -1e-9 < wealth.log_wealth(1.0) <= 0.0
+    for slow in moments(wealth, rounds, RelativeLevels(), None, **stakes):
         agree(wealth, slow)
         if all(abs(log - BAR) > 1e-9 for log in slow.log_wealth):
             assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)

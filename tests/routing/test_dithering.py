@@ -62,17 +62,17 @@ def test_without_dithering_nothing_changes() -> None:
     router = Router(0.1, policy=Portfolio(memory="latched"), seed=5, journal=entries.append)
     assert {decision.uncertainty for decision in play(router)} == {0.2, 0.4, 0.8}
     assert isinstance(entries[0], Opened)
-    assert not {"dither", "floor_fractions"} & set(entries[0].settings["policy"])
+    assert not {"dither", "floor_fractions", "weights"} & set(entries[0].settings["policy"])
 
 
 def test_a_journal_from_before_has_neither_dithering_nor_bold_stakes() -> None:
     """Settings without these keys mean what they meant when they were written; settings with them survive."""
     old = Settings(0.1, 0.1, Portfolio(floor_fractions=()), Portfolio().exploration)
-    assert not {"dither", "floor_fractions"} & set(old.to_json()["policy"])
+    assert not {"dither", "floor_fractions", "weights"} & set(old.to_json()["policy"])
     assert Settings.from_json(old.to_json()) == old
     new = Settings(0.1, 0.1, DITHERED, DITHERED.exploration)
     assert new.to_json()["policy"]["dither"] == 0.25
-    assert len(new.to_json()["policy"]["floor_fractions"]) == 4
+    assert len(new.to_json()["policy"]["floor_fractions"]) == 3
     assert Settings.from_json(new.to_json()) == new
 
 

@@ -41,7 +41,7 @@ def rate_of(router: Router) -> float:
 def test_the_rate_follows_price_and_traffic_and_is_least_while_the_expert_is_busy() -> None:
     """Audits pay for longer while they are cheap or much traffic is expected; a busy expert audits at the floor."""
     router = Router(0.1, exploration=PAYS, seed=1)
-    play(router, 1000)
+    play(router, 500)
     assert (router.threshold > 0.0, rate_of(router)) == (True, 0.05)
     router.expect(audit_price=0.01)
     assert rate_of(router) == 0.9
@@ -120,7 +120,7 @@ def test_what_is_expected_outlasts_a_drift_alarm() -> None:
 def test_an_alarm_raises_the_rate_although_the_expert_is_busy() -> None:
     """Safety comes before load: a raised alarm audits half of the drafts."""
     router = Router(0.1, exploration=PAYS, seed=1)
-    play(router, 1000)
+    play(router, 500)
     router.expect(busy=True)
     while rate_of(router) < 0.5:
         decision = router.decide(0.1)

@@ -51,7 +51,7 @@ def test_exploration_follows_the_gain(
     kind: str, schedule: GainDriven | WhileItPays, wanted: Callable[[float, int, float], float], least_rates: int
 ) -> None:
     """The rate in force is the one that followed from traffic and weighted losses when it was last computed."""
-    rows = stream(kind, 1200)
+    rows = stream(kind, 800)
     policy = Portfolio(memory="revocable")
     router = Router(0.12, 0.1, policy, exploration=schedule, coins=ListedCoins([row.coin for row in rows]))
     traffic: list[float] = []

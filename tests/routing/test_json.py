@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac import Router
+from bpac.betting.bounds.fixed_sample import FRACTIONS
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, ListedLevels, RelativeLevels
 from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
@@ -25,7 +27,9 @@ from bpac.routing.journal.entries import (
     entry_from_json,
     entry_to_json,
 )
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
+from bpac.routing.policies.stakes import FLOOR_FRACTIONS, GRADED_STAKES
 from bpac.routing.settings import Settings
 
 fractions = st.floats(0, 1)
@@ -222,3 +226,27 @@ def test_a_router_goes_on_with_settings_that_are_older_than_a_default() -> None:
     assert not Settings(0.1, 0.1, Portfolio(), Constant(0.1)).covers(old)
     assert not Settings(0.1, 0.1, Portfolio(memory="latched"), WhileItPays()).covers(old)
     assert not Settings(0.1, 0.1, Portfolio(), WhileItPays(horizon=9)).covers(old)
+
+
+def test_a_router_goes_on_with_a_default_that_has_changed_since() -> None:
+    """Other stakes and other times of a fit promise the same; those that somebody asks for are never exchanged."""
+
+    def settings(policy: Portfolio) -> Settings:
+        return Settings(0.1, 0.1, policy, WhileItPays())
+
+    before: dict[str, Any] = {"fit_at": (200, 800), "shares": (0.125, 0.125), "ridge": 4.0}
+    old = Portfolio(fractions=FRACTIONS, floor_fractions=FLOOR_FRACTIONS, learn=LearnedScore(("length",), **before))
+    new = Portfolio(learn=LearnedScore(("length",)))
+    assert settings(new).covers(settings(old))
+    assert not settings(old).covers(settings(new))
+    assert not settings(replace(new, **GRADED_STAKES._asdict())).covers(settings(old))
+    assert not settings(replace(new, learn=LearnedScore(("length",), ridge=5.0))).covers(settings(old))
+    assert not settings(replace(new, learn=LearnedScore(("task",)))).covers(settings(old))
+
+
+def test_stakes_for_graded_losses_replace_the_default_ones_only() -> None:
+    """Fixed memories have the specification's stakes, and stakes that were asked for stay."""
+    assert Portfolio().for_graded_losses().stakes == GRADED_STAKES
+    for policy in (Portfolio(memory="latched"), Portfolio(fractions=(0.5,)), Portfolio(floor_fractions=())):
+        assert policy.for_graded_losses() == policy
+    assert Portfolio(memory="latched").stakes.fractions == Portfolio(floor_fractions=()).stakes.fractions == FRACTIONS

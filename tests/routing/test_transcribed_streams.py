@@ -12,7 +12,7 @@ from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.routing.coins import ListedCoins
 from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 from bpac.routing.policies import Paper, Policy, Portfolio
-from bpac.routing.policies.portfolio import FLOOR_FRACTIONS
+from bpac.routing.policies.stakes import DEFAULT_STAKES
 from tests.routing.streams import STREAMS, drifting, stream
 from tests.transcriptions import (
     AlarmTranscription,
@@ -114,7 +114,7 @@ def test_the_alarmed_portfolio_agrees_at_every_step() -> None:
         [row.uncertainty for row in rows],
         latched=True,
         floor=0.05,
-        floor_fractions=FLOOR_FRACTIONS,
+        **DEFAULT_STAKES._asdict(),
     )
     trace = list(transcribed_trace(start, rows, certain_while_closed=True, alarm=partial(AlarmTranscription, EPSILON)))
     compare(Portfolio(), rows, trace, TwoStage())

@@ -116,8 +116,8 @@ class Settings:
     def covers(self, kept: "Settings") -> bool:
         """Whether a router that was kept may go on where these settings are wanted.
 
-        They may differ in settings that were introduced after it began: it has them as they were before, and promises
-        the same.
+        They may differ in settings that were introduced after it began, and in those that were left at a default which
+        has changed since (``improved``): it has them as they were before, and promises the same.
 
         >>> from bpac.routing.policies import Portfolio
         >>> old = Settings(0.1, 0.1, Portfolio(floor_fractions=()), Portfolio().exploration, certificate="plain")
@@ -165,6 +165,8 @@ def _known_to(value: Any, new: dict[str, Any], old: Mapping[str, Any]) -> dict[s
     """Written settings without those that an older writing does not have."""
     unwritten = getattr(value, "unwritten", {})
     known = {name: setting for name, setting in new.items() if name in old or name not in unwritten}
+    if callable(improved := getattr(value, "improved", None)):
+        known |= {name: old[name] for name in improved() if name in old}
     for name, setting in known.items():
         inner, before = getattr(value, name, None), old.get(name)
         if isinstance(setting, dict) and isinstance(before, dict) and setting.get("kind") == before.get("kind"):

@@ -58,11 +58,11 @@ def test_a_walk_without_a_ticket_that_an_alarm_overtook_goes_to_the_reference() 
     """It counts as arriving now, in an epoch in which nothing is certified."""
     router, entries = journalled(fit_at=(), fitted_shares=())
     dice = random.Random(2)
-    serve(router, 900, dice, tickets=False, failing=0.0)
+    serve(router, 300, dice, tickets=False, failing=0.0)
     walk = router.walk()
     walk.answered(0.0, 1.0)
     assert walk.accepted
-    serve(router, 1500, dice, tickets=False, failing=0.0, hard_from=0)
+    serve(router, 700, dice, tickets=False, failing=0.0, hard_from=0)
     assert router.epoch > 1
     decision = router.decide(walk)
     assert decision.cascade is not None

@@ -61,10 +61,10 @@ def test_a_crash_charges_the_earliest_query_under_way() -> None:
 def test_drift_starts_a_new_epoch_in_which_rules_are_fitted_again() -> None:
     """After the alarm the wealths and rules are forgotten; old tickets are decided by the reference."""
     router, entries = journalled(fit_at=(40,), fitted_shares=(0.8,))
-    serve(router, 2500, random.Random(2), hard_from=900, failing=0.0)
+    serve(router, 1000, random.Random(2), hard_from=300, failing=0.0)
     assert router.epoch > 1
     assert CascadeRouter.rebuild(entries).snapshot() == router.snapshot()
     plain, lines = journalled(fit_at=(40,), fitted_shares=(0.8,))
-    serve(plain, 2500, random.Random(2), hard_from=900, failing=0.0, tickets=False)
+    serve(plain, 1000, random.Random(2), hard_from=300, failing=0.0, tickets=False)
     assert plain.epoch > 1
     assert CascadeRouter.rebuild(lines).snapshot() == plain.snapshot()

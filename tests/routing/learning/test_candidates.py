@@ -111,3 +111,28 @@ def test_traffic_and_losses_are_booked_by_score_as_if_one_by_one(seed: int) -> N
         if dice.random() < 0.05:
             seen = [{**one.state(), "rate": 0.0} for one in alone]
             assert [{**score, "rate": 0.0} for score in rates.state()["scores"]] == seen
+
+
+@pytest.mark.parametrize("latched", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_share_of_accepted_traffic_is_that_of_the_latest_rounds(seed: int, latched: bool) -> None:
+    """It is counted from what has changed, and equals a count of all; without rounds it stays as it is."""
+    candidates = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5)
+    recent: list[tuple[float, ...]] = []
+    rounds = stream(seed, 2000, joins_at=200)
+    # After it has joined, only queries that had arrived before it: there is nothing to count.
+    early = [(decision._replace(uncertainties=decision.uncertainties[:1]), loss) for decision, loss in rounds[199:330]]
+    for decision, loss in [*rounds[:199], *early, *rounds[330:]]:
+        if decision.step == 200:
+            candidates.join()
+        candidates.decided(decision)
+        if decision.step >= 200 and len(decision.uncertainties) == 2:
+            recent.append(decision.uncertainties)
+        if decision.step >= 200 and candidates.state()["rounds"] % Candidates.EVERY == 0:
+            latest = recent[-Candidates.MEMORY :]
+            for score, wealth in enumerate(candidates.wealths):
+                accepted = sum(one[score] < wealth.threshold for one in latest)
+                assert candidates.accepted[score] == (accepted / len(latest) if latest else 0.0)
+        if loss is not None:
+            candidates.resolve(decision, loss)
+    assert max(candidates.accepted) > 0.0

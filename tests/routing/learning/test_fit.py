@@ -1,6 +1,7 @@
 """The fit of a learned score, and the frozen model."""
 
 import json
+import random
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from bpac.errors import InputError
 from bpac.routing.learning.features import checked_features
 from bpac.routing.learning.fit import Regression, fit
-from bpac.routing.learning.model import FrozenModel
+from bpac.routing.learning.logistic import product, sum_over_samples
+from bpac.routing.learning.model import FrozenModel, TwoModels
 from bpac.routing.learning.samples import MOST_SAMPLES, Sample, Samples
 from tests.routing.learning.drafts import drafts
 
@@ -158,3 +160,42 @@ def test_samples_are_limited_in_number() -> None:
     kept.add(MOST_SAMPLES, Sample((0.5,), 0.0, 1.0))
     assert (kept.count, kept.losses) == (MOST_SAMPLES + 5, MOST_SAMPLES + 4)
     assert len(kept.in_order()) == MOST_SAMPLES
+
+
+def test_two_models_score_as_each_does_alone_to_the_same_bits() -> None:
+    """Also where their knots differ, one of them knows nothing of a feature, or the predicted loss is 0 or 1."""
+    dice = random.Random(5)
+    for _ in range(40):
+        first, second = (_drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) for _ in range(2))
+        both = TwoModels(first, second)
+        numbers = [knot for model in (first, second) for term in model.to_json()["terms"] for knot in term["knots"]]
+        for _ in range(30):
+            values = [dice.choice([*numbers, dice.uniform(-3, 3), 1e300, -1e300]) for _ in range(2)]
+            known = (dice.random(), *values, dice.choice(("a", "b", "c", None)))
+            assert both.scores(known) == (known[0], first.score(known), second.score(known))
+
+
+def _drawn_model(dice: random.Random, intercept: float) -> FrozenModel:
+    """A model of a score, two numbers and a word, some of which it may know nothing of."""
+    terms: list[dict[str, Any]] = []
+    for kind in ("number", "number", "number", "word"):
+        term: dict[str, Any] = {"knots": [], "values": [], "words": {}, "missing": 0.0}
+        if kind == "number" and dice.random() < 0.8:
+            term["knots"] = sorted({round(dice.uniform(-2, 2), 1) for _ in range(dice.randrange(1, 6))})
+            term["values"] = [dice.uniform(-3, 3) for _ in term["knots"]]
+        elif kind == "word" and dice.random() < 0.8:
+            term |= {"words": {"a": 1.5, "b": dice.uniform(-3, 3)}, "missing": dice.uniform(-1, 1)}
+        terms.append(term)
+    return FrozenModel({"intercept": intercept, "terms": terms})
+
+
+def test_products_are_computed_in_parts_that_one_thread_computes() -> None:
+    """With a vector and with a matrix, and at once where there are many columns."""
+    rng = np.random.default_rng(0)
+    for samples, width in ((1, 1), (700, 3), (900, 99), (30, 130)):
+        columns, right = rng.random((samples, width)), rng.random((width, 2))
+        assert product(columns, right) == pytest.approx(columns @ right)
+        assert product(columns, right[:, 0]) == pytest.approx(columns @ right[:, 0])
+        weights = rng.random((samples, 2))
+        assert sum_over_samples(columns, weights) == pytest.approx(columns.T @ weights)
+        assert sum_over_samples(columns, weights[:, 0]) == pytest.approx(columns.T @ weights[:, 0])

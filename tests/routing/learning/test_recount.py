@@ -52,8 +52,10 @@ def recounted(router: Router, entries: list[Entry], score: int, late: list[int])
     """The log-wealth of each gambler before losses, and what losses take at each level, from the journal alone."""
     policy, terms = cast(Portfolio, router.settings.policy), router.settings.terms
     assert policy.learn is not None
-    count, size = len(policy.fractions), len(policy.fractions) * (1 + len(late))
-    common = [0] * count + [log_units(policy.learn.returned(one)) for one in late for _ in policy.fractions]
+    count, size = len(policy.stakes.fractions), len(policy.stakes.fractions) * (1 + len(late))
+    weights = policy.stakes.weights or [1.0 / count] * count
+    first = [log_units(weight * count) for weight in weights]
+    common = first + [log_units(policy.learn.returned(one)) + begins for one in late for begins in first]
     losses = {entry.step: entry.loss for entry in entries if isinstance(entry, Resolved) and entry.loss}
     booked: dict[int, list[int]] = defaultdict(lambda: [0] * size)
     for decision in entries:
@@ -61,7 +63,7 @@ def recounted(router: Router, entries: list[Entry], score: int, late: list[int])
             continue
         betting = count * (1 + sum(one < len(decision.uncertainties) for one in late))
         at_floor = decision.least_propensity <= terms.floor
-        stakes = sorted((policy.floor_fractions if at_floor else None) or policy.fractions)
+        stakes = sorted((policy.stakes.floor_fractions if at_floor else None) or policy.stakes.fractions)
         bound = terms.payoff_bound(decision.least_propensity)
         for gambler in range(betting):
             stake = stakes[gambler % count]

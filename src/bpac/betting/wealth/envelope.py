@@ -81,7 +81,7 @@ class EnvelopeWealth(PortfolioWealth):
         return booked
 
     def _fall(self, code: int) -> None:
-        if not self._latched and code < self._table.limit:
+        if not self.latched and code < self._table.limit:
             self._collect()
             self._next_check = 1
             self._table.fall(self._passes)

@@ -35,15 +35,17 @@ class PortfolioWealth(Ledger):
     score: which of several scores this wealth is about.
     floor_fractions: stakes in rounds whose least propensity is the exploration floor, as many as ``fractions``; empty
         for the same. They depend on what is known before the round, so the wealth is still that of a fair game.
+    weights: shares of the money with which the gamblers begin, which sum to 1; empty for equal shares. Where they are
+        given, both lists of stakes must be ascending.
     """
 
     __slots__ = (
         "_bar",
         "_changes",
         "_common",
+        "_first",
         "_floor_fractions",
         "_fractions",
-        "_latched",
         "_late",
         "_least_propensity",
         "_level",
@@ -54,7 +56,9 @@ class PortfolioWealth(Ledger):
         "_table",
         "_terms",
         "_tried",
+        "_tried_wealth",
         "_win",
+        "latched",
         "threshold",
     )
 
@@ -68,6 +72,7 @@ class PortfolioWealth(Ledger):
         latched: bool,
         score: int | None = None,
         floor_fractions: Sequence[float] = (),
+        weights: Sequence[float] = (),
     ) -> None:
         self._terms = terms
         self._bar = bar
@@ -76,20 +81,24 @@ class PortfolioWealth(Ledger):
         self._floor_fractions = tuple(sorted(floor_fractions or fractions))
         self._levels = levels
         self._level = levels.code
-        self._latched = latched
+        self.latched = latched
         self._score = score
         # For each set of gamblers that was added later: the score without which a round was decided before.
         self._late: list[int] = []
         # Most losses are 0 or 1, and propensities take few values.
         self._changes = lru_cache(maxsize=64)(self._compute_changes)
         self._table = LossTable(len(self._fractions), levels.top)
-        self._common = [0] * len(self._fractions)
+        # What each gambler begins with, relative to an equal share.
+        self._first = [log_units(weight * len(weights)) for weight in weights] or [0] * len(self._fractions)
+        self._common = self._first
         # Rounds since ``_common`` was brought up to date, all with the same least propensity.
         self._rounds = 0
         self._least_propensity = 0.0
         self._win = [0] * len(self._fractions)
         self._next_check = 1
+        # The gamblers' log-wealth on the stretch that was tried last, and that of all of them.
         self._tried = self._common
+        self._tried_wealth = 0.0
         self.threshold = 0.0
 
     def decided(self, decision: Round) -> None:
@@ -130,7 +139,7 @@ class PortfolioWealth(Ledger):
         """Book a loss: thresholds above its score lose the round instead of winning it."""
         code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
         self._table.add(code, self._taken(decision, loss))
-        if not self._latched and code < self._table.limit:
+        if not self.latched and code < self._table.limit:
             self._collect()
             self._next_check = 1
             self._table.fall(self._passes)
@@ -154,7 +163,7 @@ class PortfolioWealth(Ledger):
         """
         self._collect()
         self._late.append(score)
-        self._common = [*self._common, *[log_units(share)] * len(self._fractions)]
+        self._common = [*self._common, *(log_units(share) + first for first in self._first)]
         self._table.widen(len(self._fractions))
         # The next round finds out what each of them wins.
         self._least_propensity, self._win = 0.0, [0] * len(self._common)
@@ -260,15 +269,16 @@ class PortfolioWealth(Ledger):
         self._next_check = self._fewest_rounds() if self._table.limit < self._table.top else NEVER
 
     def _passes(self, sums: Sequence[int]) -> bool:
-        self._tried = list(map(plus, self._common, sums))
-        return self._log_wealth(self._tried) >= self._bar
+        self._tried = tried = list(map(plus, self._common, sums))
+        self._tried_wealth = wealth = self._log_wealth(tried)
+        return wealth >= self._bar
 
     def _fewest_rounds(self) -> int:
         """The fewest rounds in which the stretch tried last could pass: until then the check can be skipped."""
         logs, wins = self._tried, self._win
         if not any(wins):
             return 1  # a state that was loaded has not seen a round yet, or a round wins next to nothing
-        now = self._log_wealth(logs)
+        now = self._tried_wealth
         missing = self._bar - now
         # The log of a mean of exponentials is convex in the number of rounds: its tangent reaches
         # the bar too late, and its chord up to there too early, if only just.

@@ -54,8 +54,11 @@ class TermsInForce:
         """The values of a decision that differ from the rule: name, recorded value, computed value."""
         route, met = self._route, self._terms[-1]
         if decision.epoch != route.epoch:
-            # An alarm has rung since it arrived: nothing that was certified before is used.
-            met = met._replace(threshold=0.0, rate=1.0)
+            # An alarm has rung since it arrived: nothing that was certified before is used. One of several gateways may
+            # not have known of it yet, and have decided on the terms that it arrived with.
+            met = self._terms[bisect_right(self._terms, decision.seen, key=itemgetter(0)) - 1]
+            if met.epoch != decision.epoch or decision.threshold != met.threshold:
+                met = met._replace(threshold=0.0, rate=1.0)
         elif decision.ticket and route.in_order:
             met = self._terms[bisect_right(self._terms, decision.seen, key=itemgetter(0)) - 1]
             last = self._terms[-1]

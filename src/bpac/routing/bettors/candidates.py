@@ -1,7 +1,7 @@
 """A bettor for scores that join on the way (MATH section 14)."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from bpac.betting.ledgers.ledger import Ledger, Round
@@ -67,13 +67,18 @@ class Candidates:
     def __init__(self, start: Callable[[int], PortfolioWealth], returned: Callable[[int], float]) -> None:
         self._start = start
         self._returned = returned
-        self._wealths: list[PortfolioWealth | NoWealth] = [start(0)]
+        first = start(0)
+        self._wealths: list[PortfolioWealth | NoWealth] = [first]
+        self._latched = first.latched
         # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, or before the
         # score in force is chosen again, as long as they have this least propensity.
         self._uncounted = 0
         self._quiet = 0
         self._least_propensity = math.nan
         self._recent: list[tuple[float, ...]] = []
+        # How many of them were counted by the latest choice, and how many of these each threshold accepted.
+        self._counted = 0
+        self._below: list[tuple[float, int]] = []
         self._rounds = 0
         self.accepted = [0.0]
         self.active = 0
@@ -129,8 +134,12 @@ class Candidates:
 
     def resolve(self, decision: Round, loss: float) -> None:
         """Every score books the loss."""
-        if loss == 0.0 and self._quiet > 0:
-            return  # nothing is booked, and no wealth looks at its threshold
+        if self._quiet > 0 and (loss == 0.0 or self._latched):
+            # No wealth looks at its threshold, and a loss lowers none that is latched.
+            if loss > 0.0:
+                for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
+                    wealth.add(decision, loss)
+            return
         self._count()
         for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
             wealth.resolve(decision, loss)
@@ -200,14 +209,34 @@ class Candidates:
 
     def _choose(self) -> None:
         """Put the score in force whose threshold accepts most of the latest traffic."""
-        del self._recent[: -self.MEMORY]
         recent, count = self._recent, len(self._wealths)
-        # Rounds before the latest score had joined do not carry it: they come first, and it would not accept them.
-        carry_all = not recent or len(recent[0]) == count
-        padded = recent if carry_all else [(*scores, *(1.0,) * (count - len(scores))) for scores in recent]
-        for index, scores in enumerate(zip(*padded, strict=True)):
-            threshold = self._wealths[index].threshold
-            self.accepted[index] = len([score for score in scores if score < threshold]) / len(recent)
+        dropped = recent[: -self.MEMORY]
+        if recent and len(recent[0]) < count:
+            # Rounds before the latest score had joined do not carry it: they come first, and it would not accept them.
+            recent = [(*scores, *(1.0,) * (count - len(scores))) for scores in recent]
+            self._below = []
+        thresholds = [wealth.threshold for wealth in self._wealths]
+        unchanged = [threshold for threshold, _ in self._below] == thresholds
+        if unchanged:  # as in most cases: only the rounds at both ends make a difference
+            fewer, more = _accepted(dropped, thresholds), _accepted(recent[self._counted :], thresholds)
+            accepted = [below - less + add for (_, below), less, add in zip(self._below, fewer, more, strict=True)]
+        else:
+            accepted = _accepted(recent[len(dropped) :], thresholds)
+        del self._recent[: len(dropped)]
+        self._counted = len(self._recent)
+        self._below = list(zip(thresholds, accepted, strict=True))
+        if self._recent:
+            self.accepted = [one / self._counted for one in accepted]
         best = max(self.accepted)
         if self.accepted[self.active] < best:
             self.active = self.accepted.index(best)
+
+
+def _accepted(rounds: Sequence[tuple[float, ...]], thresholds: Sequence[float]) -> list[int]:
+    """How many of the rounds each threshold accepts by its score."""
+    if not rounds:
+        return [0] * len(thresholds)
+    columns = zip(*rounds, strict=True)
+    return [
+        len([score for score in scores if score < limit]) for scores, limit in zip(columns, thresholds, strict=True)
+    ]

@@ -19,7 +19,7 @@ from bpac.routing.cascade.rules import Rule, UncertaintyRule
 from bpac.routing.exploration.learned_rates import WhileItPays
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.policies.policy import PlainPolicy
-from bpac.routing.policies.portfolio import stakes_at_floor
+from bpac.routing.policies.stakes import Stakes, stakes_at_floor
 
 MEMORIES = ("alarmed", "revocable", "latched")
 # Models that a rule passes over are asked after the reference answered, for what they teach the other rules. Where that
@@ -94,6 +94,11 @@ class Cascade(PlainPolicy):
         return self.drift if self.memory == "alarmed" else None
 
     @property
+    def stakes(self) -> Stakes:
+        """What the gamblers stake."""
+        return Stakes(self.fractions, cast(tuple[float, ...], self.floor_fractions))  # set in __post_init__
+
+    @property
     def stages(self) -> int:
         """The number of models, with the reference."""
         return len(self.prices)
@@ -117,10 +122,10 @@ class Cascade(PlainPolicy):
             EnvelopeWealth(
                 terms,
                 -math.log(alpha * share),
-                self.fractions,
+                self.stakes.fractions,
                 self.levels,
                 latched=self.memory != "revocable",
-                floor_fractions=cast(tuple[float, ...], self.floor_fractions),  # set in __post_init__
+                floor_fractions=self.stakes.floor_fractions,
             )
             for share in self.shares
         ]

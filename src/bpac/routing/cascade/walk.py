@@ -21,11 +21,11 @@ class Walk:
     issued: whether the terms are a ticket that the router gave out.
     """
 
-    __slots__ = ("_features", "_index", "_rule", "accepted", "answers", "issued", "terms", "value")
+    __slots__ = ("_index", "accepted", "answers", "features", "issued", "rule", "terms", "value")
 
     def __init__(self, rule: Rule, terms: Ticket, stages: int, features: int, *, issued: bool) -> None:
-        self._rule = rule
-        self._features = features
+        self.rule = rule
+        self.features = features
         self._index = 0
         self.terms = terms
         self.issued = issued
@@ -37,9 +37,9 @@ class Walk:
     @property
     def next_stage(self) -> int | None:
         """The model to ask next, from 1; none if the query can be decided."""
-        if self.accepted is not None or self._index == len(self._rule.stages):
+        if self.accepted is not None or self._index == len(self.rule.stages):
             return None
-        return self._rule.stages[self._index]
+        return self.rule.stages[self._index]
 
     def answered(self, uncertainty: float, *features: float) -> bool:
         """Report the answer of the model that was asked; whether it is accepted.
@@ -49,7 +49,7 @@ class Walk:
         uncertainty: its score in [0, 1].
         features: what else is known of it, as finite numbers.
         """
-        return self._take((fraction(uncertainty, "uncertainty"), *checked_features(features, self._features)))
+        return self._take((fraction(uncertainty, "uncertainty"), *checked_features(features, self.features)))
 
     def failed(self) -> None:
         """Report that the model that was asked gave no answer, or one without a score: it is passed over."""
@@ -60,7 +60,7 @@ class Walk:
         if stage is None:
             raise InputError("this query has passed all its models: decide it")
         self.answers[stage - 1] = answer
-        value = self._rule.value(self._index, self.answers)
+        value = self.rule.value(self._index, self.answers)
         self._index += 1
         self.value = min(self.value, value)
         if value < self.terms.threshold:

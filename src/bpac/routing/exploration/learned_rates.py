@@ -235,6 +235,8 @@ class LearnedRates(Ledger):
 
     def _book_losses(self) -> None:
         """Book the losses since the last look at their levels."""
+        if not self._lost:
+            return
         np.add.at(self._losses, self.LEVELS.codes(self._lost), np.array(self._amounts, dtype=np.int64))
         self._lost.clear()
         self._amounts.clear()

@@ -221,7 +221,8 @@ def _has_all_scores(route: Route, decision: Decision) -> bool:
     scores = decision.uncertainties
     if route.learning is None:
         return len(scores) == len(route.score_names) and not decision.features
-    count = route.current.scores_at(decision.ticket) if decision.epoch == route.epoch else 1
+    # One of several gateways may decide a query of an earlier epoch before it knows that the epoch is over.
+    count = route.current.scores_at(decision.ticket) if decision.epoch == route.epoch else max(1, len(scores))
     try:
         known = checked_features(decision.features, route.feature_names)
     except InputError:

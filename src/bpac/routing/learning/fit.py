@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpac.routing.learning.features import Feature
+from bpac.routing.learning.logistic import Vector, curvature, logistic, minimum, product, sum_over_samples
 from bpac.routing.learning.model import FrozenModel
 from bpac.routing.learning.samples import Sample
-
-Vector = NDArray[np.float64]
 
 # Ranks at which there are knots; beyond the outermost, a term is constant.
 RANKS = (
@@ -46,7 +45,9 @@ LEAST_SAMPLES, MOST_WORDS = 8, 32
 # The ridge on squares is larger by this: a term that bends needs more evidence than one that does not.
 BEND = 4.0
 PLACES = 6
-NEWTON_STEPS, CONVERGED = 60, 1e-9
+# Where curvatures from nearby are used: the largest step that ends the search, and the largest step that goes on with
+# it, relative to the one before.
+CONVERGED, SLOW = 1e-7, 0.5
 FOLDS = 5
 
 
@@ -85,11 +86,12 @@ class Regression:
         columns = [column for term in self._terms for column in term.columns]
         self._columns = np.column_stack([np.ones(len(self.losses)), *columns])
         self._penalties = np.array([1e-3, *(penalty * ridge for term in self._terms for penalty in term.penalties)])
+        nothing = np.zeros(len(self._penalties))
+        self._solution = minimum(self._columns, self.losses, self.weights, self._penalties, nothing)
 
     def model(self) -> FrozenModel:
         """The model that all samples lead to."""
-        solution = _minimum(self._columns, self.losses, self.weights, self._penalties)
-        used, data = 1, []
+        solution, used, data = self._solution, 1, []
         for term in self._terms:
             data.append(term.to_json(solution[used : used + len(term.columns)]))
             used += len(term.columns)
@@ -113,12 +115,43 @@ class Regression:
     def _predicted_by_others(self) -> Vector:
         """The log-odds of each sample, by a model that was fitted to samples of other folds."""
         fold = np.arange(len(self.losses)) % FOLDS
-        predicted = np.empty(len(self.losses))
-        for held_out in range(FOLDS):
-            rest = fold != held_out
-            solution = _minimum(self._columns[rest], self.losses[rest], self.weights[rest], self._penalties)
-            predicted[~rest] = self._columns[~rest] @ solution
+        rest = fold[:, None] != np.arange(FOLDS)
+        solutions = self._near_solutions(rest)
+        if solutions is None:
+            found = [
+                minimum(self._columns[one], self.losses[one], self.weights[one], self._penalties, self._solution)
+                for one in rest.T
+            ]
+            solutions = np.column_stack(found)
+        predicted: Vector = product(self._columns, solutions)[~rest]
         return predicted
+
+    def _near_solutions(self, parts: NDArray[np.bool_]) -> Vector | None:
+        """The solution for each part of the samples, all at once; none if one is not near that for all samples.
+
+        Most of the time of Newton's method goes into curvatures. Those near the solution for all samples are good
+        enough for every step, as long as the steps shrink fast.
+
+        Parameters
+        ----------
+        parts: which samples belong to each part, in columns.
+        """
+        columns, losses, penalties = self._columns, self.losses[:, None], self._penalties[:, None]
+        near = logistic(product(columns, self._solution))
+        everywhere = curvature(columns, self.weights, near) + np.diag(self._penalties)
+        without = [curvature(columns[one], self.weights[one], near[one]) for one in ~parts.T]
+        inverses = np.linalg.inv(everywhere - np.array(without))
+        weights, at = self.weights[:, None] * parts, self._solution[:, None]
+        moved, predicted = np.inf, near[:, None]
+        while moved >= CONVERGED:
+            gradient = sum_over_samples(columns, weights * (predicted - losses)) + penalties * at
+            step = np.einsum("kij,jk->ik", inverses, gradient)
+            before, moved = moved, float(np.abs(step).max())
+            if not moved <= SLOW * before:
+                return None
+            at = at - step
+            predicted = logistic(product(columns, at))
+        return at
 
 
 class _Term:
@@ -134,45 +167,51 @@ class _Term:
         self.columns: list[Vector] = []
         self.penalties: list[float] = []
         self._bent: list[tuple[float, float]] = []  # mean and deviation of each power of the rank's log-odds
-        numbers = np.array([isinstance(value, float) for value in values])
         self._knots, self._at_knots = np.empty(0), np.empty(0)
-        if numbers.any():
-            known = np.array([value for value in values if isinstance(value, float)])
-            self._add_number(known, numbers, weights)
-        counts = Counter(value for value in values if isinstance(value, str))
+        kinds = set(map(type, values))
+        if float in kinds:
+            known = [value for value in values if isinstance(value, float)]
+            where = np.array([value.__class__ is float for value in values])
+            self._add_number(np.array(known), where, weights)
+        counts = Counter([value for value in values if isinstance(value, str)] if str in kinds else [])
         # A word that all samples have says nothing.
         common = [word for word, count in counts.most_common(MOST_WORDS) if LEAST_SAMPLES <= count < len(values)]
         self._words = sorted(common)
-        for word in self._words:
-            self._add(np.array([float(value == word) for value in values]), 1.0)
-        missing = np.array([float(value is None) for value in values])
-        self._has_missing = bool(LEAST_SAMPLES <= missing.sum() <= len(missing) - LEAST_SAMPLES)
+        if self._words:
+            numbered = {word: number for number, word in enumerate(self._words)}
+            which = np.array([numbered.get(value, -1) if isinstance(value, str) else -1 for value in values])
+            for column in (np.arange(len(numbered))[:, None] == which).astype(np.float64):
+                self._add(column, 1.0)
+        self._has_missing = LEAST_SAMPLES <= values.count(None) <= len(values) - LEAST_SAMPLES
         if self._has_missing:
-            self._add(missing, 1.0)
+            self._add(np.array([float(value is None) for value in values]), 1.0)
 
     def _add(self, column: Vector, penalty: float) -> None:
         self.columns.append(column)
         self.penalties.append(penalty)
 
     def _add_number(self, known: Vector, where: NDArray[np.bool_], weights: Vector) -> None:
+        of_known = weights[where]
         order = np.argsort(known, kind="stable")
-        ordered, weight = known[order], weights[where][order]
-        distinct, first = np.unique(ordered, return_index=True)
+        ordered, weight = known[order], of_known[order]
+        first = np.flatnonzero(np.diff(ordered, prepend=-np.inf))
+        distinct = ordered[first]
         each = np.add.reduceat(weight, first) / weight.sum()
         ranks = np.cumsum(each) - each / 2.0  # of the middle, where several samples have one value
         if len(distinct) <= len(RANKS):
             kept = np.arange(len(distinct))
         else:
-            kept = np.unique(np.searchsorted(ranks, RANKS).clip(max=len(distinct) - 1))
+            places = np.searchsorted(ranks, RANKS).clip(max=len(distinct) - 1)
+            kept = np.array(sorted(set(places.tolist())))
         self._knots = distinct[kept]
         rank = ranks[kept].clip(LEAST_RANK, 1.0 - LEAST_RANK)
         self._at_knots = np.log(rank / (1.0 - rank))
         at = np.interp(known, self._knots, self._at_knots)
-        weight, total = weights[where], weights[where].sum()
+        total = of_known.sum()
         for power, penalty in ((1, 1.0), (2, BEND)):
             bent = at**power
-            mean = float((bent * weight).sum() / total)
-            deviation = float(np.sqrt((np.square(bent - mean) * weight).sum() / total))
+            mean = float((bent * of_known).sum() / total)
+            deviation = float(np.sqrt((np.square(bent - mean) * of_known).sum() / total))
             if deviation < 1e-6:
                 break  # a constant feature says nothing
             column = np.zeros(len(where))
@@ -192,34 +231,6 @@ class _Term:
             "words": dict(zip(self._words, others, strict=False)),
             "missing": others[-1] if self._has_missing else 0.0,
         }
-
-
-def _minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector) -> Vector:
-    """Where the weighted log-loss plus the ridge is smallest."""
-
-    def objective(at: Vector) -> tuple[float, Vector]:
-        """Its value, and the log-odds there."""
-        log_odds = columns @ at
-        lost = np.logaddexp(0.0, log_odds) - losses * log_odds
-        return float(weights @ lost + penalties @ np.square(at) / 2.0), log_odds
-
-    at, ridge, by_feature = np.zeros(columns.shape[1]), np.diag(penalties), columns.T
-    value, log_odds = objective(at)
-    gained, steps = np.inf, 0
-    while gained >= CONVERGED and steps < NEWTON_STEPS:
-        steps += 1
-        predicted = 0.5 + 0.5 * np.tanh(log_odds / 2.0)  # the logistic function, without overflow
-        gradient = by_feature @ (weights * (predicted - losses)) + penalties * at
-        curvature = by_feature @ (columns * (weights * predicted * (1.0 - predicted))[:, None]) + ridge
-        step = np.linalg.solve(curvature, gradient)
-        size = 1.0
-        reached, log_odds = objective(at - step)
-        while reached > value and size > 1e-9:
-            size /= 2.0
-            reached, log_odds = objective(at - size * step)
-        at = at - size * step
-        gained, value = value - reached, reached
-    return at
 
 
 def _safe_share(scores: Vector, losses: Vector, weights: Vector, epsilon: float) -> float:

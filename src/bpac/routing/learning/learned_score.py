@@ -11,7 +11,8 @@ from bpac.errors import InputError, SettingsError
 LONGEST_NAME = 64
 LEAST_AUDITS = 10
 # Share of α of all learned scores together. The more it is, the later the score that is there first certifies anything.
-FOR_LEARNED_SCORES = 0.25
+# What is not used goes back to it, so that half of α costs little where nothing can be learned.
+FOR_LEARNED_SCORES = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +23,22 @@ class LearnedScore:
     ----------
     features: names of what is known of every draft beside its score.
     fit_at: how many audits must have an outcome for each fit, at least 10.
-    shares: share of α of each fit (default: equal parts of a quarter). The score that was there first has the rest, and
+    shares: share of α of each fit (default: equal parts of a half). The score that was there first has the rest, and
         gets back those that are not used.
     least_losses: the losses, and the rest of the audits, must each sum to at least this before there is a fit.
     ridge: strength of the penalty on the weights of the model.
     least_gain: how much more traffic a score must accept than the one that was there first to be worth its share of α,
         by an estimate (0: it always joins). If it does not, no more scores are learned.
 
-    >>> LearnedScore(features=("draft_tokens",), fit_at=(200, 800), shares=(0.1, 0.1)).own_share
+    >>> LearnedScore(features=("draft_tokens",), fit_at=(200, 600), shares=(0.1, 0.1)).own_share
     0.8
     """
 
     features: tuple[str, ...] = ()
-    fit_at: tuple[int, ...] = (200, 800)
+    fit_at: tuple[int, ...] = (200, 600, 1800)
     shares: tuple[float, ...] | None = None
     least_losses: float = 20.0
-    ridge: float = 4.0
+    ridge: float = 10.0
     least_gain: float = 0.1
 
     def __post_init__(self) -> None:
@@ -65,6 +66,12 @@ class LearnedScore:
                 f"the shares of learned scores must sum to less than 1, got {sum(self.share_of_each)}: "
                 "the score that is there first needs a share, too"
             )
+
+    def improved(self) -> tuple[str, ...]:
+        """Settings that were left at their defaults, which were others in earlier versions."""
+        changed = ("fit_at", "shares", "ridge")
+        default = LearnedScore(self.features)
+        return changed if all(getattr(self, name) == getattr(default, name) for name in changed) else ()
 
     @property
     def share_of_each(self) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from bpac.routing.journal.entries import Learned
 from bpac.routing.learning.features import Feature
 from bpac.routing.learning.fit import Regression
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.learning.model import FrozenModel, OwnScore, frozen
+from bpac.routing.learning.model import FrozenModel, OwnScore, TwoModels, frozen
 from bpac.routing.learning.samples import Sample, Samples
 
 # After this multiple of the audits that a fit needs, too few losses mean that there is nothing to learn from.
@@ -60,6 +60,8 @@ class Learning:
         self.epsilon = epsilon
         self.samples = Samples()
         self.joined: list[JoinedModel] = []
+        # Scores by both models of nearly every query, where there are two.
+        self.pair: TwoModels | None = None
         self.entries = 0
         self.wants_more = True  # whether there are scores still to be learned in this epoch
         self.due = False  # whether there is a score to be written before the next decision
@@ -118,7 +120,7 @@ class Learning:
         """Let a model score the drafts from here on."""
         self.entries += 1
         self.joined.append(JoinedModel(frozen(entry.model), entry.rounds, entry.gain, step, entry.shared))
-        self._set_wants_more()
+        self._joined_changed()
         if not self.wants_more:
             self.samples = Samples()
         self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
@@ -128,13 +130,16 @@ class Learning:
         """Whether the latest score was not worth its share of α, so that no more are learned in this epoch."""
         return bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
 
-    def _set_wants_more(self) -> None:
+    def _joined_changed(self) -> None:
+        models = [joined.model for joined in self.joined if isinstance(joined.model, FrozenModel)]
+        self.pair = TwoModels(*models) if len(models) == len(self.joined) == 2 else None
         self.wants_more = len(self.joined) < len(self.settings.fit_at) and not self.gave_up
 
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""
         self.joined.clear()
-        self.samples, self.wants_more = Samples(), True
+        self._joined_changed()
+        self.samples = Samples()
         self.due = self.pool is not None and self.pool.offers(1)  # what others go on with may be tried again
 
     def shared_entries(self) -> list[Learned]:
@@ -155,7 +160,7 @@ class Learning:
         count: how many scores its query has.
         """
         known = (uncertainty, *features)
-        return uncertainty, *[model.score(known) for model, *_ in self.joined[: count - 1]]
+        return uncertainty, *[joined[0].score(known) for joined in self.joined[: count - 1]]
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
@@ -166,6 +171,6 @@ class Learning:
         """Take over a state that ``state`` returned."""
         self.entries = state["entries"]
         self.joined = [JoinedModel(frozen(model), *rest) for model, *rest in state["joined"]]
-        self._set_wants_more()
+        self._joined_changed()
         self.samples.load(state["samples"])
         self.due = self.enough

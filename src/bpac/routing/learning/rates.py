@@ -134,18 +134,21 @@ class CandidateRates(Ledger):
     def _book_by_score(self) -> None:
         """Count the latest rounds and losses by every score that they carry."""
         scores, recent = self._scores, self.recent
-        least_propensities = [decision.least_propensity for decision in recent]
-        rounds = _by_score([decision.uncertainties for decision in recent], least_propensities, len(scores))
-        losses = _by_score(self._lost, self._amounts, len(scores))
-        for score, (traffic, audits), (lost, amounts) in zip(scores, rounds, losses, strict=True):
-            if score is None:
-                continue
-            score.recent.extend(traffic)
-            score.audits = reduce(plus, audits, score.audits)  # one by one, as if each round had been counted at once
-            score.book_all(lost, amounts)
-        recent.clear()
-        self._lost.clear()
-        self._amounts.clear()
+        if recent:
+            audited = [decision.least_propensity for decision in recent]
+            rounds = _by_score([decision.uncertainties for decision in recent], audited, len(scores))
+            for score, (traffic, audits) in zip(scores, rounds, strict=True):
+                if score is not None:
+                    score.recent.extend(traffic)
+                    # One by one, as if each round had been counted at once.
+                    score.audits = reduce(plus, audits, score.audits)
+            recent.clear()
+        if self._lost:
+            for score, (lost, amounts) in zip(scores, _by_score(self._lost, self._amounts, len(scores)), strict=True):
+                if score is not None:
+                    score.book_all(lost, amounts)
+            self._lost.clear()
+            self._amounts.clear()
 
     def _set_pause(self) -> None:
         self.pause = min(score.pause - len(score.recent) for score in self._followed())

@@ -8,6 +8,7 @@
 """
 
 import threading
+from typing import cast
 
 from bpac.errors import SettingsError
 from bpac.routing.journal.entries import Learned
@@ -33,7 +34,8 @@ class SharedScores:
                     "routers that share scores must have the same settings for them, "
                     f"got {self._all.settings} and {member.settings}"
                 )
-            for entry in member.shared_entries()[len(self._all.joined) :]:
+            news = member.shared_entries()[len(self._all.joined) :]
+            for entry in news:
                 self._all.join(entry, 0)
             number = len(self._members)
             self._members.append(member)
@@ -41,7 +43,7 @@ class SharedScores:
                 self._all.samples.add((number, step), sample)
             member.pool, member.number = self, number
             member.due = False  # what it could learn alone, all learn together
-            self._tell()
+            self._tell(self._members if news or self._all.enough else [member])
 
     def observed(self, number: int, step: int, sample: Sample) -> None:
         """An audit of a game has an outcome."""
@@ -49,7 +51,8 @@ class SharedScores:
             everything = self._all
             if everything is not None and everything.wants_more:
                 everything.samples.add((number, step), sample)
-                self._tell()
+                if everything.enough:
+                    self._tell(self._members)
 
     def offers(self, score: int) -> bool:
         """Whether that score has been learned, or can be learned now."""
@@ -70,15 +73,19 @@ class SharedScores:
             # A loss that became known since then may have left too few. A game that has learned alone is ahead of all.
             if everything is not None and score == len(everything.joined) + 1 and everything.enough:
                 everything.join(everything.fitted(0), 0)
-                self._tell()
+                self._tell(self._members)
             if everything is None or score > len(everything.joined):
                 return None
             model, rounds, gain, _, _ = everything.joined[score - 1]
         return Learned(score, model.to_json(), rounds, gain, tickets, shared=True)
 
-    def _tell(self) -> None:
-        """Let each game know whether there is a score that it does not have, unless it shares others by now."""
-        everything = self._all
-        for member in self._members:
-            if everything is not None and not member.due and member.pool is self:
-                member.due = len(member.joined) < len(everything.joined) or everything.enough
+    def _tell(self, members: list[Learning]) -> None:
+        """Let games know whether there is a score that they do not have, unless they share others by now.
+
+        There may be thousands of games: it is done only where the answer may have changed.
+        """
+        everything = cast(Learning, self._all)  # there are games only if there is
+        joined, enough = len(everything.joined), everything.enough
+        for member in members:
+            if not member.due and member.pool is self:
+                member.due = len(member.joined) < joined or enough

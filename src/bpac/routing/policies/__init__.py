@@ -5,8 +5,6 @@ on any stream, ``paper.py`` is the paper's algorithm and ``baselines.py`` what t
 has a ready policy for each name.
 """
 
-from dataclasses import replace
-
 from bpac.arguments import one_of
 from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.errors import SettingsError
@@ -69,4 +67,4 @@ def named_policy(name: str, memory: str | None = None, assume: str | None = None
     one_of(assume or "iid", "assume", ("iid", "any"))
     one_of(memory or "alarmed", "memory", MEMORIES)
     # Both were checked above.
-    return replace(policy, memory=memory, assume=assume or "iid", levels=None, floor_fractions=None)  # type: ignore[arg-type]
+    return Portfolio(memory=memory, assume=assume or "iid")  # type: ignore[arg-type]

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, cast
 
 from bpac.arguments import closed_fraction, keep, of_kind, one_of, open_fraction, positive, some
 from bpac.betting.bounds.certificate import ServedLoss
-from bpac.betting.bounds.fixed_sample import FRACTIONS
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
 from bpac.betting.payoff import Terms
@@ -18,15 +17,10 @@ from bpac.routing.exploration.learned_rates import WhileItPays
 from bpac.routing.exploration.schedules import Exploration, TwoStage
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies.policy import PlainPolicy
+from bpac.routing.policies.stakes import GRADED_STAKES, PLAIN_STAKES, Stakes, check_stakes, default_stakes
 
 Memory = Literal["alarmed", "revocable", "latched"]
 MEMORIES = ("alarmed", "revocable", "latched")
-# In rounds at the exploration floor audits are rare, so that only thresholds well below ε can be certified in time, and
-# the best stake at a risk R is the fraction 1 − R/ε of the payoff bound: there, larger stakes win more. The two numbers
-# were the best on the built-in tables (multiples from 1.5 to 6, limits from 0.7 to 0.98; all of them beat 1).
-BOLDNESS = 4.0
-LARGEST_FRACTION = 0.9
-FLOOR_FRACTIONS = tuple(min(BOLDNESS * stake, LARGEST_FRACTION) for stake in FRACTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +32,35 @@ class Portfolio(PlainPolicy):
     memory: what becomes of a certified threshold: ``latched`` keeps it, ``revocable`` lets it
         follow the wealth, ``alarmed`` keeps it until a drift alarm rings.
     assume: ``iid``, or ``any`` for arbitrary streams (section 4), which needs ``revocable``.
-    fractions: stakes of the gamblers (θ).
+    fractions: stakes of the gamblers (θ); ``Stakes`` has the defaults of these, ``floor_fractions`` and ``weights``
+        together: with memory ``alarmed`` they are ``DEFAULT_STAKES``, otherwise, or if one of the three is given, those
+        of section 3.
     levels: where thresholds may lie; with ``any`` the prior is uniform on them.
     scores: names and shares of α, where several scores compete (section 8).
     drift: the alarm of ``alarmed``.
     floor_fractions: stakes of the gamblers in rounds whose least propensity is the exploration floor (section 16);
-        empty for the same as in other rounds (default: four times as large, at most 0.9, with memory ``alarmed`` and
-        the default fractions; else empty).
+        empty for the same as in other rounds.
     dither: by how much scores are lowered at random at most, relative to themselves (``routing/dithering.py``); for
         scores with few values (default: 0, not at all).
     learn: scores that are learned on the way (section 14); none are by default.
+    weights: shares of the money with which the gamblers begin, one for each of ``fractions``, which must then be
+        ascending; empty for equal shares.
     """
 
     passes_over: ClassVar[bool] = True
     # What a journal says that was written before these settings existed.
-    unwritten: ClassVar[Mapping[str, Any]] = {"floor_fractions": (), "dither": 0.0, "learn": None}
+    unwritten: ClassVar[Mapping[str, Any]] = {"floor_fractions": (), "dither": 0.0, "learn": None, "weights": ()}
 
     memory: Memory | None = None
     assume: Literal["iid", "any"] = "iid"
-    fractions: tuple[float, ...] = FRACTIONS
+    fractions: tuple[float, ...] | None = None
     levels: Levels | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     drift: AlarmSettings = AlarmSettings()
     floor_fractions: tuple[float, ...] | None = None
     dither: float = 0.0
     learn: LearnedScore | None = None
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         one_of(self.assume, "assume", ("iid", "any"))
@@ -82,15 +80,43 @@ class Portfolio(PlainPolicy):
             of_kind(self.learn, "learn", (LearnedScore,))
             if self.scores or arbitrary:
                 raise SettingsError('learn goes with one score and assume = "iid": leave out one of them')
-        fractions = some(self.fractions, "fractions", "fraction", open_fraction)
-        keep(self, fractions=fractions, levels=levels, scores=_shares(self.scores))
-        stakes = stakes_at_floor(self.floor_fractions, self.fractions, self.memory)
-        if stakes and arbitrary:
+        keep(self, levels=levels, scores=_shares(self.scores))
+        self._set_stakes()
+        if self.stakes.floor_fractions and arbitrary:
             # The promise is then about a plain average, in which every round has the same stake.
             raise SettingsError('floor_fractions must be empty with assume = "any"')
-        keep(self, floor_fractions=stakes, dither=closed_fraction(self.dither, "dither"))
+        keep(self, dither=closed_fraction(self.dither, "dither"))
         if self.dither == 1.0:
             raise SettingsError("dither must be below 1: it is the largest share by which a score is lowered")
+
+    def _set_stakes(self) -> None:
+        given = (self.fractions, self.floor_fractions, self.weights)
+        defaults = default_stakes(self.memory) if given == (None, None, None) else PLAIN_STAKES
+        for name, value, default in zip(Stakes._fields, given, defaults, strict=True):
+            keep(self, **{name: default if value is None else value})
+        keep(self, fractions=some(self.fractions, "fractions", "fraction", open_fraction))
+        if self.floor_fractions:
+            keep(self, floor_fractions=some(self.floor_fractions, "floor_fractions", "fraction", open_fraction))
+        if self.weights:
+            keep(self, weights=some(self.weights, "weights", "share", positive))
+        check_stakes(self.stakes)
+
+    @property
+    def stakes(self) -> Stakes:
+        """What the gamblers stake."""
+        return Stakes(*(cast(tuple[float, ...], getattr(self, name)) for name in Stakes._fields))
+
+    def improved(self) -> tuple[str, ...]:
+        """Settings that were left at their defaults, which were others in earlier versions."""
+        return Stakes._fields if self.stakes == default_stakes(self.memory) else ()
+
+    def for_graded_losses(self) -> "Portfolio":
+        """The policy for losses most of which are neither 0 nor close to 1, such as a judge's marks.
+
+        Any stakes keep the promise. A policy with other stakes than the default ones is left as it is.
+        """
+        graded = self.memory == "alarmed" and bool(self.improved())
+        return replace(self, **GRADED_STAKES._asdict()) if graded else self
 
     @property
     def exploration(self) -> Exploration:
@@ -124,38 +150,10 @@ class Portfolio(PlainPolicy):
     def _wealth(self, terms: Terms, alpha: float, score: int | None) -> PortfolioWealth:
         levels = cast(Levels, self.levels)  # set in __post_init__
         latched = self.memory != "revocable"
-        if self.assume == "iid":
-            return PortfolioWealth(
-                terms,
-                -math.log(alpha),
-                self.fractions,
-                levels,
-                latched=latched,
-                score=score,
-                floor_fractions=cast(tuple[float, ...], self.floor_fractions),  # set in __post_init__
-            )
-        bar = math.log(levels.top / alpha)
-        return ConstantBoundWealth(terms, bar, self.fractions, levels, latched=latched, score=score)
-
-
-def stakes_at_floor(
-    floor_fractions: tuple[float, ...] | None, fractions: tuple[float, ...], memory: str | None
-) -> tuple[float, ...]:
-    """Stakes of the gamblers in rounds at the exploration floor; empty for the same as in other rounds.
-
-    Parameters
-    ----------
-    floor_fractions: what was asked for; none for the default.
-    fractions, memory: settings of the policy.
-    """
-    if floor_fractions is None:
-        return FLOOR_FRACTIONS if memory == "alarmed" and fractions == FRACTIONS else ()
-    if not floor_fractions:
-        return ()
-    stakes = some(floor_fractions, "floor_fractions", "fraction", open_fraction)
-    if len(stakes) != len(fractions):
-        raise SettingsError(f"floor_fractions must be as many as fractions, {len(fractions)}; got {stakes!r}")
-    return stakes
+        kind, bar = PortfolioWealth, -math.log(alpha)
+        if self.assume == "any":
+            kind, bar = ConstantBoundWealth, math.log(levels.top / alpha)
+        return kind(terms, bar, levels=levels, latched=latched, score=score, **self.stakes._asdict())
 
 
 def _shares(scores: object) -> dict[str, float]:

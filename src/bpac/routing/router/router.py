@@ -301,14 +301,24 @@ class Router(RouterView, Queries, WarmStarts):
         router._start(route, seed, coins, journal)
         return router
 
+    @classmethod
+    def showing(cls, route: Route) -> Self:
+        """A router that shows a state which others change, for example one that follows the journal of another process.
+
+        Parameters
+        ----------
+        route: the state.
+        """
+        router = cls.__new__(cls)
+        router._start(route, 0, None, None)
+        return router
+
     def trial(self) -> "Router":
         """A copy of this router to try things out: it has no journal, and no query is under way there."""
         route = load_snapshot(self.snapshot())
         if route.running:
             route.stopped()
-        router = Router.__new__(Router)
-        router._start(route, 0, None, None)
-        return router
+        return Router.showing(route)
 
     def _record(self, propose: Callable[[], Resolved]) -> None:
         lock = self._lock
