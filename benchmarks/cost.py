@@ -27,6 +27,8 @@ from bpac.routing.router import Router
 LAW: Law = PowerLaw(most=0.5, power=1.5)
 ROWS = 4628  # the length of the paper's MATH stream
 EPSILON, ALPHA = 0.08, 0.1
+# How much more a round may cost with a learned score on, the fits included.
+MOST_FOR_LEARNED = 2.0
 
 
 def policies() -> dict[str, Policy]:
@@ -122,6 +124,11 @@ def cost_per_round(repeats: int) -> None:
     print(f"{'decide + observe':24}  {'µs per round':>12}  {'times faster':>12}")
     for name, seconds in best.items():
         print(f"{name:24}  {1e6 * seconds / ROWS:12.2f}  {best['transcription'] / seconds:12.1f}")
+    pairs = {"with tickets, as in the gateway": ("learned, with tickets", "with tickets")}
+    pairs["without tickets"] = ("learned score", "portfolio (alarmed)")
+    print("\na learned score multiplies the cost of a round, its fits included:")
+    for how, (with_score, without) in pairs.items():
+        print(f"  {how}: {best[with_score] / best[without]:.2f} (goal: at most {MOST_FOR_LEARNED:.0f})")
 
 
 def take_lock(count: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from bpac.replay.metrics import ReplayMetrics
 from bpac.replay.oracle import oracle_expert_call_rate
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import RouterFactory
+from bpac.replay.router_factory import RouterFactory, suited_to
 from bpac.replay.studies.gap import closed
 from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
 from bpac.replay.tables.reading import read_table
@@ -81,7 +81,7 @@ def test_one_alpha_for_all_epochs_costs_less_than_a_point_of_expert_calls() -> N
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.08])
 def test_the_portfolio_closes_the_gap_on_real_tables(epsilon: float) -> None:
-    """On real model pairs 40 % or more on average, and fewer expert calls than the paper's policy on long tables."""
+    """On real model pairs 45 % or more on average, without learning, and always fewer expert calls than B-PAC."""
     files = sorted(SHARED.glob("*.csv.gz"))
     if not files:
         pytest.skip("there are no real tables beside the project")
@@ -91,8 +91,8 @@ def test_the_portfolio_closes_the_gap_on_real_tables(epsilon: float) -> None:
         long = len(table) > 2000
         paper, ours = (
             [replayed(table, policy, epsilon, seed) for seed in range(8 if long else 100)]
-            for policy in (Paper(), Portfolio())
+            for policy in (Paper(), suited_to(Portfolio(), table))
         )
         shares.append(share_closed(paper, ours, table, epsilon))
-        assert mean_calls(ours) - mean_calls(paper) < (0.0 if long else 0.02), file.name
-    assert np.mean(shares) >= 0.4
+        assert mean_calls(ours) < mean_calls(paper), file.name
+    assert np.mean(shares) >= 0.45

@@ -1,6 +1,7 @@
 """``bpac reproduce savings``: what each feature saves, beside B-PAC and the oracle."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +9,23 @@ import pytest
 
 from bpac.cli.program import main
 from bpac.replay.cascade.builtin import builtin_cascade
-from bpac.replay.cascade.replay import InForce
+from bpac.replay.cascade.in_force import InForce
+from bpac.replay.cascade.replay import CascadeReplay
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.oracle import oracle_policy, risk_of
 from bpac.replay.replay import Replay
 from bpac.replay.studies.calls import KINDS, CallsTask, kinds_of_calls
+from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.studies.savings import EPSILONS, LENGTHS, longer, table_of
+from bpac.replay.studies.savings_cascade import (
+    OF_CASCADES,
+    OF_PAIRS,
+    CascadeSavingsTask,
+    PairSavingsTask,
+    cascade_tasks,
+)
 from bpac.replay.studies.variants import VARIANTS
 from bpac.replay.tables.builtin import builtin_table
 from bpac.replay.tables.table import Table
@@ -61,11 +71,34 @@ def test_cascades_are_shown_beside_their_pairs_and_the_oracle(tmp_path: Path) ->
     rows = list(csv.DictReader((tmp_path / "report" / "savings.csv").read_text(encoding="utf-8").splitlines()))
     ours = [row for row in rows if row["stream"] == "cascade.csv (0.04 : 0.2 : 1)"]
     assert len(rows) - len(ours) == len(EPSILONS) * len(LENGTHS) * (len(VARIANTS) + 1)
-    pairs = [f"pair of model {stage} and the last, all features" for stage in (1, 2)]
-    assert [row["variant"] for row in ours] == [*pairs, "cascade", "oracle"] * len(EPSILONS)
+    names = [name for name in OF_PAIRS if name != "dithered scores"]
+    pairs = [f"pair of model {stage} and the last, {name}" for stage in (1, 2) for name in names]
+    assert [row["variant"] for row in ours] == [*pairs, *OF_CASCADES, "oracle"] * len(EPSILONS)
     for row in ours:
         assert 0.0 < float(row["cost_mean"]) < 1.3
-        assert row["variant"] == "oracle" or float(row["unsafe_share"]) in {0.0, 0.5, 1.0}
+        if row["variant"] != "oracle":
+            assert float(row["unsafe_share"]) in {0.0, 0.5, 1.0}
+            # Hard questions have longer answers, and are those that are sent on.
+            assert float(row["cost_by_tokens_mean"]) == pytest.approx(float(row["cost_mean"]), rel=0.1)
+    assert all(not row["cost_by_tokens_mean"] for row in rows if row not in ours)
+
+
+def test_each_call_costs_by_its_tokens() -> None:
+    """The mean call of each model costs its price; a table without tokens has no such cost, and fewer variants."""
+    table = builtin_cascade("effort-like", rows=300)
+    given = GivenCascade("effort", table, (0.04, 0.2, 1.0))
+    closed = CascadeReplay(table, Cascade(prices=given.prices), 1e-6).run(0)
+    assert closed.cost == pytest.approx(1.24)
+    assert closed.cost_by_tokens == pytest.approx(1.24)
+    bare = replace(given, table=CascadeTable(table.uncertainty, table.loss))
+    assert len(cascade_tasks(bare, 0.05)) == len(cascade_tasks(given, 0.05)) - 3
+    assert np.isnan(CascadeSavingsTask(bare, 0.05).run(0)["figures"][4])
+    assert np.isnan(PairSavingsTask(bare, 1, 0.05).run(0)["figures"][4])
+    few = replace(given, table=CascadeTable(np.round(table.uncertainty, 1), table.loss, table.tokens))
+    assert len(cascade_tasks(few, 0.05)) == len(cascade_tasks(given, 0.05)) + 2
+    figures = PairSavingsTask(given, 1, 1e-6).run(0)["figures"]
+    assert figures[1] == pytest.approx(1.04)
+    assert figures[4] == pytest.approx(1.04)
 
 
 def test_the_largest_risk_in_force_is_that_of_the_first_answer_below_the_threshold() -> None:

@@ -15,15 +15,27 @@ import pyarrow.parquet as pq
 import pytest
 
 from bpac.errors import BpacError, TableError
+from bpac.replay.router_factory import staked_for, suited_to
 from bpac.replay.tables.reading import read_table
 from bpac.replay.tables.table import Table, head, joined, shuffled
 from bpac.replay.tables.writing import write_columns, write_table
+from bpac.routing.policies import Paper, Portfolio
 
 COLUMNS = tuple(field.name for field in fields(Table) if field.name != "features")
 ROWS = [
     {"uncertainty": 0.25, "loss": 0.0, "draft_tokens": 10, "expert_tokens": 100},
     {"uncertainty": 0.75, "loss": 0.5, "draft_tokens": 20, "expert_tokens": 200},
 ]
+
+
+def test_graded_losses_are_mostly_small() -> None:
+    """A judge's marks are graded; right or wrong is not, with a few partial grades neither."""
+    marks, verdicts = np.array([0.0, 0.0, 0.3, 0.5, 1.0]), np.array([0.0, 0.3, 1.0, 1.0, 1.0])
+    assert Table(marks, marks).has_graded_losses
+    assert not Table(verdicts, verdicts).has_graded_losses
+    assert not Table(verdicts, np.zeros(5)).has_graded_losses
+    assert staked_for(Portfolio(), Table(marks, marks)) == Portfolio().for_graded_losses()
+    assert suited_to(Paper(), Table(marks, marks)) == Paper()
 
 
 def write_csv(path: Path, text: str) -> Path:

@@ -23,6 +23,7 @@ class ReplayPath:
     threshold: the threshold after the last step.
     seconds: time spent in the router.
     decisions: the decisions themselves, if they were recorded.
+    prices: price of an expert call at each step, where hours have prices.
     """
 
     call_expert: NDArray[np.bool_]
@@ -30,6 +31,7 @@ class ReplayPath:
     threshold: float
     seconds: float
     decisions: tuple[Decision, ...] = ()
+    prices: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class ReplayMetrics:
     token_ratio: tokens spent, relative to always calling the expert (TP); None if the table has no tokens.
     threshold: the threshold after the last step.
     seconds: time spent in the router.
+    expert_cost: price of all expert calls per query; None if hours have no prices.
     """
 
     expert_call_rate: float
@@ -50,6 +53,7 @@ class ReplayMetrics:
     token_ratio: float | None
     threshold: float
     seconds: float
+    expert_cost: float | None = None
 
 
 def replay_metrics(table: Table, path: ReplayPath) -> ReplayMetrics:
@@ -64,6 +68,7 @@ def replay_metrics(table: Table, path: ReplayPath) -> ReplayMetrics:
         token_ratio=tokens,
         threshold=path.threshold,
         seconds=path.seconds,
+        expert_cost=None if path.prices is None else float((path.prices * path.call_expert).mean()),
     )
 
 

@@ -21,7 +21,8 @@ from bpac.arguments import whole
 from bpac.replay.metrics import ReplayMetrics, ReplayPath, replay_metrics
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
-from bpac.replay.simulation.events import Drafted, Event, delayed
+from bpac.replay.simulation.events import Arrived, Drafted, Event, delayed
+from bpac.replay.simulation.expert_hours import ExpertHours
 from bpac.replay.simulation.gateway import SimulatedGateway
 from bpac.replay.simulation.load import under_load
 from bpac.replay.tables.table import Table, shuffled
@@ -42,6 +43,7 @@ def send_table(
     rng: np.random.Generator,
     *,
     drafting: Drafting = ONE_AT_A_TIME,
+    hours: ExpertHours | None = None,
     trace: bool = False,
 ) -> tuple[Table, ReplayPath]:
     """Send a table through a router; return the table in the order of decisions, and what happened at each step.
@@ -53,6 +55,7 @@ def send_table(
     delay: when outcomes arrive.
     rng: random source of the delays.
     drafting: how many drafts are in flight at once, and how long they take.
+    hours: when the expert is cheap or busy (default: never).
     trace: whether to record every decision.
     """
     # Flags and not decisions: the garbage collector would visit thousands of live objects again and again.
@@ -61,7 +64,7 @@ def send_table(
     rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
     order: list[int] = []
     loaded = drafting.in_flight > 1
-    at_once = delay == Delay() and not loaded
+    at_once = delay == Delay() and not loaded and hours is None
     learned = router.settings.policy.learned
     features = rows_of_features(table, learned.features) if learned is not None else None
     plain = at_once and not trace and router.settings.explore == "serve" and features is None
@@ -83,9 +86,9 @@ def send_table(
                 decisions.append(decision)
     else:
         gateway = SimulatedGateway(router, tickets=loaded and drafting.tickets, features=features)
-        events: Iterator[Event] = delayed(rounds, delay, rng)
-        if loaded:
-            events = under_load(rounds, drafting, delay, rng)
+        events: Iterator[Event] = under_load(rounds, drafting, delay, rng) if loaded else delayed(rounds, delay, rng)
+        if hours is not None:
+            events = hours.told(router, events, Arrived if loaded else Drafted)
         for event in events:
             handled = gateway.handle(event)
             if handled is None or not isinstance(event, Drafted):
@@ -98,7 +101,8 @@ def send_table(
     seconds = time.perf_counter() - start
     call_expert = np.frombuffer(calls, dtype=np.bool_)
     serve_draft = ~call_expert if plain else np.frombuffer(served, dtype=np.bool_)
-    path = ReplayPath(call_expert, serve_draft, router.threshold, seconds, tuple(decisions))
+    prices = np.array([hours.price_of(row + 1) for row in order]) if hours is not None else None
+    path = ReplayPath(call_expert, serve_draft, router.threshold, seconds, tuple(decisions), prices)
     return (table.take(np.array(order)) if loaded else table), path
 
 
@@ -133,6 +137,7 @@ class Replay:
     order: ``shuffled`` for each run, or as ``given``.
     delay: when outcomes arrive.
     drafting: how many drafts are in flight at once, and how long they take.
+    hours: when the expert is cheap or busy (default: never); every run begins at another time of the day.
     """
 
     table: Table
@@ -142,6 +147,7 @@ class Replay:
     order: Literal["shuffled", "given"] = "shuffled"
     delay: Delay = Delay()
     drafting: Drafting = ONE_AT_A_TIME
+    hours: ExpertHours | None = None
 
     def __post_init__(self) -> None:
         whole(self.runs, "runs", 1)
@@ -156,7 +162,9 @@ class Replay:
             table = shuffled(table, rng)
         elif self.runs == 1 and table.coin is not None:
             coins = ListedCoins(table.coin.tolist())
-        return send_table(table, self.make_router(coins), self.delay, rng, drafting=self.drafting, trace=trace)
+        hours = self.hours.of_run(self.seed + number) if self.hours is not None else None
+        router = self.make_router(coins)
+        return send_table(table, router, self.delay, rng, drafting=self.drafting, hours=hours, trace=trace)
 
     def run_all(self, *, workers: int | None = None) -> list[ReplayMetrics]:
         """The metrics of all runs, with a progress bar on standard error.

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bpac.replay.tables.table import Table
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
 from bpac.routing.exploration.schedules import Exploration
@@ -22,6 +24,16 @@ def dithered_for(policy: Policy, table: Table) -> Policy:
     if isinstance(policy, Portfolio) and policy.memory == "alarmed" and table.has_few_scores:
         return replace(policy, dither=WIDTH)
     return policy
+
+
+def staked_for(policy: Policy, table: Table) -> Policy:
+    """The policy for a table: the default policy has other stakes for graded losses, as it does in the gateway."""
+    return policy.for_graded_losses() if isinstance(policy, Portfolio) and table.has_graded_losses else policy
+
+
+def suited_to(policy: Policy, table: Table) -> Policy:
+    """The policy as a game of the gateway would have it for the scores and losses of a table."""
+    return staked_for(dithered_for(policy, table), table)
 
 
 def learning_for(policy: Policy, table: Table) -> Policy:
@@ -63,3 +75,25 @@ class RouterFactory:
     def kept_share(self) -> float:
         """Largest share of the drafts below the threshold that is served (κ)."""
         return 1.0 - (self.exploration or self.policy.exploration).floor
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeRouterFactory:
+    """Makes fresh routers of a cascade with the same settings.
+
+    Parameters
+    ----------
+    policy, epsilon, alpha: settings of the routers.
+    exploration: schedule of exploration (default: that of the policy).
+    """
+
+    policy: Cascade
+    epsilon: float
+    alpha: float
+    exploration: Exploration | None = None
+
+    def __call__(self, coins: Coins, journal: Callable[[Entry], object] | None = None) -> CascadeRouter:
+        """A fresh router."""
+        return CascadeRouter(
+            self.epsilon, self.policy, self.alpha, exploration=self.exploration, coins=coins, journal=journal
+        )

@@ -17,8 +17,9 @@ from bpac.replay.simulation.events import Answered, Drafted, Event, delayed
 from bpac.replay.simulation.fault_rules import FaultRules
 from bpac.replay.simulation.faults import Faults
 from bpac.replay.simulation.gateway import FAULT_RULES, SimulatedGateway
-from bpac.replay.simulation.laws import Law, dithered_risk
+from bpac.replay.simulation.laws import Law
 from bpac.replay.simulation.load import NO_FAULTS, under_load
+from bpac.replay.simulation.streams import PairStream, Streams
 from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
@@ -54,7 +55,7 @@ class Validation:
     Parameters
     ----------
     make_router: makes a fresh router, given its random source and its journal.
-    law: distribution of the queries.
+    law: distribution of the queries, of two models or of a cascade.
     steps: number of queries in each stream.
     delay: when outcomes arrive.
     drafting: how many drafts are in flight at once, and how long they take.
@@ -65,7 +66,7 @@ class Validation:
     """
 
     make_router: MakeRouter
-    law: Law
+    law: Law | Streams
     steps: int = 1000
     delay: Delay = Delay()
     drafting: Drafting = Drafting()
@@ -79,23 +80,24 @@ class Validation:
     def stream(self, seed: int) -> StreamResult:
         """Send one stream through a fresh router."""
         rng = np.random.default_rng(seed)
-        uncertainties, losses = (column.tolist() for column in self.law.draw(self.steps, rng))
+        law = self.law
+        stream = law.start(self.steps, rng) if isinstance(law, Streams) else PairStream(law, self.steps, rng)
         coins = SeededCoins(int(rng.integers(1 << 63)))
         entries: list[Entry] = []
         journal = entries.append if self.faults.crash_every else None
-        gateway = SimulatedGateway(
-            self.make_router(coins, journal),
+        router = self.make_router(coins, journal)
+        gateway = stream.gateway(
+            router,
             tickets=self.drafting.tickets and self.drafting.in_flight > 1,
             rules=self.rules,
-            rebuild=lambda: Router.rebuild(entries, coins=coins, journal=journal),
+            rebuild=lambda: type(router).rebuild(entries, coins=coins, journal=journal),
         )
-        terms = gateway.router.settings.terms
-        rounds = zip(uncertainties, losses, strict=True)
-        highest, served, average_exceeded, bounds_missed = 0.0, 0.0, False, False
+        terms = router.settings.terms
+        served, average_exceeded, bounds_missed = 0.0, False, False
         decided = counted = calls = 0
         # The certificate cannot become wrong in a round unless a loss was served or an outcome moved a bound.
         latest, changed = 0, False
-        for event in self._events(rounds, rng, gateway):
+        for event in self._events(stream.rounds, rng, gateway):
             if changed and isinstance(event, Drafted):
                 bounds_missed = bounds_missed or (self.certificate and _missed(gateway.router, served))
                 changed = False
@@ -106,20 +108,19 @@ class Validation:
                 changed = changed or event.loss != 0.0 or event.query != latest
             elif isinstance(event, Drafted):
                 latest, decided = event.query, decided + 1
-                highest = max(highest, decision.threshold)
+                stream.decided(decision, gateway.router)
                 if not event.refused:
                     counted += 1
                     calls += decision.call_expert
-                loss = terms.epsilon if event.refused else event.loss  # refused: as MATH section 13 counts it
-                if decision.serve_draft and loss > 0.0:
+                if decision.serve_draft:
+                    # Refused: as MATH section 13 counts it.
+                    loss = terms.epsilon if event.refused else gateway.served_loss(event, decision)
                     served += loss
-                    changed = True
-                    average_exceeded = average_exceeded or served > terms.epsilon * decided
+                    changed = changed or loss > 0.0
+                    average_exceeded = average_exceeded or (loss > 0.0 and served > terms.epsilon * decided)
         if changed and self.certificate and not bounds_missed:
             bounds_missed = _missed(gateway.router, served)
-        # Risk never falls with the threshold, so that it is enough to look at the highest one.
-        dither = getattr(gateway.router.settings.policy, "dither", 0.0)
-        unsafe = terms.kept_share * dithered_risk(self.law, highest, dither) > terms.epsilon + 1e-12
+        unsafe = terms.kept_share * stream.largest_risk() > terms.epsilon + 1e-12
         checked: dict[Promise, bool] = {
             "threshold": unsafe,
             "served": average_exceeded,

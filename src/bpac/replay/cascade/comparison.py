@@ -1,14 +1,17 @@
 """What a cascade is compared with: the pairs of each model with the last, and an oracle that knows every loss."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from bpac.betting.payoff import Terms
+from bpac.replay.cascade.replay import AT_ONCE, ONE_AT_A_TIME
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.metrics import replay_metrics
 from bpac.replay.replay import send_table
 from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.tables.table import Table
 from bpac.routing.cascade.fitting import stage_sets
 from bpac.routing.cascade.full_audits import Estimates, FullAudits
@@ -22,7 +25,16 @@ FLOOR = 0.05
 
 
 def pair_cost(
-    table: CascadeTable, stage: int, prices: Sequence[float], epsilon: float, *, alpha: float, run: tuple[int, int]
+    table: CascadeTable,
+    stage: int,
+    prices: Sequence[float],
+    epsilon: float,
+    *,
+    alpha: float,
+    run: tuple[int, int],
+    order: str = "shuffled",
+    delay: Delay = AT_ONCE,
+    drafting: Drafting = ONE_AT_A_TIME,
 ) -> float:
     """Cost per request of one run of the default policy on the pair of a model and the last.
 
@@ -33,12 +45,15 @@ def pair_cost(
     prices: price of a call of each model.
     epsilon, alpha: what is promised.
     run: random seed, and number of the run; a cascade's run of that number has the same order.
+    order: ``shuffled``, or as ``given``.
+    delay: when outcomes arrive (default: at once).
+    drafting: how many drafts are in flight at once, and how long they take (default: one).
     """
     rng = np.random.default_rng(run)
     coins = SeededCoins(int(rng.integers(1 << 63)))
-    rows = rng.permutation(len(table))
+    rows = rng.permutation(len(table)) if order == "shuffled" else np.arange(len(table))
     pair = Table(table.uncertainty[rows, stage - 1], table.loss[rows, stage - 1])
-    metrics = replay_metrics(*send_table(pair, Router(epsilon, alpha, coins=coins), Delay(), rng))
+    metrics = replay_metrics(*send_table(pair, Router(epsilon, alpha, coins=coins), delay, rng, drafting=drafting))
     return prices[stage - 1] + prices[-1] * metrics.expert_call_rate
 
 
@@ -57,10 +72,28 @@ def pair_of(table: CascadeTable, stage: int) -> Table:
     return Table(uncertainty, loss, lengths, tokens[:, -1], features={"draft_tokens": lengths.astype(object)})
 
 
-def oracle_cost(table: CascadeTable, prices: Sequence[float], epsilon: float) -> float:
-    """Least cost per request of any set of models with one threshold on their uncertainties whose risk is at most ε.
+class Oracle(NamedTuple):
+    """What an oracle spends.
 
-    It knows every loss of the table, and audits 5 % of what it accepts.
+    Parameters
+    ----------
+    cost: per request.
+    expert_call_rate: share of requests for which it asks the last model.
+    """
+
+    cost: float
+    expert_call_rate: float
+
+
+def oracle_cost(table: CascadeTable, prices: Sequence[float], epsilon: float) -> float:
+    """Cost per request of the oracle."""
+    return cheapest_oracle(table, prices, epsilon).cost
+
+
+def cheapest_oracle(table: CascadeTable, prices: Sequence[float], epsilon: float) -> Oracle:
+    """The cheapest set of models with one threshold on their uncertainties whose risk is at most ε.
+
+    It is chosen by an oracle that knows every loss of the table. It audits 5 % of what it accepts.
     """
     terms = Terms(epsilon, FLOOR)
     sample = FullAudits()
@@ -68,9 +101,11 @@ def oracle_cost(table: CascadeTable, prices: Sequence[float], epsilon: float) ->
     sample.rounds = [StageOutcomes(tuple((u,) for u in scores), tuple(losses)) for scores, losses in rows]
     sample.weights = [1.0] * len(table)
     weights = np.ones(len(table))
-    costs = [prices[-1]]
+    found = [Oracle(prices[-1], 1.0)]
     for stages in stage_sets(len(prices) - 1):
         estimates = Estimates(UncertaintyRule(stages), prices, FLOOR)
         estimates.follow(sample)
-        costs.append(estimates.cost(weights, estimates.looks_safe(weights, epsilon / terms.kept_share))[0])
-    return min(costs)
+        threshold = estimates.looks_safe(weights, epsilon / terms.kept_share)
+        cost, accepted, _ = estimates.cost(weights, threshold)
+        found.append(Oracle(cost, 1.0 - (1.0 - FLOOR) * accepted))
+    return min(found)

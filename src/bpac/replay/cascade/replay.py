@@ -1,23 +1,28 @@
 """Replays of a cascade: the rows of a table sent through a router, many times over."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bpac.replay.cascade.in_force import InForce
+from bpac.replay.cascade.simulation import SimulatedCascade, asked_stages, timed_rounds
 from bpac.replay.cascade.table import CascadeTable
+from bpac.replay.router_factory import CascadeRouterFactory
+from bpac.replay.simulation.delays import Delay
+from bpac.replay.simulation.drafting import Drafting
+from bpac.replay.simulation.events import Drafted, Event, delayed
+from bpac.replay.simulation.load import under_load
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import CascadeRound
 from bpac.routing.cascade.router import CascadeRouter
-from bpac.routing.cascade.rules import Rule, values
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Exploration
 
-Vector = NDArray[np.float64]
+AT_ONCE, ONE_AT_A_TIME = Delay(), Drafting()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class CascadeMetrics:
     rule: name of the rule in force at the end.
     token_ratio: tokens of all calls, relative to always asking the last model only; none if not known.
     seconds: time spent in the router.
+    cost_by_tokens: like ``cost``, if each call costs in proportion to its tokens, and on average its model's price;
+        none if tokens are not known.
     """
 
     cost: float
@@ -44,97 +51,68 @@ class CascadeMetrics:
     rule: str
     token_ratio: float | None
     seconds: float
+    cost_by_tokens: float | None
 
 
-class InForce:
-    """The rules and thresholds that were in force at any time."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[int, int], tuple[Rule, set[float]]] = {}
-
-    def add(self, decision: Decision, router: CascadeRouter) -> None:
-        """Note what was in force for a query, before its outcome is reported."""
-        if decision.threshold > 0.0:
-            number = cast(CascadeRound, decision.cascade).rule
-            key = decision.epoch, number
-            if key not in self._seen:
-                self._seen[key] = router.bettor.rules[number], set()
-            self._seen[key][1].add(decision.threshold)
-
-    def largest_risk(self, table: CascadeTable) -> float:
-        """The largest average loss on a table of any rule at any threshold that was in force."""
-        answers = [list(map(tuple, row)) for row in _answers(table)]
-        largest = 0.0
-        for rule, thresholds in self._seen.values():
-            found = np.array([values(rule, row) for row in answers])
-            # Losses of the answers that the rule asks for, and 0 for the reference.
-            losses = np.column_stack((table.loss[:, [stage - 1 for stage in rule.stages]], np.zeros(len(table))))
-            for threshold in thresholds:
-                below = np.column_stack((found < threshold, np.ones(len(table), dtype=np.bool_)))
-                stops = below.argmax(axis=1)
-                largest = max(largest, float(losses[np.arange(len(table)), stops].mean()))
-        return largest
-
-
-def _answers(table: CascadeTable) -> list[list[list[float]]]:
-    """For each row and model, the uncertainty and the features of its answer."""
-    found: list[list[list[float]]] = np.concatenate((table.uncertainty[:, :, None], table.features()), axis=2).tolist()
-    return found
-
-
-def send_cascade(table: CascadeTable, router: CascadeRouter, in_force: InForce | None = None) -> CascadeMetrics:
-    """Send a table through a router, one query after the other.
+def send_cascade(
+    table: CascadeTable,
+    router: CascadeRouter,
+    in_force: InForce | None = None,
+    *,
+    delay: Delay = AT_ONCE,
+    drafting: Drafting = ONE_AT_A_TIME,
+    rng: np.random.Generator | None = None,
+    trace: list[Decision] | None = None,
+) -> CascadeMetrics:
+    """Send a table through a router.
 
     Parameters
     ----------
-    table: the recorded answers.
+    table: the recorded answers, in the order in which their queries arrive.
     router: a fresh router.
     in_force: where to note which rules and thresholds were in force (default: nowhere).
+    delay: when outcomes arrive (default: at once).
+    drafting: how many queries are in flight at once, and how long their answers take (default: one).
+    rng: random source of times and delays.
+    trace: where to note every decision (default: nowhere).
     """
-    stages = table.stages
-    last = stages - 1
-    answers = _answers(table)
-    losses = table.loss.tolist()
-    calls = np.zeros((len(table), stages), dtype=np.bool_)
-    answered = np.zeros(stages)
+    loaded = drafting.in_flight > 1
+    random = rng or np.random.default_rng(0)
+    rounds = timed_rounds(table)
+    events: Iterator[Event] = under_load(rounds, drafting, delay, random) if loaded else delayed(rounds, delay, random)
+    gateway = SimulatedCascade(router, table, tickets=loaded and drafting.tickets)
+    calls = np.zeros((len(table), table.stages), dtype=np.bool_)
+    answered = np.zeros(table.stages)
     served = 0.0
     start = time.perf_counter()
-    for row, (row_answers, row_losses) in enumerate(zip(answers, losses, strict=True)):
-        walk = router.walk()
-        while (stage := walk.next_stage) is not None:
-            walk.answered(*row_answers[stage - 1])
-            calls[row, stage - 1] = True
-        decision = router.decide(walk)
+    for event in events:
+        decision = gateway.handle(event)
+        if decision is None or not isinstance(event, Drafted):
+            continue
         part = cast(CascadeRound, decision.cascade)
         if in_force is not None:
             in_force.add(decision, router)
+        if trace is not None:
+            trace.append(decision)
         if decision.serve_draft:
             answered[part.stage - 1] += 1
-            served += row_losses[part.stage - 1]
+            served += gateway.served_loss(event, decision)
         else:
-            answered[last] += 1
-        if decision.call_expert:
-            calls[row, last] = True
-            if part.full:
-                calls[row] = True
-            asked = calls[row]
-            router.observe_stages(
-                decision,
-                [tuple(answer) if asked[stage] else () for stage, answer in enumerate(row_answers)],
-                [loss if asked[stage] else None for stage, loss in enumerate(row_losses)],
-            )
+            answered[-1] += 1
+        calls[event.row - 1] = [*asked_stages(part), decision.call_expert]
     seconds = time.perf_counter() - start
     policy, bettor = router.policy, router.bettor
-    tokens = table.tokens
+    tokens, lengths, prices = table.tokens, table.relative_lengths(), np.array(policy.prices)
     return CascadeMetrics(
-        cost=float((calls @ np.array(policy.prices)).mean()),
-        expert_call_rate=float(calls[:, last].mean()),
+        cost=float((calls @ prices).mean()),
+        expert_call_rate=float(calls[:, -1].mean()),
         empirical_risk=served / len(table),
         answered=tuple((answered / len(table)).tolist()),
         threshold=router.threshold,
         rule=policy.score_names[bettor.active],
-        token_ratio=float((calls * tokens).sum() / tokens[:, last].sum()) if tokens is not None else None,
+        token_ratio=float((calls * tokens).sum() / tokens[:, -1].sum()) if tokens is not None else None,
         seconds=seconds,
+        cost_by_tokens=float(((calls * lengths) @ prices).mean()) if lengths is not None else None,
     )
 
 
@@ -151,6 +129,8 @@ class CascadeReplay:
     seed: random seed of the shuffles and coins.
     order: ``shuffled`` for each run, or as ``given``.
     exploration: schedule of exploration (default: that of the policy).
+    delay: when outcomes arrive (default: at once).
+    drafting: how many queries are in flight at once, and how long their answers take (default: one).
     """
 
     table: CascadeTable
@@ -161,14 +141,19 @@ class CascadeReplay:
     seed: int = 0
     order: str = "shuffled"
     exploration: Exploration | None = None
+    delay: Delay = AT_ONCE
+    drafting: Drafting = ONE_AT_A_TIME
 
-    def run(self, number: int, in_force: InForce | None = None) -> CascadeMetrics:
+    def run(
+        self, number: int, in_force: InForce | None = None, *, trace: list[Decision] | None = None
+    ) -> CascadeMetrics:
         """The run of that number. Equal numbers give equal runs.
 
         Parameters
         ----------
         number: the number, from 0.
         in_force: where to note which rules and thresholds were in force (default: nowhere).
+        trace: where to note every decision (default: nowhere).
         """
         rng = np.random.default_rng([self.seed, number])
         coins = SeededCoins(int(rng.integers(1 << 63)))
@@ -176,8 +161,8 @@ class CascadeReplay:
         if self.order == "shuffled":
             table = table.take(rng.permutation(len(table)))
         policy = replace(self.policy, features=table.features().shape[2])
-        router = CascadeRouter(self.epsilon, policy, self.alpha, exploration=self.exploration, coins=coins)
-        return send_cascade(table, router, in_force)
+        router = CascadeRouterFactory(policy, self.epsilon, self.alpha, self.exploration)(coins)
+        return send_cascade(table, router, in_force, delay=self.delay, drafting=self.drafting, rng=rng, trace=trace)
 
     def run_all(self) -> list[CascadeMetrics]:
         """The metrics of all runs."""

@@ -17,11 +17,13 @@ class CascadeTable:
     uncertainty: one row per question, one column per model but the last.
     loss: likewise, against the last model's answer.
     tokens: tokens that each model generated, with the last; none unless known for every row and model.
+    lengths: whether the length of an answer is one of its features, where tokens are known (default: true).
     """
 
     uncertainty: Matrix
     loss: Matrix
     tokens: Matrix | None = None
+    lengths: bool = True
 
     def __len__(self) -> int:
         return len(self.uncertainty)
@@ -34,11 +36,19 @@ class CascadeTable:
     def take(self, rows: NDArray[np.int64]) -> "CascadeTable":
         """The table with only these rows, in their order."""
         tokens = self.tokens[rows] if self.tokens is not None else None
-        return CascadeTable(self.uncertainty[rows], self.loss[rows], tokens)
+        return CascadeTable(self.uncertainty[rows], self.loss[rows], tokens, self.lengths)
+
+    def relative_lengths(self) -> Matrix | None:
+        """The length of each answer relative to the mean of its model; none where tokens are not known."""
+        if self.tokens is None:
+            return None
+        means = self.tokens.mean(axis=0)
+        relative: Matrix = np.divide(self.tokens, means, out=np.ones_like(self.tokens), where=means > 0.0)
+        return relative
 
     def features(self) -> Matrix:
         """What is known of each answer besides its uncertainty: the logarithm of its length, where that is known."""
-        if self.tokens is None:
+        if self.tokens is None or not self.lengths:
             return np.empty((len(self), self.stages - 1, 0))
         logs: Matrix = np.log1p(self.tokens[:, :-1])[:, :, None]
         return logs

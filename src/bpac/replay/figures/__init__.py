@@ -1,7 +1,14 @@
 """Figures of results, drawn with matplotlib (extra ``figures``)."""
 
 from bpac.replay.figures.canvas import Panel, as_figure, check_figure_format, check_installed, panel_svg, save
-from bpac.replay.figures.comparisons import cost_bars, expert_call_bars, share_panel, stacked_panel, stall_panel
+from bpac.replay.figures.comparisons import (
+    cost_bars,
+    expert_call_bars,
+    relative_bars,
+    share_panel,
+    stacked_panel,
+    stall_panel,
+)
 from bpac.replay.figures.load import case_panels, order_panels
 from bpac.replay.figures.over_time import draw_replays, panels_over_time
 from bpac.replay.figures.printed import printed_panels
@@ -23,6 +30,7 @@ __all__ = [
     "panel_svg",
     "panels_over_time",
     "printed_panels",
+    "relative_bars",
     "save",
     "share_panel",
     "stacked_panel",

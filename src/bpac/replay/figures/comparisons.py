@@ -83,18 +83,39 @@ def _draw_bars(calls: Mapping[str, tuple[float, float, float]], axes: "Axes") ->
     axes.set_xlim(0.0, 115.0)
 
 
-def share_panel(shares: Mapping[str, float], title: str) -> Panel:
+def relative_bars(bars: Mapping[str, Mapping[str, float]], title: str) -> Panel:
+    """For each stream a bar for each method, in percent of the first method, with its name and value."""
+    methods = max(map(len, bars.values()))
+    return Panel(title, partial(_draw_relative, bars), 1.8, 0.35 + 0.08 * methods * len(bars))
+
+
+def _draw_relative(bars: Mapping[str, Mapping[str, float]], axes: "Axes") -> None:
+    at = np.arange(len(bars))
+    names = list(next(iter(bars.values())))
+    width = 0.8 / len(names)
+    for number, name in enumerate(names):
+        lengths = [100.0 * of_stream[name] for of_stream in bars.values()]
+        colour = COLOURS["oracle"] if number == 0 else FREE[number - 1][0]
+        drawn = axes.barh(at + width * (number - (len(names) - 1) / 2), lengths, 0.92 * width, color=colour)
+        axes.bar_label(drawn, [f"{name} {length:.1f}" for length in lengths], fontsize=8, padding=2)
+    axes.set_yticks(at, [bar_label(name) for name in bars])
+    axes.invert_yaxis()
+    axes.set_xlim(0.0, 155.0)
+
+
+def share_panel(shares: Mapping[str, float], title: str, axis: str) -> Panel:
     """A share for each name, as horizontal bars with their values in percent."""
-    return Panel(title, partial(_draw_shares, shares), 1.4, 0.35 + 0.12 * len(shares))
+    return Panel(title, partial(_draw_shares, shares, axis), 1.4, 0.4 + 0.12 * len(shares))
 
 
-def _draw_shares(shares: Mapping[str, float], axes: "Axes") -> None:
+def _draw_shares(shares: Mapping[str, float], axis: str, axes: "Axes") -> None:
     lengths = [100.0 * share for share in shares.values()]
     bars = axes.barh(np.arange(len(shares)), lengths, 0.7, color=COLOURS["portfolio"])
     axes.bar_label(bars, [f"{length:.0f}" for length in lengths], fontsize=8, padding=2)
     axes.set_yticks(np.arange(len(shares)), [textwrap.fill(name, 30) for name in shares])
     axes.invert_yaxis()
     axes.set_xlim(min(0.0, *lengths), max(100.0, *lengths) * 1.1)
+    axes.set_xlabel(axis, fontsize=9)
 
 
 def bar_label(name: str) -> str:

@@ -16,28 +16,29 @@ TITLES = ("Streams with an unsafe threshold, %", "Expert calls (ECP), %")
 Points = Sequence[tuple[int, float, float]]
 
 
-def order_panels(shares: Mapping[str, Points], alpha: float) -> list[Panel]:
-    """Unsafe streams and expert calls by the number of drafts in flight.
+def order_panels(shares: Mapping[str, Points], alpha: float, axis: str = "Drafts in flight") -> list[Panel]:
+    """Unsafe streams and expert calls by the number of drafts in flight, or of something else.
 
     Parameters
     ----------
     shares: for each order, ``(drafts in flight, share of unsafe streams, expert call rate)``.
     alpha: the promised bound on the share of unsafe streams.
+    axis: what the number is.
     """
     return [
-        Panel(title, partial(_draw_order, shares, metric, alpha if metric == 1 else None))
+        Panel(title, partial(_draw_order, shares, metric, alpha if metric == 1 else None, axis))
         for metric, title in enumerate(TITLES, start=1)
     ]
 
 
-def _draw_order(shares: Mapping[str, Points], metric: int, alpha: float | None, axes: "Axes") -> None:
+def _draw_order(shares: Mapping[str, Points], metric: int, alpha: float | None, axis: str, axes: "Axes") -> None:
     labels = []
     for number, (name, points) in enumerate(shares.items()):
         colour, style = line_style(name, number)
         values = [100.0 * point[metric] for point in points]
         axes.plot([str(point[0]) for point in points], values, color=colour, linestyle=style, marker="o", markersize=4)
         labels.append((name, values[-1], colour))
-    axes.set_xlabel("Drafts in flight", fontsize=9)
+    axes.set_xlabel(axis, fontsize=9)
     axes.set_ylim(0.0, 105.0)
     if alpha is not None:
         limit_line(axes, 100.0 * alpha, f"promised: α = {alpha:g}")

@@ -29,12 +29,14 @@ class Drafted(NamedTuple):
     uncertainty: score of the draft; None if it has no score.
     loss: loss of the draft, which the router does not know.
     refused: whether the expert will refuse to answer the query, which the router does not know either.
+    row: its number in the stream, from 1; 0 if an attacker sent it.
     """
 
     query: int
     uncertainty: float | None
     loss: float
     refused: bool = False
+    row: int = 0
 
 
 class Late(NamedTuple):
@@ -122,12 +124,12 @@ def delayed(
     rng: random source of the delays.
 
     >>> list(delayed([(0.1, 0.0)], Delay(), np.random.default_rng(0)))
-    [Drafted(query=1, uncertainty=0.1, loss=0.0, refused=False), Answered(query=1, loss=0.0, refused=False)]
+    [Drafted(query=1, uncertainty=0.1, loss=0.0, refused=False, row=1), Answered(query=1, loss=0.0, refused=False)]
     """
     outcomes = PendingOutcomes(delay, rng)
     at_once = delay == Delay()
     for query, (uncertainty, loss) in enumerate(rounds, start=1):
-        yield Drafted(query, uncertainty, loss)
+        yield Drafted(query, uncertainty, loss, row=query)
         if at_once:
             yield Answered(query, loss)
         else:

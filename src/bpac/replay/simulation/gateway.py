@@ -1,6 +1,7 @@
 """A simulated gateway: reports the events of queries to a router, as the real gateway does."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from bpac.errors import InputError
 from bpac.replay.simulation.events import Answered, Arrived, CutOff, Drafted, Event, Late
@@ -40,7 +41,8 @@ class SimulatedGateway:
         self._rebuild = rebuild
         self._features = features
         self._tickets: dict[int, Ticket] = {}
-        self._audits: dict[int, Decision] = {}
+        # Each with the event that it was decided at.
+        self._audits: dict[int, tuple[Decision, Drafted]] = {}
 
     def handle(self, event: Event) -> Decision | None:
         """Report an event to the router; return the decision that was made, or whose outcome arrived, if any."""
@@ -61,29 +63,39 @@ class SimulatedGateway:
             self._crashed()
         return None
 
+    def served_loss(self, event: Drafted, decision: Decision) -> float:
+        """The loss of the answer that is served if the expert's is not."""
+        return event.loss
+
+    def _decide(self, event: Drafted, ticket: Ticket | None) -> Decision:
+        known = self._features[event.row - 1] if self._features is not None and event.row else None
+        return self.router.decide(cast(float, event.uncertainty), ticket=ticket, features=known)
+
+    def _observe(self, audit: Decision, event: Drafted, loss: float) -> None:
+        self.router.observe(audit, loss)
+
     def _drafted(self, event: Drafted) -> Decision | None:
-        query, uncertainty, _, _ = event
-        ticket = self._tickets.pop(query, None) if self._with_tickets else None
-        if uncertainty is None:
+        ticket = self._tickets.pop(event.query, None) if self._with_tickets else None
+        if event.uncertainty is None:
             self._rules.unscored(self.router, ticket)
             return None
-        known = self._features[query - 1] if self._features is not None else None
-        decision = self.router.decide(uncertainty, ticket=ticket, features=known)
+        decision = self._decide(event, ticket)
         if decision.call_expert:
-            self._audits[query] = decision
+            self._audits[event.query] = decision, event
         return decision
 
     def _answered(self, event: Answered) -> Decision | None:
         query, loss, refused = event
-        audit = self._audits.pop(query, None)
-        if audit is None:
+        found = self._audits.pop(query, None)
+        if found is None:
             return None  # the draft was kept
+        audit, drafted = found
         if refused:
             self._rules.refused(self.router, audit)
         elif loss is None:
             self._rules.lost(self.router, audit)
         else:
-            self.router.observe(audit, loss)
+            self._observe(audit, drafted, loss)
         return audit
 
     def _crashed(self) -> None:

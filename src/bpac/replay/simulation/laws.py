@@ -118,6 +118,31 @@ class LevelLaw:
         return float(np.sum(np.array(self.weights) * self.chances * below))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedLaw:
+    """Recorded drafts, drawn with replacement, so that their averages are the true risks.
+
+    Parameters
+    ----------
+    uncertainty, loss: of each draft.
+
+    >>> RecordedLaw(np.array([0.1, 0.2]), np.array([0.0, 1.0])).risk(0.5)
+    0.5
+    """
+
+    uncertainty: Vector
+    loss: Vector
+
+    def draw(self, count: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
+        """Uncertainties and losses of independent rounds."""
+        rows = rng.integers(len(self.loss), size=count)
+        return self.uncertainty[rows], self.loss[rows]
+
+    def risk(self, threshold: float) -> float:
+        """Expected loss below a threshold, without the factor κ."""
+        return float(np.mean(self.loss * (self.uncertainty < threshold)))
+
+
 def dithered_risk(law: Law, threshold: float, dither: float) -> float:
     """The risk of a threshold on dithered scores, ``U · (1 − w · V)``: the mean over 1,000 values of V.
 

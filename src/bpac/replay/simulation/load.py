@@ -56,7 +56,7 @@ class _Load:
         # Drafts in flight: when each ends, and its query.
         self._in_flight: list[tuple[float, Drafted]] = []
         self._deadlines: list[tuple[float, int]] = []
-        self._arrived = self._decided = 0
+        self._arrived = self._decided = self._row = 0
         self._now = 0.0
         self._over = False
 
@@ -115,7 +115,8 @@ class _Load:
             self._over = True
             return None
         self._arrived += 1
-        return Drafted(self._arrived, *values)
+        self._row += 1
+        return Drafted(self._arrived, *values, row=self._row)
 
     def _answers(self, drafted: Drafted) -> Iterator[Answered]:
         """The outcomes that arrive after a decision."""

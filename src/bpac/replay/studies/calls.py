@@ -11,7 +11,7 @@ from bpac.replay.figures import stacked_panel
 from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
 from bpac.replay.parallel import Arrays
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import dithered_for
+from bpac.replay.router_factory import suited_to
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint
@@ -91,7 +91,7 @@ class CallsStudy:
     def tasks(self) -> list[CallsTask]:
         """Each method on each stream, with each ε."""
         return [
-            CallsTask(RoutingMethod(label, dithered_for(policy, table_of(part)), epsilon), part)
+            CallsTask(RoutingMethod(label, suited_to(policy, table_of(part)), epsilon), part)
             for epsilon in EPSILONS
             for part in self.parts
             for label, policy in METHODS

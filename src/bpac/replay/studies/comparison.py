@@ -7,7 +7,7 @@ from typing import Literal
 
 from bpac.replay.figures import Panel, panels_over_time
 from bpac.replay.parallel import Arrays
-from bpac.replay.router_factory import dithered_for
+from bpac.replay.router_factory import suited_to
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod
 from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
@@ -44,7 +44,7 @@ class Part:
         if self.tables is None:
             return ReplayTask(method, self.stream, self.rows, None, self.order)
         table = self.tables[method.score]
-        fitting = replace(method, policy=dithered_for(method.policy, table))
+        fitting = replace(method, policy=suited_to(method.policy, table))
         return ReplayTask(fitting, self.stream, self.rows, table, self.order)
 
     def has(self, method: RoutingMethod) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from bpac.replay.paper import figures
 from bpac.replay.paper.table_1 import COMPARISON, MeasurePrompting, Table1Study
 from bpac.replay.studies.calls import CallsStudy
+from bpac.replay.studies.cheap_hours import CheapHoursStudy
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import GapStudy
 from bpac.replay.studies.learned import SEGMENT, LearnedStudy, SegmentsStudy
@@ -66,4 +67,4 @@ def studies_of_tables(tables: Sequence[GivenTable], prompting: MeasurePrompting)
     if divided := tuple((name, table) for name, table in raw if SEGMENT in table.features):
         studies.append(SegmentsStudy(divided))
     gaps = (GapStudy(f"gap-{epsilon:g}", shuffled, epsilon) for epsilon in EPSILONS)
-    return [*studies, *gaps, SavingsStudy(shuffled, VARIANTS), CallsStudy(shuffled)]
+    return [*studies, *gaps, SavingsStudy(shuffled, VARIANTS), CallsStudy(shuffled), CheapHoursStudy(shuffled)]

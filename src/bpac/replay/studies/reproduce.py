@@ -19,6 +19,7 @@ from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
 from bpac.replay.studies.calls import CallsStudy
 from bpac.replay.studies.cascade import CascadeStudy, GivenCascade, builtin_cascades
 from bpac.replay.studies.certificate import CertificateStudy
+from bpac.replay.studies.cheap_hours import CheapHoursStudy
 from bpac.replay.studies.checklist import write_checklist
 from bpac.replay.studies.drift import DriftStudy
 from bpac.replay.studies.gap import GapStudy
@@ -27,6 +28,7 @@ from bpac.replay.studies.hostile import HostileStudy
 from bpac.replay.studies.learned import SEGMENT
 from bpac.replay.studies.load import FaultsStudy, OrderStudy
 from bpac.replay.studies.own import OWN
+from bpac.replay.studies.replicas import ReplicasStudy
 from bpac.replay.studies.report import ReportSection, write_report
 from bpac.replay.studies.savings import SavingsStudy
 from bpac.replay.studies.stall import StallStudy
@@ -107,6 +109,7 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         GapStudy("summary", BENCHMARK_PARTS, 0.08),
         SavingsStudy(BENCHMARK_PARTS, VARIANTS, builtin_cascades()),
         CallsStudy(BENCHMARK_PARTS),
+        CheapHoursStudy(BENCHMARK_PARTS),
         StallStudy(),
         *OWN,
         DriftStudy(),
@@ -114,6 +117,7 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         HostileStudy(),
         OrderStudy(),
         FaultsStudy(),
+        ReplicasStudy(),
     ]
 
 

@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 
 from bpac.replay.figures import share_panel
 from bpac.replay.metrics import replay_metrics
-from bpac.replay.oracle import oracle_expert_call_rate, risk_of
+from bpac.replay.oracle import oracle_expert_call_rate
 from bpac.replay.parallel import Arrays, Task
 from bpac.replay.replay import Replay
 from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import closed
-from bpac.replay.studies.learned import is_unsafe
 from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.savings_cascade import cascade_tasks, name_of, oracle_share
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
+from bpac.replay.studies.unsafe import ever_unsafe
 from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
 from bpac.replay.tables.table import Table, repeated
 
@@ -38,8 +38,9 @@ EPSILONS = (0.05, 0.08)
 LENGTHS = (1, 5)
 # What the task of a variant returns as its array ``figures``, in this order. ``cost`` is relative to always asking the
 # expert, and NaN where it is not known; ``unsafe`` is 1 if anything unsafe was ever in force, and NaN where that is not
-# known.
-FIGURES = ("expert_call_rate", "cost", "empirical_risk", "unsafe")
+# known. ``cost_by_tokens`` of a cascade counts each call by its tokens at the price of its model; NaN for two models.
+FIGURES = ("expert_call_rate", "cost", "empirical_risk", "unsafe", "cost_by_tokens")
+COLUMNS = ("stream", "length", "ε", "variant", "ECP", "cost", "cost by tokens", "ER", "unsafe", "gap closed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class SavingsTask:
             "stream": fingerprint(table_of(self.part)),
             "drawn": self.part.tables is None,
             "settings": self.method.settings.to_json(),
+            "figures": FIGURES,
         }
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
@@ -85,15 +87,9 @@ class SavingsTask:
         replay = Replay(table_of(part, number), method.make_router, seed=number, order=order)
         table, path = replay.run(0, trace=True)
         metrics = replay_metrics(table, path)
-        kept_share = method.settings.terms.kept_share
-        if method.policy.learned is not None:
-            unsafe = is_unsafe(table, path.decisions, kept_share, method.epsilon)
-        else:
-            highest = max(decision.threshold for decision in path.decisions)
-            risk = risk_of(table, highest, getattr(method.policy, "dither", 0.0))
-            unsafe = kept_share * risk > method.epsilon + 1e-12
+        unsafe = ever_unsafe(method, table, path.decisions)
         cost = math.nan if metrics.token_ratio is None else metrics.token_ratio
-        return {"figures": np.array([metrics.expert_call_rate, cost, metrics.empirical_risk, unsafe])}
+        return {"figures": np.array([metrics.expert_call_rate, cost, metrics.empirical_risk, unsafe, math.nan])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,42 +152,51 @@ class SavingsStudy:
                 if share is not None and label != first:
                     shares.setdefault((case.epsilon, case.length), {}).setdefault(label, []).append(share)
                 spread = np.column_stack((means[:3], stds[:3])).ravel().tolist()
-                numbers.append((*where, label, runs, *spread, float(means[3]), share))
+                numbers.append((*where, label, runs, *spread, float(means[3]), share, None, None))
                 gap = "" if share is None else f"{share:.0%}"
-                rows.append([*case.words(), label, *map(_shown, means[:3]), _unsafe(values[:, 3]), gap])
-            numbers.append((*where, "oracle", runs, oracle, 0.0, *[None] * 6))
-            rows.append([*case.words(), "oracle", percent(oracle), "", "", "", "100%"])
+                shown = [*map(_shown, means[:2]), "", _shown(means[2]), _unsafe(values[:, 3])]
+                rows.append([*case.words(), label, *shown, gap])
+            numbers.append((*where, "oracle", runs, oracle, 0.0, *[None] * 8))
+            rows.append([*case.words(), "oracle", percent(oracle), "", "", "", "", "100%"])
         for epsilon, given in product(EPSILONS, self.cascades):
             name = name_of(given)
             for label in cascade_tasks(given, epsilon):
                 values = next(remaining)["figures"]
                 means, stds = values.mean(axis=0), values.std(axis=0)
                 spread = np.column_stack((means[:3], stds[:3])).ravel().tolist()
-                numbers.append((name, 1, epsilon, label, runs, *spread, float(means[3]), None))
-                shown = [*map(_shown, means[:3]), _unsafe(values[:, 3])]
+                by_tokens = (None, None) if math.isnan(means[4]) else (float(means[4]), float(stds[4]))
+                numbers.append((name, 1, epsilon, label, runs, *spread, float(means[3]), None, *by_tokens))
+                shown = [*map(_shown, (*means[:2], means[4], means[2])), _unsafe(values[:, 3])]
                 rows.append([name, "× 1", f"{epsilon:g}", label, *shown, ""])
             least = oracle_share(given, epsilon)
-            numbers.append((name, 1, epsilon, "oracle", runs, None, None, least, 0.0, *[None] * 4))
-            rows.append([name, "× 1", f"{epsilon:g}", "oracle", "", percent(least), "", "", ""])
+            numbers.append((name, 1, epsilon, "oracle", runs, None, None, least, 0.0, *[None] * 6))
+            rows.append([name, "× 1", f"{epsilon:g}", "oracle", "", percent(least), "", "", "", ""])
         panels = []
         for (epsilon, length), of_variants in shares.items():
             means_of = {label: float(np.mean(values)) for label, values in of_variants.items()}
             words = ["all streams", f"× {length}", f"{epsilon:g}"]
-            rows += [[*words, label, "", "", "", "", f"{share:.0%}"] for label, share in means_of.items()]
-            panels.append(share_panel(means_of, f"Gap closed, %, at ε = {epsilon:g} and length × {length}"))
+            rows += [[*words, label, "", "", "", "", "", f"{share:.0%}"] for label, share in means_of.items()]
+            long = "" if length == 1 else f", streams {length} times as long"
+            axis = f"gap closed, %: 0 is {first}, 100 the oracle"
+            panels.append(share_panel(means_of, f"ε = {epsilon:g}{long}", axis))
         columns = [f"{name}_{part}" for name in FIGURES[:3] for part in ("mean", "std")]
         header = ["stream", "length", "epsilon", "variant", "runs", *columns, "unsafe_share", "gap_closed"]
+        header += ["cost_by_tokens_mean", "cost_by_tokens_std"]
         folder.write_csv(self.name, header, numbers)
         return ReportSection(
             self.name,
             "What each feature saves",
-            f"{runs} runs. The gap is the share of expert calls that {first} makes beyond those of the oracle, which "
-            "knows every loss, routes by the score of the table and explores 5 % of the drafts that it accepts. Cost: "
+            f"{runs} runs. The gap is the share of expert calls that {first} makes beyond those of the oracle, and the "
+            "figure shows how much of it each variant closes, as a mean over all streams. The oracle knows every loss, "
+            "routes by the score of the table and explores 5 % of the drafts that it accepts. Cost: "
             "tokens relative to always asking the expert, and for tables of several models money relative to always "
-            "asking the last one. Unsafe: runs in which a threshold was ever in force whose "
-            "risk on the table exceeds ε, with an upper 95 % confidence bound; promised is at most 10 %.",
+            "asking the last one, at the price of a call. Cost by tokens: the same, if each call costs in proportion "
+            "to its tokens. Unsafe: runs in which a threshold was ever in force whose "
+            "risk on the table exceeds ε, with an upper 95 % confidence bound; promised is at most 10 %. A feature "
+            "changes nothing where it has nothing to work with: learned scores need a table with further columns, "
+            "dithered scores need ties.",
             folder.write_figure(self.name, panels, 2) if panels else [],
-            TableOfNumbers(["stream", "length", "ε", "variant", "ECP", "cost", "ER", "unsafe", "gap closed"], rows),
+            TableOfNumbers(COLUMNS, rows),
         )
 
 

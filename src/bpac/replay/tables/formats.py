@@ -1,12 +1,12 @@
-"""The file formats of tables. The only module that imports pyarrow (extra ``parquet``)."""
+"""The file formats of tables."""
 
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
-from bpac.errors import MissingExtra, TableError
+from bpac.errors import TableError
 
 Format = Literal["csv", "jsonl", "parquet"]
 EXTENSIONS = "the name of a table file ends in .csv, .jsonl (each also .gz) or .parquet"
@@ -31,13 +31,3 @@ def open_text(path: Path, mode: Literal["rt", "wt"] = "rt") -> Iterator[IO[str]]
     # Spreadsheets write a byte order mark: it is skipped when reading, and not written.
     with opener(path, mode, encoding="utf-8-sig" if mode == "rt" else "utf-8", newline="") as file:
         yield file
-
-
-def import_pyarrow() -> Any:
-    """The package pyarrow with its submodule ``parquet``; ``MissingExtra`` if it is not installed."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415  # an extra
-        import pyarrow.parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "parquet") from error
-    return pa

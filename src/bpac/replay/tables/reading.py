@@ -13,8 +13,9 @@ from typing import IO, Any
 import numpy as np
 
 from bpac.errors import TableError
-from bpac.replay.tables.formats import import_pyarrow, open_text, table_format
+from bpac.replay.tables.formats import open_text, table_format
 from bpac.replay.tables.table import FeatureColumn, Table
+from bpac.stores.line_files import import_pyarrow
 
 Row = Mapping[str, Any]
 

@@ -58,6 +58,12 @@ class Table:
         """Whether fewer than one score in ten is distinct, as with stated confidences."""
         return 10 * len(np.unique(self.uncertainty)) < len(self)
 
+    @property
+    def has_graded_losses(self) -> bool:
+        """Whether most losses that are not 0 are at most a half, as with a judge's marks."""
+        losses = self.loss[self.loss > 0.0]
+        return bool(np.median(losses) <= 0.5) if len(losses) else False
+
     def only(self, verdict: Literal["expert_correct", "expert_preferred"]) -> "Table":
         """The rows in which the expert is correct, or preferred: the filters that the paper applies."""
         column: Vector | None = getattr(self, verdict)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bpac.output_files import whole_file
-from bpac.replay.tables.formats import import_pyarrow, open_text, table_format
+from bpac.replay.tables.formats import open_text, table_format
 from bpac.replay.tables.table import Table
+from bpac.stores.line_files import import_pyarrow
 
 
 def write_table(table: Table, path: str | Path) -> None:
