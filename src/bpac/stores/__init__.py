@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 from bpac.errors import SettingsError, StoreError, StoreInUse
 from bpac.stores.memory import MemoryStore
 from bpac.stores.private_files import place_of
+from bpac.stores.redis.address import is_redis, read_address
 from bpac.stores.sqlite.read_only import ReadOnlySqliteStore
 from bpac.stores.sqlite.store import LOGS, SqliteStore
 from bpac.stores.store import Claim, CoinKey, Game, Link, LostEntries, Store, StoredEntry, StoredRound
@@ -35,19 +36,24 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
     Parameters
     ----------
     address: ``memory://``, or ``sqlite:///FILE`` (``sqlite:////FILE`` from the root); ``?sync=full`` makes every
-        commit wait for the disk, so that not even a power failure loses an entry.
+        commit wait for the disk, so that not even a power failure loses an entry. Or ``redis://HOST:PORT/DB`` and its
+        relatives (``bpac.stores.redis.address``), for games that several gateways share.
     read_only: whether to open the store for reading only, also while a gateway writes to it (default: false).
 
     >>> open_store("memory://").games()
     []
     """
+    if is_redis(address):
+        from bpac.stores.redis.store import RedisStore  # noqa: PLC0415  # redis-py is optional
+
+        return RedisStore(read_address(address), read_only=read_only)
     parts = urlsplit(address)
     if address == "memory://":
         if read_only:
             raise SettingsError("store: memory:// keeps no journals after the gateway stops; use sqlite:///FILE")
         return MemoryStore()
     if parts.scheme != "sqlite" or parts.netloc or len(parts.path) < 2:
-        raise SettingsError(f"store must be memory:// or sqlite:///FILE, got {_shown(address)!r}")
+        raise SettingsError(f"store must be memory://, sqlite:///FILE or redis://HOST, got {_shown(address)!r}")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     sync = options.pop("sync", "normal")
     if options or sync not in ("normal", "full"):

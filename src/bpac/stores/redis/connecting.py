@@ -1,0 +1,234 @@
+"""Connections to Redis. The only module that imports redis-py, which is optional."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from bpac.errors import MissingExtra, StoreError
+from bpac.stores.redis.address import RedisAddress
+from bpac.stores.redis.scripts import script
+
+try:
+    from redis import Redis, RedisCluster, Sentinel
+    from redis.asyncio import Redis as AsyncRedis
+    from redis.asyncio import RedisCluster as AsyncRedisCluster
+    from redis.asyncio import Sentinel as AsyncSentinel
+    from redis.asyncio.retry import Retry as AsyncRetry
+    from redis.backoff import NoBackoff
+    from redis.exceptions import NoScriptError, RedisError
+    from redis.retry import Retry
+except ImportError as error:
+    raise MissingExtra("redis", "redis") from error
+
+UNREACHABLE = (RedisError, OSError, asyncio.TimeoutError)
+REMEDY = "check that the server runs and can be reached; the gateway goes on by itself"
+# The share of the time of an attempt within which the copies must be made that WAIT asks for.
+WAIT_SHARE = 0.8
+
+
+class RedisGone(StoreError):
+    """Redis cannot be reached, or did not do what it was asked to."""
+
+
+def gone(address: RedisAddress, error: BaseException) -> RedisGone:
+    """The error of a call that failed; nothing that the server wrote is quoted."""
+    what = f"Redis at {address.shown} cannot be used ({type(error).__name__})"
+    return RedisGone(what, cause=what, remedy=REMEDY)
+
+
+class RedisClient:
+    """Asynchronous connections to Redis.
+
+    Parameters
+    ----------
+    address: where it is.
+    timeout: seconds after which one attempt is given up (default: half of the timeout of the address).
+    """
+
+    def __init__(self, address: RedisAddress, timeout: float | None = None) -> None:
+        self.address = address
+        timeout = timeout or address.timeout / 2
+        self._wait_ms = max(int(1000 * WAIT_SHARE * timeout), 1)
+        options = _options(address, timeout) | {"retry": AsyncRetry(NoBackoff(), 0)}
+        self._client: Any
+        self._sentinel: Any = None
+        if address.kind == "cluster":
+            self._client = AsyncRedisCluster(**_cluster(address, options))
+        elif address.kind == "sentinel":
+            self._sentinel = sentinel = _make(
+                AsyncSentinel, list(address.hosts), sentinel_kwargs=_watching(options), **options
+            )
+            self._client = sentinel.master_for(address.service, db=address.database)
+        else:
+            host, port = address.hosts[0]
+            self._client = AsyncRedis(host=host, port=port, db=address.database, **options)
+
+    async def run(self, name: str, keys: Sequence[str], *values: str | bytes | int) -> Any:
+        """Run a script; ``RedisGone`` if it is not known whether it took effect.
+
+        Parameters
+        ----------
+        name: of the script.
+        keys, values: its arguments.
+        """
+        one = script(name)
+        try:
+            try:
+                return await self._evaluated("EVALSHA", one.digest, keys, values)
+            except NoScriptError:
+                return await self._evaluated("EVAL", one.text, keys, values)
+        except UNREACHABLE as error:
+            _check_cancelled()
+            raise gone(self.address, error) from error
+
+    async def _evaluated(self, command: str, what: str, keys: Sequence[str], values: Sequence[Any]) -> Any:
+        wait = self.address.wait
+        if not wait:
+            method = self._client.evalsha if command == "EVALSHA" else self._client.eval
+            return await method(what, len(keys), *keys, *values)
+        async with self._client.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command(command, what, len(keys), *keys, *values)
+            pipeline.execute_command("WAIT", wait, self._wait_ms)
+            result, copies = await pipeline.execute()
+        if copies < wait:
+            raise RedisError(f"{copies} of {wait} copies")
+        return result
+
+    async def command(self, *words: Any) -> Any:
+        """Run a command."""
+        try:
+            return await self._client.execute_command(*words)
+        except UNREACHABLE as error:
+            _check_cancelled()
+            raise gone(self.address, error) from error
+
+    async def server_id(self) -> str:
+        """A text that changes when the server starts again or another one takes over; empty for a cluster."""
+        if self.address.kind == "cluster":
+            return ""
+        return str((await self.command("INFO", "server"))["run_id"])
+
+    async def keeps_all(self) -> bool:
+        """Whether a restart cannot lose anything: one server, which writes to its disk before it replies."""
+        if self.address.kind != "single":
+            return False
+        try:
+            settings = fields_of(await self.command("CONFIG", "GET", "append*"))
+        except RedisGone:  # some providers do not allow it
+            return False
+        values = {_text(name): _text(value) for name, value in settings.items()}
+        return (values.get("appendonly"), values.get("appendfsync")) == ("yes", "always")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+        for one in self._sentinel.sentinels if self._sentinel is not None else ():
+            await one.aclose()
+
+
+class BlockingRedisClient:
+    """Connections to Redis for commands, and for what happens before a gateway answers requests.
+
+    Parameters
+    ----------
+    address: where it is.
+    """
+
+    def __init__(self, address: RedisAddress) -> None:
+        self.address = address
+        options = _options(address, max(address.timeout, 5.0)) | {"retry": Retry(NoBackoff(), 1)}
+        self.client: Any
+        if address.kind == "cluster":
+            self.client = RedisCluster(**_cluster(address, options))
+        elif address.kind == "sentinel":
+            sentinel: Any = _make(Sentinel, list(address.hosts), sentinel_kwargs=_watching(options), **options)
+            self.client = sentinel.master_for(address.service, db=address.database)
+        else:
+            host, port = address.hosts[0]
+            self.client = Redis(host=host, port=port, db=address.database, **options)
+
+    def run(self, name: str, keys: Sequence[str], *values: str | bytes | int) -> Any:
+        """Run a script."""
+        one = script(name)
+        try:
+            try:
+                return self.client.evalsha(one.digest, len(keys), *keys, *values)
+            except NoScriptError:
+                return self.client.eval(one.text, len(keys), *keys, *values)
+        except UNREACHABLE as error:
+            raise gone(self.address, error) from error
+
+    def command(self, *words: Any) -> Any:
+        """Run a command."""
+        try:
+            return self.client.execute_command(*words)
+        except UNREACHABLE as error:
+            raise gone(self.address, error) from error
+
+    def check_eviction(self) -> None:
+        """Raise ``StoreError`` if a server may drop keys of games when its memory is full."""
+        try:
+            if self.address.kind == "cluster":
+                reports = self.client.execute_command("INFO", "memory", target_nodes=RedisCluster.PRIMARIES).values()
+            else:
+                reports = [self.client.execute_command("INFO", "memory")]
+        except UNREACHABLE as error:
+            raise gone(self.address, error) from error
+        # Other policies drop keys that expire, and no key of a game does.
+        found = {str(one.get("maxmemory_policy", "")) for one in reports}
+        if bad := sorted(policy for policy in found if policy.startswith("allkeys")):
+            what = f"Redis at {self.address.shown} drops keys when its memory is full (maxmemory-policy {bad[0]})"
+            remedy = "set  maxmemory-policy noeviction : a journal that lost entries proves nothing"
+            raise StoreError(f"{what}; {remedy}", cause=what, remedy=remedy)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.client.close()
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _check_cancelled() -> None:
+    """Raise ``CancelledError`` if the task was cancelled: a call that fails at the same moment hides it."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def fields_of(reply: Any) -> dict[bytes, bytes]:
+    """Names and values in a reply, whichever protocol it came with."""
+    return dict(reply) if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+
+
+def _make(kind: Any, *values: Any, **options: Any) -> Any:
+    """An object of a class that redis-py has not typed."""
+    return kind(*values, **options)
+
+
+def _tls(address: RedisAddress) -> dict[str, Any]:
+    if not address.tls:
+        return {}
+    return {"ssl": True} | ({"ssl_ca_certs": address.ca} if address.ca else {})
+
+
+def _options(address: RedisAddress, timeout: float) -> dict[str, Any]:
+    return {
+        "username": address.username or None,
+        "password": address.password or None,
+        "socket_timeout": timeout,
+        "socket_connect_timeout": timeout,
+        "decode_responses": False,
+        **_tls(address),
+    }
+
+
+def _watching(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of connections to sentinels, which do not know the users of the servers that they watch."""
+    return {name: value for name, value in options.items() if name not in ("username", "password")}
+
+
+def _cluster(address: RedisAddress, options: dict[str, Any]) -> dict[str, Any]:
+    host, port = address.hosts[0]
+    return {"host": host, "port": port, **options}

@@ -1,0 +1,264 @@
+"""From the inbox to the journal: which entries an event leads to. Nothing here waits or sends.
+
+1. Events are taken in the order in which Redis has them, so every state on the way is one that a single gateway could
+   have had. A threshold that is published is that of such a state.
+2. An event may come too late: an outcome of a round that has one, a withdrawal of a ticket of an epoch that is over.
+   Then it leads to no entry, as in a single gateway.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from msgspec.json import decode
+
+from bpac.routing.coins import block_of_draws
+from bpac.routing.decision import Decision
+from bpac.routing.journal.chain import next_head
+from bpac.routing.journal.entries import (
+    Committed,
+    Entry,
+    Learned,
+    Opened,
+    Overdue,
+    Resolved,
+    Started,
+    Stopped,
+    Withdrawn,
+)
+from bpac.routing.journal.rebuild import follow
+from bpac.routing.journal.snapshot import take_snapshot
+from bpac.routing.recorded_terms import DecisionRules, RecordedScores, closed, decide_on_terms
+from bpac.routing.route import Route
+from bpac.routing.tickets.ticket import Ticket
+from bpac.stores.encoding import encode
+from bpac.stores.sqlite.statements import entry_text
+from bpac.stores.store import CoinKey
+
+# Why audits of a replica that is gone get no outcome.
+RESTART = "restart"
+# The note of a decision says which replica made it.
+BY = "by"
+
+
+class EventsMissing(Exception):
+    """An event does not follow what was folded: another folder has folded those before it, or they were lost."""
+
+
+class FoldedState(Protocol):
+    """What follows from a journal."""
+
+    @property
+    def route(self) -> Route:
+        """The state of the game."""
+
+    @property
+    def owners(self) -> "Owners":
+        """Who made the decisions whose outcome is open."""
+
+    def apply(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Apply the next entry, as it was applied when it was written."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+
+
+class Owners:
+    """Which replica waits for the outcome of which round.
+
+    Parameters
+    ----------
+    by_step: replicas by step.
+    """
+
+    def __init__(self, by_step: Mapping[int, str]) -> None:
+        self.by_step = dict(by_step)
+
+    def apply(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Follow an entry."""
+        if isinstance(entry, Decision) and entry.call_expert:
+            self.by_step[entry.step] = str(note.get(BY, ""))
+        elif isinstance(entry, Resolved):
+            self.by_step.pop(entry.step, None)
+
+    def state(self) -> list[tuple[int, str]]:
+        """The same as JSON values."""
+        return list(self.by_step.items())
+
+
+class PlainState:
+    """The state of a game and nothing else.
+
+    Parameters
+    ----------
+    route: the state.
+    owners: steps and replicas of open rounds.
+    """
+
+    def __init__(self, route: Route, owners: Mapping[int, str] | None = None) -> None:
+        self.route = route
+        self.owners = Owners(owners or {})
+
+    def apply(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Apply the next entry."""
+        follow(self.route, [entry])
+        self.owners.apply(entry, note)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {"router": take_snapshot(self.route), "owners": self.owners.state()}
+
+
+class PublishedTerms(NamedTuple):
+    """What replicas need to know, as texts.
+
+    Parameters
+    ----------
+    key: changes with everything that a decision depends on.
+    terms: threshold, rate, score in use, entries seen, number of scores.
+    models_version, models: the learned scores.
+    """
+
+    key: str
+    terms: str
+    models_version: str
+    models: str
+
+
+class Fold:
+    """The entries of a journal that are made but not published.
+
+    Parameters
+    ----------
+    state: what follows from the entries so far; it is changed.
+    rules: by which the game decides.
+    head: of the hash chain after the entries so far.
+    generation: of the tickets that the entries so far are about.
+    block: the key of the coins in use, if any.
+    waits_for_feedback: whether losses are reported from outside, so that a replica that leaves takes none along.
+    """
+
+    def __init__(
+        self,
+        state: FoldedState,
+        rules: DecisionRules,
+        head: bytes,
+        generation: int,
+        block: CoinKey | None,
+        *,
+        waits_for_feedback: bool = False,
+    ) -> None:
+        self.state = state
+        self.head = head
+        self.generation = generation
+        self.pending: list[tuple[str, str]] = []
+        # Events that came too late, by kind.
+        self.late: Counter[str] = Counter()
+        self._rules = rules
+        self._waits_for_feedback = waits_for_feedback
+        self._first, self._draws = (block.first_step, block_of_draws(block.key)) if block is not None else (0, [])
+
+    def add(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Make an entry, and apply it."""
+        text = entry_text(entry)
+        self.state.apply(entry, note)
+        self.head = next_head(self.head, text)
+        self.pending.append((text, encode(note)))
+
+    def open(self, entry: Opened) -> None:
+        """Make the first entry of a journal: the state is that after it."""
+        text = entry_text(entry)
+        self.head = next_head(self.head, text)
+        self.pending.append((text, "{}"))
+
+    def take(self, event: Mapping[str, str]) -> None:
+        """Make the entries that an event leads to."""
+        kind = event["kind"]
+        before = len(self.pending)
+        if kind == "decided":
+            self._decided(event)
+        elif kind == "resolved":
+            self._resolved(event)
+        elif kind == "committed":
+            self._first, self._draws = int(event["first"]), block_of_draws(bytes.fromhex(event["key"]))
+            self.add(Committed(self._first, event["digest"]), {})
+        elif kind in ("withdrawn", "overdue"):
+            self._done(kind, event)
+        elif kind == "left":
+            self._left(event["replica"])
+            return
+        else:
+            self.generation = int(event["generation"])
+            if kind == "started":
+                self.add(Started(), {})
+            elif self._is_idle():
+                self.add(Stopped(), {})
+        if len(self.pending) == before:
+            self.late[kind] += 1
+
+    def next_score(self) -> Learned | None:
+        """The learned score that is due, if one is; its number of tickets is to be filled in."""
+        learning = self.state.route.learning
+        return learning.next(0) if learning is not None and learning.due else None
+
+    def in_force(self) -> PublishedTerms:
+        """What holds for requests that arrive when it is published; nothing while tickets are not in use."""
+        route = self.state.route
+        if not route.running:
+            return PublishedTerms("", "", "", "[]")
+        route.charge()
+        current = route.current
+        threshold, rate, score = current.bettor.threshold, current.rate, current.active_score
+        models = [one.model.to_json() for one in route.learning.joined] if route.learning is not None else []
+        key = f"{threshold!r}|{rate!r}|{score}|{current.number}|{len(models)}|{self.generation}"
+        terms = f"{threshold!r}|{rate!r}|{score}|{route.entries}|{len(models) + 1}"
+        return PublishedTerms(key, terms, f"{current.number}:{len(models)}", encode(models))
+
+    def _decided(self, event: Mapping[str, str]) -> None:
+        epoch, number = map(int, event["ticket"].split(":"))
+        replica, threshold, rate, score, seen, _ = event["terms"].split("|")
+        ticket = Ticket(number, epoch, float(threshold), float(rate), int(score), int(seen))
+        if event["stale"] == "1":
+            ticket = closed(self._rules, ticket)
+        draft = decode(event["draft"])
+        features = tuple(float(value) if type(value) is int else value for value in draft["f"])
+        scores = RecordedScores(tuple(map(float, draft["u"])), features)
+        step = int(event["step"])
+        if step != self.state.route.step + 1:
+            raise EventsMissing(f"step {step} follows step {self.state.route.step}")
+        decision = decide_on_terms(self._rules, ticket, scores, step, self._draws[step - self._first])
+        self.add(decision, {**draft["n"], BY: replica})
+
+    def _resolved(self, event: Mapping[str, str]) -> None:
+        step, loss, cause, draft_served, refused, note = decode(event["outcome"])
+        route = self.state.route
+        decision = route.find(step)
+        if decision is None or (loss is None and not refused and step in route.given_up):
+            return
+        loss = None if loss is None else float(loss)
+        note = {**note, "propensity": decision.propensity}
+        self.add(Resolved(step, loss, cause, draft_served, refused), note)
+
+    def _done(self, kind: str, event: Mapping[str, str]) -> None:
+        epoch, number = map(int, event["ticket"].split(":"))
+        route = self.state.route
+        arrivals = route.by_arrival.arrivals if route.by_arrival is not None else None
+        if epoch != route.epoch or not route.running or (arrivals is not None and not arrivals.is_open(number)):
+            return
+        if kind == "withdrawn":
+            reason, at = decode(event["reason"])
+            self.add(Withdrawn(number, reason), {"at": at})
+        elif arrivals is None or number > arrivals.reached:
+            self.add(Overdue(number), {})
+
+    def _left(self, replica: str) -> None:
+        """Give up on the audits of a replica that is gone."""
+        route, owners = self.state.route, self.state.owners.by_step
+        route.charge()
+        if not self._waits_for_feedback:
+            for step, decision in [one for one in route.owed.items() if owners.get(one[0]) == replica]:
+                self.add(Resolved(step, None, RESTART), {"propensity": decision.propensity})
+
+    def _is_idle(self) -> bool:
+        route = self.state.route
+        return route.running and not (route.by_arrival is not None and route.by_arrival.arrivals.held)

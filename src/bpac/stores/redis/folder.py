@@ -1,0 +1,327 @@
+"""The folder of a game: one replica at a time turns its inbox into its journal, and publishes what is in force.
+
+1. Every replica has a copy of the state, which follows the journal (``FollowedJournal``). All of them watch the lease:
+   its beat grows with every publication. If it stands still for longer than the lease on this replica's own clock, the
+   lease is taken, and its token grows by one.
+2. The folder publishes with its token, the last event that it had folded and the number of entries before. If any of
+   them is not what Redis has, nothing is published: another folder has taken over, or entries were lost. What was
+   computed and not published is thrown away, and the copy is read again.
+3. A reply that does not come leaves it open whether a publication took effect. The folder then gives up its lease and
+   reads again, like any other replica.
+4. The folder watches the counters of the other replicas in the same way, and takes those that stand still off the game.
+5. A server that started again may have lost what it acknowledged last. Every replica finds that out for itself with its
+   next call (``messages.py``). If one dies before it could, nobody knows what it had decided: then the game ends.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from msgspec import msgpack
+
+from bpac.routing.journal.entries import Entry, Opened
+from bpac.routing.recorded_terms import DecisionRules
+from bpac.stores.encoding import encode
+from bpac.stores.redis.connecting import RedisClient, RedisGone, fields_of
+from bpac.stores.redis.fold import EventsMissing, Fold, FoldedState
+from bpac.stores.redis.journal import EntriesLost, FollowedJournal, Position, Restoring
+from bpac.stores.redis.keys import GameNames
+from bpac.stores.store import Game
+
+log = logging.getLogger("bpac.stores")
+
+# Events that are folded and published at once.
+MOST_EVENTS = 500
+
+
+class Folder:
+    """One replica's part in folding one game.
+
+    Parameters
+    ----------
+    client: the connections.
+    names: the keys of the game.
+    game: the game.
+    replica: the name of this replica.
+    settings: the first entry of the journal, if this replica writes it.
+    restoring: makes states.
+    lease: seconds without a sign of life after which a folder or a replica counts as dead.
+    snapshot_every: entries between two snapshots.
+    waits_for_feedback: whether losses are reported from outside.
+    clock: a monotonic clock (default: that of this machine).
+
+    Attributes
+    ----------
+    copy: the state of the game.
+    token: the fencing token of the lease; 0 if another replica folds.
+    holder: the replica that folds, as far as this one knows.
+    lag: events of the inbox that were folded last.
+    decided: rounds that were decided, as far as this replica knows.
+    replicas: replicas that take part, as far as this one knows.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        names: GameNames,
+        game: Game,
+        *,
+        replica: str,
+        settings: Opened,
+        restoring: Restoring,
+        lease: float = 5.0,
+        snapshot_every: int = 1000,
+        waits_for_feedback: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._names = names
+        self.game = game
+        self.replica = replica
+        self._settings = settings
+        self._restoring = restoring
+        self._lease = lease
+        self.snapshot_every = snapshot_every
+        self._waits_for_feedback = waits_for_feedback
+        self._clock = clock
+        self.copy = FollowedJournal(client, names, game, restoring)
+        self.token = 0
+        self.holder = ""
+        self.lag = self.decided = self.replicas = 0
+        self._fold: Fold | None = None
+        self._folded = "0-0"
+        self._since_snapshot = 0
+        # What was last seen of the lease and of each replica, and since when it stands still.
+        self._seen: dict[str, tuple[Any, float]] = {}
+        # The server's own id, which changes when it starts again, and the replicas that have not called it since.
+        self._server = ""
+        self._unconfirmed: dict[str, str] = {}
+        self._published_at = 0.0
+        self._looked_at = -lease
+
+    @property
+    def state(self) -> FoldedState | None:
+        """What follows from the journal; none before anything was read."""
+        return self.copy.state
+
+    async def step(self) -> bool:
+        """Do what is to be done now; true if there may be more. ``RedisGone`` or ``EntriesLost`` if it fails."""
+        try:
+            return await (self._fold_some() if self.token else self._follow())
+        except RedisGone:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """Act as if another replica folds: what was not published is thrown away."""
+        if self.token:
+            self.token, self._fold = 0, None
+            self.copy.forget()
+            self._seen.clear()
+
+    async def release(self) -> None:
+        """Publish what is left, and let another replica fold at once."""
+        if self.token:
+            await self._client.run("release", [self._names.state], self.token)
+            self.give_up()
+
+    async def stop(self) -> None:
+        """Note in the journal that nothing is under way, if no replica is left; give the lease back."""
+        while not self.token and await self._follow():  # nobody folds if the folder has left before
+            pass
+        if self.token:
+            names = self._names
+            keys = [names.state, names.inbox, names.open, names.replicas]
+            while await self._fold_some():
+                pass
+            if self.token and await self._client.run("start", keys, self.token, "stop") == b"ok":
+                while await self._fold_some():
+                    pass
+                await self._snapshot()
+        await self.release()
+
+    async def write(self, entry: Entry, note: dict[str, Any]) -> None:
+        """Publish an entry of the folder's own, such as what is expected of the rounds to come."""
+        if self._fold is not None:
+            self._fold.add(entry, note)
+            await self._publish(self._folded)
+
+    async def _follow(self) -> bool:
+        """Follow the journal, and take the lease if it stands still."""
+        more = await self.copy.catch_up(all_of_it=False)
+        names = ("token", "beat", "holder", "over", "step")
+        token, beat, holder, over, step = await self._client.command("HMGET", self._names.state, *names)
+        if token is None or over is not None:
+            raise EntriesLost(f"game {self.game.number} is gone or over", cause="the game is gone or over")
+        self.holder, self.decided = holder.decode(), int(step)
+        if self._clock() - self._looked_at >= self._lease / 4:
+            self._looked_at = self._clock()
+            self.replicas = await self._client.command("HLEN", self._names.replicas)
+        if more or not (holder == b"" or self._stands_still("", (token, beat))):
+            return bool(more)
+        taken = await self._client.run("take", [self._names.state], self.replica, token, beat)
+        if taken > 0:
+            await self._take_over(taken)
+        return True
+
+    def _stands_still(self, name: str, value: Any) -> bool:
+        """Whether a value has not changed for as long as the lease."""
+        now = self._clock()
+        before, since = self._seen.get(name, (None, now))
+        if before != value:
+            self._seen[name] = value, now
+            return False
+        return now - since >= self._lease
+
+    async def _take_over(self, token: int) -> None:
+        # Whatever the folder before has published is there by now, and it can publish nothing more.
+        await self.copy.catch_up()
+        fields = ("folded", "folded_generation", "entries", "head")
+        folded, generation, entries, head = await self._client.command("HMGET", self._names.state, *fields)
+        position = Position(int(entries), bytes.fromhex(head.decode()))
+        if position != self.copy.position:
+            raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")
+        self.token, self.holder, self._folded = token, self.replica, folded.decode()
+        self._seen.clear()
+        state = self.copy.state
+        is_new = state is None
+        if state is None:
+            state = self.copy.state = self._restoring.new(self._settings)
+        rules = DecisionRules.of(state.route.settings)
+        key = await self.copy.key(state.route.step) if state.route.step else None
+        self._fold = Fold(
+            state, rules, position.head, int(generation), key, waits_for_feedback=self._waits_for_feedback
+        )
+        if is_new:
+            self._fold.open(self._settings)
+        log.info("folding", extra={"game": self.game.number, "token": token, "replica": self.replica})
+        await self._publish(self._folded)
+        if self.token:
+            await self._look_after_replicas()  # from here on it is known whether the server has started again
+        if self.token and not state.route.running:
+            names = self._names
+            await self._client.run("start", [names.state, names.inbox, names.open, names.replicas], token, "start")
+
+    async def _fold_some(self) -> bool:
+        fold, names = self._fold, self._names
+        assert fold is not None  # whoever has a token folds
+        after = f"({self._folded}"
+        events = await self._client.command("XRANGE", names.inbox, after, "+", "COUNT", MOST_EVENTS)
+        self.lag = len(events)
+        last = self._folded
+        try:
+            for number, fields in events:
+                last = number.decode()
+                fold.take({name.decode(): value.decode() for name, value in fields_of(fields).items()})
+        except EventsMissing as error:
+            # A folder that was paused finds the inbox cut: whether that was another folder, its token shows.
+            if int(await self._client.command("HGET", names.state, "token") or 0) != self.token:
+                self._fenced()
+                return False
+            raise EntriesLost(f"the inbox of game {self.game.number} lost events", cause="events lost") from error
+        now = self._clock()
+        due = now - self._published_at >= self._lease / 4
+        if (events or due or fold.pending) and not await self._publish(last):
+            return False
+        if self._since_snapshot >= self.snapshot_every:
+            await self._snapshot()
+        await self._learn()
+        if self.token and now - self._looked_at >= self._lease / 4:
+            self._looked_at = now
+            await self._look_after_replicas()
+        return len(events) == MOST_EVENTS or bool(fold.pending)
+
+    async def _publish(self, upto: str, *, snapshot: bool = False) -> bool:
+        """Publish the entries that are made; false if another folder has taken over."""
+        fold, names = self._fold, self._names
+        assert fold is not None
+        before, now = self.copy.position, fold.in_force()
+        position = Position(before.entries + len(fold.pending), fold.head)
+        text = claim = None
+        if snapshot:
+            text = encode({"entries": position.entries, "head": fold.head.hex(), "state": fold.state.snapshot()})
+            claim = _claim(fold.state, position)
+        values = (
+            *(self._folded, before.entries, upto, fold.pending, fold.head.hex(), fold.generation),
+            *(
+                fold.state.route.epoch,
+                now.key,
+                now.terms,
+                now.models_version,
+                now.models,
+                text or False,
+                claim or False,
+            ),
+        )
+        keys = [names.state, names.inbox, names.journal, names.snapshot, names.claims]
+        status = (await self._client.run("publish", keys, self.token, msgpack.encode(values))).decode()
+        if status == "lost":
+            raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")
+        if status != "ok":
+            self._fenced()
+            return False
+        self._since_snapshot = 0 if snapshot else self._since_snapshot + len(fold.pending)
+        fold.pending.clear()
+        self.copy.position = self.copy.acknowledged = position
+        self._folded, self._published_at = upto, self._clock()
+        return True
+
+    def _fenced(self) -> None:
+        log.warning("another replica folds this game", extra={"game": self.game.number, "token": self.token})
+        self.give_up()
+
+    async def _snapshot(self) -> None:
+        if self.token:
+            await self._publish(self._folded, snapshot=True)
+
+    async def _learn(self) -> None:
+        """Let a learned score join: nothing arrives while it is published, so it is known which tickets have it."""
+        fold = self._fold
+        while self.token and fold is not None and (entry := fold.next_score()) is not None:
+            given, generation, epoch = await self._client.run("seal", [self._names.state], self.token)
+            if given < 0 or (generation, epoch) != (fold.generation, fold.state.route.epoch):
+                return  # tickets were cut off meanwhile: it joins when that is folded
+            fold.add(entry._replace(tickets=given), {})
+            await self._publish(self._folded)
+
+    async def _look_after_replicas(self) -> None:
+        names = self._names
+        found = await self._client.command("HGETALL", names.replicas)
+        self.decided = int(await self._client.command("HGET", names.state, "step") or 0)
+        beats = {name.decode(): beat.decode() for name, beat in fields_of(found).items()}
+        for name in [name for name in self._seen if name and name not in beats]:
+            del self._seen[name]
+        self.replicas = len(beats)
+        await self._look_at_server(beats)
+        keys = [names.state, names.inbox, names.open, names.replies, names.replicas]
+        for name, beat in beats.items():
+            if beat != self._unconfirmed.get(name):
+                self._unconfirmed.pop(name, None)
+            if name != self.replica and self._stands_still(name, beat):
+                if name in self._unconfirmed:
+                    why = f"Redis started again and replica {name} died: what it had decided last may be lost"
+                    raise EntriesLost(f"game {self.game.number}: {why}", cause=why)
+                log.warning("a replica died", extra={"game": self.game.number, "replica": name})
+                await self._client.run("remove", keys, self.token, name, beat)
+
+    async def _look_at_server(self, beats: dict[str, str]) -> None:
+        """Note which replicas have yet to find out whether a server that started again lost what they wrote."""
+        server = await self._client.server_id()
+        if not server or server == self._server:
+            return
+        before = await self._client.command("HGET", self._names.state, "server")
+        if before is not None and before.decode() != server and not await self._client.keeps_all():
+            log.warning("Redis started again, or another server took over", extra={"game": self.game.number})
+            self._unconfirmed = {name: beat for name, beat in beats.items() if name != self.replica}
+        await self._client.command("HSET", self._names.state, "server", server)
+        self._server = server
+
+
+def _claim(state: FoldedState, position: Position) -> str:
+    """What is claimed about a game, for auditors."""
+    route = state.route
+    certificate = asdict(route.certificate())
+    values = {"step": route.step, "threshold": route.bettor.threshold, "certificate": certificate}
+    return encode({"entries": position.entries, "head": position.head.hex(), "values": values})

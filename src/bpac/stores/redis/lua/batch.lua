@@ -1,0 +1,95 @@
+-- What happened in a replica since its last call, in order: arrivals, decisions, outcomes. All of it or nothing takes
+-- effect. A call that is repeated because its reply was lost gets the reply of the first time.
+-- KEYS: state, inbox, open, keys, replies, replicas.
+-- ARGV: replica, sequence number, nonce, and packed: versions of terms and models that the replica knows, first step of
+-- the block of coins it knows, a new key and its digest, operations.
+-- Returns a status and, packed: generation, epoch, version of the terms, terms, version of the models, models, blocks
+-- of coins, whether the new key was used, results. Terms and models are false if the replica has them.
+local state, inbox, open, keys, replies, replicas = unpack(KEYS)
+local replica, sequence, nonce = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local now = redis.call('HMGET', state, 'generation', 'epoch', 'given', 'step', 'sealed', 'first', 'terms_version',
+  'models_version', 'over', 'terms')
+if not now[1] then return {'lost', 'the game is gone'} end
+if now[9] then return {'over', now[9]} end
+-- From the first decision on both are there, also when they are empty.
+if now[6] ~= '0' and redis.call('EXISTS', inbox, keys) < 2 then return {'lost', 'keys of the game are gone'} end
+local last = redis.call('HGET', replies, replica)
+if not last then return {'lost', 'the server has forgotten this replica'} end
+if last == 'dead' then return {'gone', ''} end
+last = cmsgpack.unpack(last)
+if last[1] == sequence then
+  if last[2] == nonce then return {'ok', last[3]} end
+  return {'earlier', last[3]}
+end
+if last[1] > sequence then return {'old', ''} end
+if last[1] < sequence - 1 then
+  return {'lost', 'the server has batch ' .. last[1] .. ' of this replica and acknowledged ' .. (sequence - 1)}
+end
+
+local known_terms, known_models, known_first, key, digest, operations = unpack(cmsgpack.unpack(ARGV[4]))
+local generation, epoch, given, step = tonumber(now[1]), tonumber(now[2]), tonumber(now[3]), tonumber(now[4])
+local sealed, first = now[5] == '1', tonumber(now[6])
+local blocks, used, results = {}, false, {}
+local BLOCK = 256
+
+local function note_block(number)
+  if number ~= known_first and (#blocks == 0 or blocks[#blocks][1] ~= number) then
+    local found = redis.call('ZRANGEBYSCORE', keys, number, number)
+    blocks[#blocks + 1] = {number, found[1]}
+  end
+end
+
+for at, operation in ipairs(operations) do
+  local kind, result = operation[1], 0
+  if kind == 'a' then
+    if not sealed then
+      result = given + 1
+      for number = result, given + operation[2] do
+        redis.call('HSET', open, epoch .. ':' .. number, replica .. '|' .. now[10])
+      end
+      given = given + operation[2]
+    end
+  elseif kind == 'd' then
+    local id = operation[3] .. ':' .. operation[4]
+    local terms = operation[2] == generation and redis.call('HGET', open, id)
+    if terms then
+      redis.call('HDEL', open, id)
+      step = step + 1
+      if first == 0 or step >= first + BLOCK then
+        first, used = step, true
+        redis.call('ZADD', keys, first, key)
+        redis.call('XADD', inbox, '*', 'kind', 'committed', 'first', first, 'digest', digest, 'key', key)
+      end
+      note_block(first)
+      local stale = operation[3] ~= epoch
+      redis.call('XADD', inbox, '*', 'kind', 'decided', 'step', step, 'ticket', id, 'terms', terms,
+        'stale', stale and 1 or 0, 'draft', operation[5])
+      result = stale and -step or step
+    end
+  elseif kind == 'w' or kind == 'o' then
+    local id = operation[3] .. ':' .. operation[4]
+    if operation[2] == generation and redis.call('HEXISTS', open, id) == 1 then
+      if kind == 'w' then redis.call('HDEL', open, id) end
+      redis.call('XADD', inbox, '*', 'kind', kind == 'w' and 'withdrawn' or 'overdue', 'ticket', id,
+        'reason', operation[5])
+      result = 1
+    end
+  elseif kind == 'r' then
+    redis.call('XADD', inbox, '*', 'kind', 'resolved', 'outcome', operation[2])
+    result = 1
+  elseif kind == 'c' then
+    if redis.call('EXISTS', open) == 1 then
+      generation = cut_off(state, inbox, open)
+      given, sealed, result = 0, true, 1
+    end
+  end
+  results[at] = result
+end
+
+redis.call('HSET', state, 'given', given, 'step', step, 'first', first)
+redis.call('HINCRBY', replicas, replica, 1)
+local version, models_version = tonumber(now[7]), now[8]
+local reply = cmsgpack.pack({generation, epoch, version, version ~= known_terms and now[10],
+  models_version, models_version ~= known_models and redis.call('HGET', state, 'models'), blocks, used, results})
+redis.call('HSET', replies, replica, cmsgpack.pack({sequence, nonce, reply}))
+return {'ok', reply}

@@ -1,0 +1,14 @@
+-- The folder begins to give out tickets, or ends it: nothing is under way and no replica is left.
+-- KEYS: state, inbox, open, replicas. ARGV: token, 'start' or 'stop'.
+local state, inbox, open, replicas = unpack(KEYS)
+if redis.call('HGET', state, 'token') ~= ARGV[1] then return 'fenced' end
+if ARGV[2] == 'start' then
+  cut_off(state, inbox, open)
+elseif redis.call('EXISTS', open) == 0 and redis.call('EXISTS', replicas) == 0 then
+  redis.call('HINCRBY', state, 'generation', 1)
+  redis.call('HSET', state, 'given', 0, 'sealed', 1)
+  redis.call('XADD', inbox, '*', 'kind', 'stopped', 'generation', redis.call('HGET', state, 'generation'))
+else
+  return 'busy'
+end
+return 'ok'

@@ -1,0 +1,197 @@
+"""What a replica sends to Redis and what it gets back, as values; nothing here waits or sends.
+
+1. Operations go out in batches with a sequence number, one batch at a time. Redis keeps the reply to the last batch of
+   each replica. So a batch may be sent again until its reply arrives, and takes effect once.
+2. A reply that Redis no longer has, or a sequence number behind what it acknowledged, shows that it lost entries.
+3. After an outage a batch whose fate is not known is replaced by another one with the same number. If the first one did
+   take effect, its reply comes back as *earlier*.
+"""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec import json, msgpack
+
+from bpac.routing.coins import COMMITTED_BLOCK, KEY_BYTES, block_of_draws, key_digest
+from bpac.routing.decision import Decision
+from bpac.routing.learning.model import FrozenModel, OwnScore, frozen
+from bpac.routing.recorded_terms import DecisionRules, RecordedScores, closed, decide_on_terms
+from bpac.routing.tickets.ticket import Ticket
+from bpac.stores.encoding import encode
+from bpac.stores.redis.keys import GameNames
+
+# Decisions in one batch: a new key of coins is enough for so many.
+MOST_DECISIONS = COMMITTED_BLOCK
+# Blocks of coins that are kept: decisions of one batch come from two at most.
+MOST_BLOCKS = 4
+
+Operation = tuple[Any, ...]
+
+
+class SharedTicket(NamedTuple):
+    """The ticket of a request in a game that several replicas share.
+
+    Parameters
+    ----------
+    generation: tickets of an earlier generation were cut off.
+    terms: its number and the terms on which it is decided.
+    models: the learned scores that it has.
+    """
+
+    generation: int
+    terms: Ticket
+    models: tuple[FrozenModel | OwnScore, ...]
+
+
+class BatchReply(NamedTuple):
+    """The reply to a batch.
+
+    Parameters
+    ----------
+    status: ``ok``; ``earlier``: the batch that this one replaced had taken effect, this one has not; ``gone``: the
+        replica counts as dead and must join again; ``over``: the game ended; ``lost``: entries were lost.
+    detail: why.
+    results: one for each operation: the first ticket, the step, or whether it took effect; 0 if it did not.
+    """
+
+    status: str
+    detail: str
+    results: list[int]
+
+
+class ReplicaMessages:
+    """The side of one replica in one game.
+
+    Parameters
+    ----------
+    replica: its name, which no other process ever has.
+    names: the keys of the game.
+    rules: by which the game decides.
+    """
+
+    def __init__(self, replica: str, names: GameNames, rules: DecisionRules) -> None:
+        self.replica = replica
+        self.rules = rules
+        self.acknowledged = 0
+        self.epoch = 0
+        self.generation = 0
+        self.keys = [names.state, names.inbox, names.open, names.keys, names.replies, names.replicas]
+        self._terms_version = -1
+        # Threshold, rate, score and entries seen, as they are published.
+        self._terms = (0.0, 1.0, 0, 0)
+        self._models_version = "?"
+        self._models: tuple[FrozenModel | OwnScore, ...] = ()
+        # The keys and the draws of the latest blocks of coins, by their first step.
+        self._blocks: dict[int, tuple[bytes, list[float]]] = {}
+        self._new_key = secrets.token_bytes(KEY_BYTES)
+
+    @property
+    def threshold(self) -> float:
+        """The threshold that was published last, as far as this replica knows."""
+        return self._terms[0]
+
+    def batch(self, operations: Sequence[Operation], nonce: str) -> list[str | bytes | int]:
+        """The arguments of the next batch, or of one that takes its place.
+
+        Parameters
+        ----------
+        operations: what happened, in order.
+        nonce: random; another one for each batch that is not a repetition.
+        """
+        known = next(reversed(self._blocks), 0)
+        values = (
+            *(self._terms_version, self._models_version, known),
+            *(self._new_key.hex(), key_digest(self._new_key), operations),
+        )
+        return [self.replica, self.acknowledged + 1, nonce, msgpack.encode(values)]
+
+    def read(self, reply: Sequence[bytes]) -> BatchReply:
+        """What Redis replied; what it published since is taken over."""
+        status, body = reply[0].decode(), reply[1]
+        if status not in ("ok", "earlier"):
+            return BatchReply(status, body.decode(), [])
+        generation, epoch, version, terms, models_version, models, blocks, used, results = msgpack.decode(body)
+        self.acknowledged += 1
+        self.generation, self.epoch = generation, epoch
+        if terms:
+            threshold, rate, score, seen, _ = terms.split("|")
+            self._terms_version, self._terms = version, (float(threshold), float(rate), int(score), int(seen))
+        if models:
+            self._models_version = models_version
+            self._models = tuple(frozen(data) for data in json.decode(models))
+        for first, key in blocks or ():
+            self._blocks[first] = bytes.fromhex(key), block_of_draws(bytes.fromhex(key))
+        while len(self._blocks) > MOST_BLOCKS:
+            del self._blocks[next(iter(self._blocks))]
+        if used:
+            self._new_key = secrets.token_bytes(KEY_BYTES)
+        return BatchReply(status, "", list(results or ()))
+
+    def joined(self, replica: str) -> None:
+        """Go on under another name: the one before counts as dead."""
+        self.replica, self.acknowledged = replica, 0
+
+    def ticket(self, number: int) -> SharedTicket:
+        """A ticket that the last batch gave out."""
+        return SharedTicket(self.generation, Ticket(number, self.epoch, *self._terms), self._models)
+
+    def decision(self, ticket: SharedTicket, scores: RecordedScores, result: int) -> Decision:
+        """The decision of a request.
+
+        Parameters
+        ----------
+        ticket, scores: of the request.
+        result: its step; negative if a drift alarm has rung since it arrived.
+        """
+        step, terms = abs(result), ticket.terms
+        if result < 0:
+            terms = closed(self.rules, terms)
+        first, (_, draws) = self._block(step)
+        return decide_on_terms(self.rules, terms, scores, step, draws[step - first])
+
+    def key(self, step: int) -> bytes:
+        """The key of the coins of a step that was just decided."""
+        return self._block(step)[1][0]
+
+    def _block(self, step: int) -> tuple[int, tuple[bytes, list[float]]]:
+        return next((first, block) for first, block in reversed(self._blocks.items()) if first <= step)
+
+
+def arriving(count: int) -> Operation:
+    """Requests that have arrived."""
+    return "a", count
+
+
+def deciding(ticket: SharedTicket, scores: RecordedScores, note: dict[str, Any]) -> Operation:
+    """A draft that is scored."""
+    draft = encode({"u": scores.uncertainties, "f": scores.features, "n": note})
+    return "d", ticket.generation, ticket.terms.epoch, ticket.terms.number, draft
+
+
+def withdrawing(ticket: SharedTicket, reason: str, at: float) -> Operation:
+    """A ticket without a decision."""
+    return "w", ticket.generation, ticket.terms.epoch, ticket.terms.number, encode([reason, at])
+
+
+def overdue(ticket: SharedTicket) -> Operation:
+    """A draft that takes too long."""
+    return "o", ticket.generation, ticket.terms.epoch, ticket.terms.number, ""
+
+
+def resolving(
+    step: int,
+    loss: float | None,
+    note: dict[str, Any],
+    *,
+    cause: str = "",
+    draft_served: bool = False,
+    refused: bool = False,
+) -> Operation:
+    """The outcome of an audit."""
+    return "r", encode([step, loss, cause, draft_served, refused, note])
+
+
+CUT_OFF: Operation = ("c",)
+# Shows that a replica lives.
+NOTHING: Operation = ("n",)

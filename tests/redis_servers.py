@@ -1,0 +1,126 @@
+"""Real Redis servers for tests: started on a free port, in a directory of their own, and stopped after them."""
+
+import random
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+
+SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
+
+
+def free_port() -> int:
+    """A port that nothing listens on, and that no outgoing connection gets while its server is away."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)  # outgoing connections have ports from 32768 on
+        with socket.socket() as found:
+            try:
+                found.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+class RedisServer:
+    """A server.
+
+    Parameters
+    ----------
+    directory: where its files are.
+    options: of the command line, without their dashes.
+    """
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        if SERVER is None:
+            pytest.fail("redis-server is missing: make test installs it, or apt-get install redis-server")
+        self.directory = directory
+        self.options = options
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def address(self, name: str, **options: object) -> str:
+        """The address of a store on it.
+
+        Parameters
+        ----------
+        name: of the gateways that share games; tests with different names do not meet.
+        options: what stands after the name.
+        """
+        rest = "".join(f"&{key}={value}" for key, value in options.items())
+        return f"redis://127.0.0.1:{self.port}/0?name={name}{rest}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        self.process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(1000):
+            with socket.socket() as asking:
+                try:
+                    asking.connect(("127.0.0.1", self.port))
+                    asking.sendall(b"PING\r\n")
+                    if asking.recv(16).startswith(b"+PONG"):
+                        return
+                except OSError:
+                    pass
+            time.sleep(0.01)
+        raise AssertionError("redis-server does not answer")
+
+    def _command(self) -> list[str]:
+        plain = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory), "--save", "")
+        return [str(SERVER), *plain, *self.options]
+
+    def command(self, *words: str) -> bytes:
+        """The reply to a command, as it comes."""
+        with socket.create_connection(("127.0.0.1", self.port), 10) as asking:
+            asking.sendall(" ".join(words).encode() + b"\r\n")
+            return asking.recv(1 << 16)
+
+    def kill(self) -> None:
+        """End it at once, as a power failure would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> "RedisServer":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+
+class RedisSentinel(RedisServer):
+    """A sentinel that watches a server by the name ``main``, and alone decides on a failover.
+
+    Parameters
+    ----------
+    directory: where its files are.
+    watched: the server.
+    """
+
+    def __init__(self, directory: Path, watched: RedisServer) -> None:
+        super().__init__(directory)
+        self._config = directory / "sentinel.conf"
+        self._config.write_text(
+            f"port {self.port}\nbind 127.0.0.1\ndir {directory}\n"
+            f"sentinel monitor main 127.0.0.1 {watched.port} 1\nsentinel down-after-milliseconds main 300\n"
+            "sentinel failover-timeout main 3000\n"
+        )
+
+    def _command(self) -> list[str]:
+        return [str(SERVER), str(self._config), "--sentinel"]
+
+
+@contextmanager
+def redis_server(directory: Path, *options: str) -> Iterator[RedisServer]:
+    """A server that ends with the block."""
+    with RedisServer(directory, *options) as server:
+        yield server

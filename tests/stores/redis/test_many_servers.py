@@ -1,0 +1,113 @@
+"""A real cluster of three nodes, and a failover with a real Sentinel."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from bpac.routing.router import Router
+from bpac.stores.redis.connecting import BlockingRedisClient
+from bpac.stores.redis.store import RedisStore
+from tests.redis_servers import RedisSentinel, RedisServer, free_port
+from tests.stores.redis.shared_game import Seat, new_game, settled
+from tests.stores.redis.test_shared_faults import checked, play, until
+from tests.stores.redis.test_shared_games import rebuilt
+
+SETTINGS = Router(0.2, 0.1).settings
+SLOTS = 16384
+# A copy is made without waiting for others that could be made at the same time.
+AT_ONCE = ("--repl-diskless-sync-delay", "0")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a cluster of three nodes."""
+    with ExitStack() as stack:
+        nodes = []
+        for _ in range(3):
+            options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+            nodes.append(stack.enter_context(RedisServer(tmp_path_factory.mktemp("node"), *options)))
+        third = SLOTS // 3 + 1
+        for at, node in enumerate(nodes):
+            slots = f"{at * third} {min((at + 1) * third, SLOTS) - 1}"
+            assert node.command("CLUSTER ADDSLOTSRANGE", slots).startswith(b"+OK")
+            for other in nodes[:at]:
+                bus = other.options[-1]
+                assert node.command(f"CLUSTER MEET 127.0.0.1 {other.port} {bus}").startswith(b"+OK")
+        asyncio.run(until(lambda: all(b"cluster_state:ok" in node.command("CLUSTER INFO") for node in nodes), 30.0))
+        yield "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in nodes)
+
+
+def test_games_spread_over_a_cluster(cluster: str) -> None:
+    """All keys of a game are on one node, several games are on several, and each passes its audit."""
+
+    async def run() -> None:
+        address = f"{cluster}?name=spread&lease=10"
+        nodes = set()
+        for terms in ("1", "2", "3", "4", "5", "6"):
+            store, game = new_game(address, terms)
+            assert isinstance(store.client, BlockingRedisClient)
+            nodes.add(store.client.client.keyslot(store.of(game).state) * 3 // SLOTS)
+            seats = [Seat(address, game, SETTINGS) for _ in range(2)]
+            for seat in seats:
+                await seat.sit_down()
+            await asyncio.gather(*(play(seat, 60) for seat in seats))
+            for seat in seats:
+                await seat.side.sent()
+            await settled(store, game)
+            for seat in seats:
+                await seat.get_up()
+            assert rebuilt(store, game).route.step == 120
+            checked(store, game)
+            store.close()
+        assert len(nodes) > 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif("BPAC_FAILOVER" not in os.environ, reason="depends on how busy the machine is: set BPAC_FAILOVER=1")
+def test_games_go_on_after_a_failover(tmp_path: Path) -> None:
+    """Sentinel promotes a copy that has everything: the game goes on. What was under way is cut off."""
+
+    async def run() -> None:
+        with ExitStack() as stack:
+            directories = [tmp_path / name for name in ("main", "copy", "sentinel")]
+            for directory in directories:
+                directory.mkdir()
+            main = stack.enter_context(RedisServer(directories[0], *AT_ONCE))
+            copies_main = (*AT_ONCE, "--replicaof", "127.0.0.1", str(main.port))
+            copy = stack.enter_context(RedisServer(directories[1], *copies_main))
+            await until(lambda: b"state=online" in main.command("INFO replication"), 20.0)
+            sentinel = stack.enter_context(RedisSentinel(directories[2], main))
+            await until(lambda: b"slaves=1" in sentinel.command("INFO sentinel"), 20.0)
+            address = f"redis+sentinel://127.0.0.1:{sentinel.port}/main?name=failover&lease=1&timeout=1&wait=1"
+            store, game = new_game(address)
+            seat = Seat(address, game, SETTINGS)
+            await seat.sit_down()
+            await play(seat, 100)
+            before = seat.counts["decided"]
+            main.kill()
+            await until(lambda: b"role:master" in copy.command("INFO replication"), 30.0)
+            # WAIT is satisfied again when the new main server has a copy.
+            copies_copy = (*AT_ONCE, "--replicaof", "127.0.0.1", str(copy.port))
+            stack.enter_context(RedisServer(directories[0], *copies_copy))
+            for _ in range(100):
+                await play(seat, 20)
+                if seat.counts["decided"] >= before + 100:
+                    break
+                await asyncio.sleep(0.1)
+            assert seat.counts["decided"] >= before + 100 > 150
+            assert seat.side.ended is None
+            await until(lambda: b"status=ok" in sentinel.command("INFO sentinel"), 20.0)
+            with closing(RedisStore(store.address)) as after:
+                await settled(after, game)
+                await seat.get_up()
+                route = rebuilt(after, game).route
+                asked = sum(seat.counts[kind] for kind in ("decided", "failed"))
+                assert seat.counts["decided"] <= route.step <= asked
+                checked(after, game)
+
+    asyncio.run(run())
