@@ -97,8 +97,10 @@ policy = "{policy}"
 """
 
 
-def gateway(name: str, upstream: str, directory: Path, policy: str) -> AbstractContextManager[Server]:
-    """``bpac serve`` in front of an upstream, with its journal in a directory."""
+def gateway(
+    name: str, upstream: str, directory: Path, policy: str, *, workers: int = 0
+) -> AbstractContextManager[Server]:
+    """``bpac serve`` in front of an upstream, with its journal in a directory; 0 workers for one process."""
     home, port = directory / policy, free_port()
     home.mkdir()
     config = home / "gateway.toml"
@@ -111,6 +113,7 @@ def gateway(name: str, upstream: str, directory: Path, policy: str) -> AbstractC
         str(config),
         "--log-level",
         "warning",
+        *(["--workers", str(workers)] if workers else []),
     ]
     return running(name, command, port)
 
