@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bpac.errors import SettingsError, Unavailable
+from bpac.errors import SettingsError, StoreError, Unavailable
 from bpac.gateway.config.models import read_models
 from bpac.gateway.telemetry.logs import JsonFormatter
 from bpac.models.client import ModelClient
@@ -56,8 +56,11 @@ def test_errors_and_representations_have_no_secrets() -> None:
         address("ftp://me:s3cret@x", "base_url")
     said.append(str(caught.value))
     with pytest.raises(SettingsError) as caught:
-        open_store("redis://me:s3cret@localhost/0")
+        open_store("mysql://me:s3cret@localhost/0")
     said.append(str(caught.value))
+    with pytest.raises(StoreError) as gone:
+        open_store("redis://me:s3cret@127.0.0.1:9/0")
+    said.append(str(gone.value))
     client = ModelClient("http://me:s3cret@127.0.0.1:9/v1?api-key=t0ken", "m", retries=0)
 
     async def ask() -> None:

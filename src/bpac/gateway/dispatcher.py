@@ -9,7 +9,8 @@ from bpac.gateway.chat.outside import effort_key
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
-from bpac.gateway.games.segments import Caller, RouteGames
+from bpac.gateway.games.desk import RouteDesks
+from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.running_config import RunningConfig, RunningConfigs
 from bpac.gateway.telemetry.counters import Metrics
@@ -73,7 +74,7 @@ class Dispatcher:
             self._check_store()
             if route.settings.task_by is not None:
                 request = request._replace(task=games.task(request, caller, label))
-            return await route.answer(request, games.game(request, caller, label), caller_left)
+            return await route.answer(request, await games.desk(request, caller, label), caller_left)
 
     async def pass_through(self, path: str, body: Mapping[str, Any]) -> ChatResponse:
         """The response to a request that is not a chat; an error that is raised is what the caller gets.
@@ -110,7 +111,7 @@ class Dispatcher:
         finally:
             running.answering -= 1
 
-    def _route(self, model: str) -> tuple[ServedRoute, RouteGames, str]:
+    def _route(self, model: str) -> tuple[ServedRoute, RouteDesks, str]:
         name, _, label = model.partition(":")
         for candidate, rest in ((model, ""), (name, label)):
             found = self._running.current.routes.get(candidate)

@@ -13,9 +13,12 @@ from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.single_route import SingleRoute
 from bpac.gateway.chat.upstream import Upstream
 from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames
-from bpac.gateway.health.opening import OpenModel, open_models
+from bpac.gateway.health.opening import NewRecord, OpenModel, open_models
+from bpac.gateway.health.records import DeploymentRecord
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.stages import Stages
@@ -25,6 +28,8 @@ from bpac.models.connections import Session
 from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store
 
+# Opens the games of a route.
+OpenGames = Callable[[RouteSettings], RouteDesks]
 # The endpoints of model servers, below /v1, that requests are passed through to unread.
 PASSED_THROUGH = ("/embeddings", "/completions")
 
@@ -39,17 +44,17 @@ class Opener:
     traces: traces of requests.
     metrics: counts requests and failures.
     records: what is known about each model.
-    open_games: gives all games that are open.
     loads: calls under way to each model that is an expert, by name.
     prompts: computes the features of prompts.
+    deployment_record: makes the record of a deployment of a model.
     """
 
     session: Session
     traces: Traces
     metrics: Metrics
     records: UpstreamRecords
-    open_games: Callable[[], Iterable[LiveGame]]
     prompts: PromptFeatures
+    deployment_record: NewRecord = DeploymentRecord
     loads: dict[str, ExpertLoad] = field(default_factory=dict)
 
     def open_models(self, running: RunningConfig, known: dict[str, OpenModel]) -> None:
@@ -58,7 +63,9 @@ class Opener:
         def new(settings: ModelSettings, record: UpstreamRecord) -> Upstream:
             return Upstream(settings, self.session, self.traces, record, running.config.limits)
 
-        running.models = open_models(running.config, new, self.records, self.metrics, known)
+        running.models = open_models(
+            running.config, new, self.records, self.metrics, known, new_record=self.deployment_record
+        )
 
     def open_single_routes(self, running: RunningConfig) -> None:
         """Open the routes with one model."""
@@ -78,8 +85,14 @@ class Opener:
             chats = OutsideAnswers(name, model, "expert", SINGLE_MODEL, settings.deadline, self.metrics, running.spawn)
             running.single_routes[name] = SingleRoute(chats, raw)
 
-    def open_routes(self, running: RunningConfig, store: Store) -> None:
-        """Open the routes with a draft and an expert, and restore their games."""
+    def open_routes(self, running: RunningConfig, open_games: OpenGames) -> None:
+        """Open the routes with a draft and an expert, and restore their games.
+
+        Parameters
+        ----------
+        running: the configuration.
+        open_games: opens the games of a route.
+        """
         for name, settings in running.config.routes.items():
             stages = Stages(self.metrics, name, self.traces)
             draft, expert_model = (running.models[model.name].model for model in (settings.draft, settings.expert))
@@ -93,8 +106,8 @@ class Opener:
                 route: ServedRoute = CascadeRoute(settings, draft, last, stages, running.spawn, self.prompts, others)
             else:
                 route = ServedRoute(settings, draft, Expert(*of_last), stages, running.spawn, self.prompts)
-            games = RouteGames(store, settings, running.config.snapshot_every, self.open_games)
-            if any(game.embeds_prompts for game in games):
+            games = open_games(settings)
+            if any(game.embeds_prompts for game in games.desks()):
                 self.prompts.preload()
             running.routes[name] = (route, games)
             models: dict[AnsweredBy, Model] = {"draft": draft, "expert": expert_model}
@@ -110,6 +123,18 @@ class Opener:
                     running.forced[name][effort_key(one.effort)] = OutsideAnswers(
                         name, model, answers, EFFORT, settings.deadline, self.metrics, running.spawn
                     )
+
+
+def games_of(running: RunningConfig, store: Store, open_games: Callable[[], Iterable[LiveGame]]) -> OpenGames:
+    """Opens games of this process.
+
+    Parameters
+    ----------
+    running: the configuration that they are opened for.
+    store: where their journals are.
+    open_games: gives all games that are open.
+    """
+    return lambda settings: RouteGames(store, settings, running.config.snapshot_every, open_games)
 
 
 def games_in(store: Store, running: RunningConfig) -> dict[str, RouteGames]:

@@ -16,6 +16,7 @@ from bpac.gateway.chat.outside import OutsideAnswers
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.single_route import SingleRoute
 from bpac.gateway.config.file import Config
+from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames
 from bpac.gateway.health.opening import OpenModel
@@ -37,16 +38,18 @@ class RunningConfig:
     forced: for each of them, what answers requests that are forced to a model.
     single_routes: the routes with one model, by name.
     answering: the number of requests whose response is not known yet.
+    fronts: the number of other processes that answer requests with it.
     tasks: what goes on behind the requests: expert calls, audits, streamed drafts.
     """
 
     config: Config
     graders: dict[str, Grader | None]
     models: dict[str, OpenModel] = field(default_factory=dict)
-    routes: dict[str, tuple[ServedRoute, RouteGames]] = field(default_factory=dict)
+    routes: dict[str, tuple[ServedRoute, RouteDesks]] = field(default_factory=dict)
     forced: dict[str, dict[str, OutsideAnswers]] = field(default_factory=dict)
     single_routes: dict[str, SingleRoute] = field(default_factory=dict)
     answering: int = 0
+    fronts: int = 0
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
 
     @property
@@ -56,11 +59,15 @@ class RunningConfig:
 
     def games(self) -> list[LiveGame]:
         """The live games of all routes."""
-        return [game for _, games in self.routes.values() for game in games]
+        return [game for _, games in self._local_games() for game in games]
+
+    def _local_games(self) -> Iterator[tuple[ServedRoute, RouteGames]]:
+        """The routes whose games are in this process."""
+        return ((route, games) for route, games in self.routes.values() if isinstance(games, RouteGames))
 
     def take_back_games(self) -> None:
         """Have the games continue under this configuration: one that was to replace it cannot be used."""
-        for route, games in self.routes.values():
+        for route, games in self._local_games():
             for game in games:
                 game.go_on_under(route.settings, self.config.snapshot_every)
 
@@ -154,7 +161,7 @@ class RunningConfigs:
 
     async def close_idle(self) -> bool:
         """Close the earlier configurations with which no request is being answered; true if none is left."""
-        for running in [running for running in self._earlier if not running.busy]:
+        for running in [running for running in self._earlier if not running.busy and not running.fronts]:
             self._earlier.remove(running)
             await self.close_graders(running)
         return not self._earlier

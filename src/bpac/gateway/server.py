@@ -20,6 +20,7 @@ from bpac.gateway.http.connections import Connections
 from bpac.gateway.http.protocol import LimitedProtocol
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.service import Service
+from bpac.stores.redis.address import is_redis
 
 try:
     import uvicorn
@@ -51,8 +52,9 @@ class GatewayServer(uvicorn.Server):
         self._load = load
         self._restarting: asyncio.Task[None] | None = None
         self.handed_over: list[int] = []
-        self._gateway = Gateway(service)
+        self._gateway = self._new_gateway(service)
         self._connections = Connections(service.config.limits, service.rejections)
+        self._limit(self._connections, service.config)
         service.connections = self._connections
         service.reloads = self.reloads = Reloads(load, self._use, service.metrics)
         super().__init__(
@@ -68,16 +70,22 @@ class GatewayServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
-                timeout_graceful_shutdown=_graceful(service.config),
+                timeout_graceful_shutdown=graceful(service.config),
             )
         )
+
+    def _new_gateway(self, service: Service) -> Gateway:
+        return Gateway(service)
+
+    def _limit(self, connections: Connections, config: Config) -> None:
+        connections.limits = config.limits
 
     async def _use(self, config: Config) -> None:
         """Use another configuration from now on; if this raises, nothing has changed."""
         await self._gateway.reload(config)
-        self._connections.limits = config.limits
-        self.config.timeout_graceful_shutdown = _graceful(config)
-        allow_open_files(_files_needed(config))
+        self._limit(self._connections, config)
+        self.config.timeout_graceful_shutdown = graceful(config)
+        allow_open_files(files_needed(config))
 
     async def serve_with_signals(self, sockets: list[socket.socket]) -> None:
         """Serve until a signal stops the process; SIGHUP reloads the configuration, SIGUSR2 restarts the process.
@@ -132,11 +140,13 @@ class GatewayServer(uvicorn.Server):
             self.should_exit = True
 
 
-def _graceful(config: Config) -> int:
+def graceful(config: Config) -> int:
+    """Seconds that connections may stay open when the gateway stops."""
     return max(1, round(config.drain))
 
 
-def _files_needed(config: Config) -> int:
+def files_needed(config: Config) -> int:
+    """How many files a process needs to have open for its connections."""
     return config.limits.max_connections + 2 * config.max_in_flight + OTHER_FILES
 
 
@@ -148,7 +158,15 @@ def new_server(config: Config, load: Callable[[], Config] | None = None) -> "Gat
     config: the configuration to start with.
     load: reads the configuration again for a reload (default: none, so the same one is used again).
     """
-    return GatewayServer(Service(config), load or (lambda: config))
+    return GatewayServer(_service(config), load or (lambda: config))
+
+
+def _service(config: Config) -> Service:
+    if is_redis(config.store):
+        from bpac.gateway.shared.shared_service import SharedService  # noqa: PLC0415  # redis-py is optional
+
+        return SharedService(config)
+    return Service(config)
 
 
 def allow_open_files(wanted: int) -> None:
@@ -176,7 +194,7 @@ def serve(config: Config, load: Callable[[], Config] | None = None) -> bool:
     ignore_signals()  # until they can be handled: the default kills the process
     sockets = inherited_sockets(config)
     server = new_server(config, load)
-    allow_open_files(_files_needed(config))
+    allow_open_files(files_needed(config))
     # Imported modules stay and need not be scanned for garbage; requests leave few reference cycles.
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)

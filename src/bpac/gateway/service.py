@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from bpac.errors import SettingsError, StoreError
+from bpac.gateway.auth.keys import Identity
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.chat.deployments import Deployments
@@ -20,11 +21,12 @@ from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.key_warnings import warn_of_keys
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.retired import RetiredGames
-from bpac.gateway.games.status import GatewayStatus
+from bpac.gateway.games.status import GameStatus, GatewayStatus
 from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.http.bad_request import stopping
-from bpac.gateway.opening import Opener, games_in
+from bpac.gateway.http.metered import RequestCharge
+from bpac.gateway.opening import Opener, games_in, games_of
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
 from bpac.gateway.telemetry.counters import Metrics
@@ -116,12 +118,10 @@ class Service:
         started = time.perf_counter()
         self._session = new_session()
         try:
-            self._opener = Opener(
-                self._session, self.traces, self.metrics, self.records, self.open_games, self._prompts
-            )
+            self._opener = Opener(self._session, self.traces, self.metrics, self.records, self._prompts)
             self._opener.open_models(self._running.current, {})
             self._opener.open_single_routes(self._running.current)
-            self._opener.open_routes(self._running.current, self.store)
+            self._open_routes(self._running.current)
             await self.store.durable()
             await self._watch_models()
         except BaseException:
@@ -132,6 +132,9 @@ class Service:
         self._sweeper = asyncio.create_task(self._sweep())
         warn_of_keys(self.config)
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
+
+    def _open_routes(self, running: RunningConfig) -> None:
+        self._opener.open_routes(running, games_of(running, self.store, self.open_games))
 
     async def _watch_models(self) -> None:
         servers = [server for model in self._running.current.models.values() for server in model.servers]
@@ -163,7 +166,7 @@ class Service:
             if self.dispatcher.stopping:
                 raise stopping()
             # Nothing waits from here on, so no request sees a part of the change.
-            self._opener.open_routes(running, self.store)
+            self._open_routes(running)
         except BaseException:
             self._running.current.take_back_games()
             await self._running.close_graders(running)
@@ -172,6 +175,16 @@ class Service:
         self._retired.replace(before.games(), running.games())
         warn_of_keys(self.config)
         await self._watch_models()
+
+    async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
+        """Count a request against the budget of its caller, or raise ``BadRequest`` if it is used up.
+
+        Parameters
+        ----------
+        identity: who asks.
+        size: bytes of the request's body.
+        """
+        return self.budgets.admit(identity, size)
 
     async def check_graders(self, config: Config) -> None:
         """Raise what is wrong with the graders of another configuration, such as a missing package."""
@@ -188,18 +201,14 @@ class Service:
                 await self._sweeper
         if tasks := self._running.tasks():
             await asyncio.wait(tasks, timeout=self.config.drain)
-        if self.store.failure is None:
-            for game in self.open_games():
-                game.stop()  # before tasks are cancelled: a draft that is awaited now did not come in time
+        await self._end_games()  # before tasks are cancelled: a draft that is awaited now did not come in time
         left = self._running.tasks()
         for task in left:
             task.cancel()
         # The rounds of cancelled tasks stay open in the journal, where they count as loss 1.
         await asyncio.gather(*left, return_exceptions=True)
         await self._running.close()
-        if self.store.failure is None:
-            for game in self.open_games():
-                game.journal.snapshot()
+        self._save_games()
         await self._session.close()
         await self._prompts.close()
         with suppress(StoreError):  # all requests since then have reported it
@@ -208,6 +217,17 @@ class Service:
         await asyncio.to_thread(self.store.close)
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
+
+    async def _end_games(self) -> None:
+        """Write to the journals that no request is under way; requests that are under way count as cut off."""
+        if self.store.failure is None:
+            for game in self.open_games():
+                game.stop()
+
+    def _save_games(self) -> None:
+        if self.store.failure is None:
+            for game in self.open_games():
+                game.journal.snapshot()
 
     def routes(self) -> list[str]:
         """The names that clients send as ``model``."""
@@ -228,7 +248,9 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         running = self._running.current
-        routes = {name: [game.status() for game in games] for name, (_, games) in running.routes.items()}
+        routes: dict[str, list[GameStatus]] = {name: [] for name in running.routes}
+        for game in self.live_games():
+            routes[game.route.name].append(game.status())
         losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
         return GatewayStatus(routes, losses, connections, refused, self.models(), self.store_status(), self.warnings())
 
@@ -245,6 +267,14 @@ class Service:
         """Settings that do not suit the traffic, as JSON values."""
         routes = self._running.current.routes.values()
         return [warning for route, _ in routes for warning in warnings_of(route.expert.grader)]
+
+    def workers(self) -> dict[str, Any] | None:
+        """The processes of this gateway, as JSON values; none if this is the only one."""
+        return None
+
+    def shared_games(self) -> list[dict[str, Any]]:
+        """The games that this gateway shares with others, as JSON values."""
+        return []
 
     def store_status(self) -> dict[str, Any]:
         """Whether the store works, as JSON values."""

@@ -1,7 +1,8 @@
 """Counting what model servers bill: every attempt that a server answered, whether its answer could be used or not.
 
 1. An attempt that the server answers with an error status is not billed. Every other attempt is, also one that was cut
-   off, cancelled, or given up after a time limit.
+   off, cancelled, or given up after a time limit. One that is cancelled on its way may never reach the server; it is
+   counted, too, because that cannot be known.
 2. Where the server counts tokens (``usage``), its count is taken.
 3. Otherwise tokens are estimated from above and marked as estimates: the prompt by the largest number of tokens per
    byte that prompts of this model had so far, the answer by the tokens or the events of the stream that arrived, or by

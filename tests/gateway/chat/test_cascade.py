@@ -13,12 +13,16 @@ from bpac.cli.program import main
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
 from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.cascade.rules import UncertaintyRule
+from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import SeededCoins
+from bpac.routing.tickets.ticket import Ticket
 from bpac.testing import Reply, Request, Script, ScriptedServer
-from tests.gateway.configured import get_json, settings
+from tests.gateway.billing import Bills
+from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.games.test_tickets import router_of
 from tests.gateway.measured import metric
-from tests.gateway.raw import post
+from tests.gateway.raw import open_chat, post
 from tests.gateway.running import RunningGateway
 from tests.gateway.serving import to_toml
 
@@ -146,6 +150,7 @@ def test_streams_and_restarts(tmp_path: Path) -> None:
         ({"draft": "small"}, "leave draft out"),
         ({"call_prices": [1, 2]}, "call_prices has 2 prices, and models has 3"),
         ({"call_prices": [1, 0, 3]}, "price must be a finite number above 0"),
+        ({"call_prices": [1, 8, 4]}, "call_prices falls from 8 for models.middle to 4 for models.large"),
         ({"policy": "paper"}, "policy is for routes with two models"),
         ({"minimise": "money"}, "minimise is for routes with two models"),
         ({"loss": "external"}, "needs that of every model"),
@@ -156,6 +161,42 @@ def test_wrong_settings_are_refused_by_name(route: dict[str, Any], message: str)
     """Each mistake is named with its place in the file."""
     with pytest.raises(SettingsError, match=message):
         Config.read(cascade("http://127.0.0.1:1/v1", **route))
+
+
+def test_two_models_of_one_effort_are_refused() -> None:
+    """A caller who names that effort could get either; the message names both and says what to do."""
+    values = cascade("http://127.0.0.1:1/v1")
+    efforts = {"small": {"reasoning_effort": "low"}, "large": {"chat_template_kwargs": {"reasoning_effort": "low"}}}
+    for name, body in efforts.items():
+        values["models"][name]["body"] = body
+    said = "models.small and models.large both have the reasoning_effort low: give each .* or leave it out of one"
+    with pytest.raises(SettingsError, match=rf"routes.homework.*models: {said}"):
+        Config.read(values)
+    values["models"]["large"]["body"] = {"reasoning_effort": "high"}
+    assert Config.read(values).routes["homework"].models[0].effort == "low"
+
+
+def test_a_caller_who_leaves_at_the_second_model_does_not_take_the_first_off_the_bill(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The tokens of all models that were asked are counted, although no decision is made."""
+    usual, bills = CascadeRouter.walk, Bills()
+
+    def both(self: CascadeRouter, ticket: Ticket | None = None) -> Walk:
+        return Walk(UncertaintyRule((1, 2)), usual(self, ticket).terms, 3, 1, issued=True)
+
+    def reply(request: Request) -> dict[str, Any]:
+        return {"text": "it is 42", "delay": 5.0 if request.body["model"] == "middle" else 0.0}
+
+    monkeypatch.setattr(CascadeRouter, "walk", both)
+    with running(bills.script(reply)) as (gateway, server):
+        caller = open_chat(gateway.url, {"model": "homework", "messages": [{"role": "user", "content": "6 * 7 ?"}]})
+        wait_for(lambda: [request.body["model"] for request in server.requests] == ["draft", "middle"])
+        caller.close()
+        gateway.idle()
+        counted = gateway.status()["savings"]["usage"]["draft"]
+    assert counted["completion_tokens"] >= bills["draft"].completion > 0
+    assert counted["prompt_tokens"] >= bills["draft"].prompt + 4
 
 
 def test_two_models_are_a_pair() -> None:

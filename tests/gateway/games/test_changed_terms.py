@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bpac.routing.dithering import WIDTH
 from bpac.routing.journal.entries import Opened, Started
 from bpac.routing.journal.past_game import past_of
 from bpac.routing.policies import POLICIES, Portfolio
+from bpac.routing.policies.stakes import DEFAULT_STAKES, GRADED_STAKES
 from bpac.stores import open_store
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import settings, wait_for
@@ -242,3 +244,20 @@ def test_scores_with_few_values_are_dithered(score: str, width: float) -> None:
     policy = route.new_router().settings.policy
     assert isinstance(policy, Portfolio)
     assert policy.dither == width
+
+
+@pytest.mark.parametrize("loss", ["judge", "embedding", "answer"])
+def test_graded_losses_have_stakes_of_their_own_and_no_learned_score_unless_asked(loss: str) -> None:
+    """A share of α for learned scores costs more there than they are likely to gain; a game that has begun goes on."""
+    extra = {"loss": {"name": "judge", "judge": "large"} if loss == "judge" else loss}
+    route = Config.read(settings("http://127.0.0.1:1/v1", **extra)).routes["homework"]
+    policy = route.new_router().settings.policy
+    assert isinstance(policy, Portfolio)
+    graded = loss != "answer"
+    assert policy.stakes == (GRADED_STAKES if graded else DEFAULT_STAKES)
+    assert (policy.learn is None) == graded
+    begun = replace(route.new_router().settings, policy=Portfolio(fractions=(0.5,), learn=policy.learn))
+    old = json.dumps({**json.loads(route.terms(route.new_router())), "router": begun.to_json()})
+    assert changes(old, route.terms(route.new_router()), route.open_terms) == []
+    asked = Config.read(settings("http://127.0.0.1:1/v1", **extra, learn=True)).routes["homework"]
+    assert asked.new_router().settings.policy.learned is not None

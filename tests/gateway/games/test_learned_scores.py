@@ -119,7 +119,7 @@ def test_a_route_that_does_not_learn_records_no_features() -> None:
     ("learn", "what"),
     [
         ({"fit": [1]}, "learn: unknown key 'fit'"),
-        ({"shares": [2.0, 1.0]}, "learn: the shares"),
+        ({"fit_at": [40, 80], "shares": [2.0, 1.0]}, "learn: the shares"),
         ({"embeddings": 1}, "learn: embeddings must be true or false"),
         ("yes", "learn: expected true or false or a table"),
     ],

@@ -11,14 +11,12 @@ from contextlib import closing
 from itertools import count, takewhile
 from pathlib import Path
 
-from bpac.gateway.games.decision_ids import read_decision_id
-from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, Resolved
+from bpac.routing.journal.entries import Resolved
 from bpac.routing.router import Router
-from bpac.stores import open_store
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import get_json
 from tests.gateway.law import KnownPair, Question, Seen, crowd
+from tests.gateway.served import journal_at, steps_served
 from tests.gateway.serving import ManyLives, Process
 
 KILLS = int(os.environ.get("BPAC_KILLS", "25"))
@@ -46,24 +44,7 @@ def test_no_served_decision_is_lost_when_the_process_is_killed(tmp_path: Path) -
         gateway.start()
         _check_restarted(gateway)
         assert gateway.end(signal.SIGTERM) == 0
-    entries = _journal(gateway)
-    decided = {entry.step: entry for entry in entries if isinstance(entry, Decision)}
-    assert list(decided) == list(range(1, len(decided) + 1))
-    steps = set()
-    store = open_store(gateway.store, read_only=True)
-    for answer in seen:
-        named = read_decision_id(answer.headers["x-bpac-decision"], store)
-        assert named is not None
-        decision = decided[named[1]]
-        assert float(answer.headers["x-bpac-uncertainty"]) == decision.uncertainty
-        assert answer.kept == decision.serve_draft
-        steps.add(decision.step)
-    assert store.losses() == []
-    store.close()
-    assert len(steps) == len(seen) > 5 * KILLS
-    resolved = [entry.step for entry in entries if isinstance(entry, Resolved)]
-    assert len(set(resolved)) == len(resolved)
-    assert set(resolved) == {step for step, decision in decided.items() if decision.call_expert}
+    assert len(steps_served(gateway.store, seen)) == len(seen) > 5 * KILLS
 
 
 def _ask_until(stop: threading.Event, url: str, numbers: Iterator[int], seen: list[Seen]) -> None:
@@ -71,18 +52,10 @@ def _ask_until(stop: threading.Event, url: str, numbers: Iterator[int], seen: li
     asyncio.run(crowd(url, questions, 16, seen))
 
 
-def _journal(gateway: Process) -> list[Entry]:
-    store = open_store(gateway.store, read_only=True)
-    (game,) = store.games()
-    entries = [kept.entry for kept in store.entries(game)]
-    store.close()
-    return entries
-
-
 def _check_restarted(gateway: Process) -> None:
     """The state is that of the journal; rounds that the crash cut off are forfeited, and so stay charged."""
     (reported,) = get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
-    entries = _journal(gateway)
+    entries = journal_at(gateway.store)
     router = Router.rebuild(entries)
     folded = json.loads(json.dumps(router.summary().to_json()))
     assert {name: reported[name] for name in folded} == folded

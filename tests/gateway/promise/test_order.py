@@ -49,6 +49,7 @@ ROUTE: dict[str, Any] = {
     "epsilon": EPSILON,
     "alpha": ALPHA,
     "memory": "latched",
+    "learn": False,  # all of α is bet, so that the control fails soon
     "segment_by": "header:x-stream",
     "most_segments": STREAMS + 1,
 }

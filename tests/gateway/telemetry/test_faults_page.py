@@ -19,6 +19,10 @@ LINES = {
     "the draft's server is down": "gateway/games/drafting.py",
     "the store failed": "stores/sqlite/commits.py",
     "the store still cannot be used": "gateway/telemetry/store_failures.py",
+    "a front process was lost: what it had under way counts as cut off": "gateway/workers/owner/fronts.py",
+    "a process sent what cannot be read: its connection was ended": "gateway/workers/owner/session.py",
+    "the owner of the journal cannot be reached: requests wait": "gateway/workers/front/owner_link.py",
+    "the supervisor has ended: this process stops, too": "gateway/workers/processes.py",
     "the store works again: every durable entry was read back, and nothing was lost": (
         "gateway/telemetry/store_failures.py"
     ),

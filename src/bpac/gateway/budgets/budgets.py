@@ -63,6 +63,32 @@ class Charge:
         self.used.requests -= 1
 
 
+def used_up(owner: str, budget: str, now: float) -> BadRequest:
+    """The error of a request that a budget does not allow.
+
+    Parameters
+    ----------
+    owner: the tenant.
+    budget: what is used up.
+    now: seconds since 1970.
+    """
+    wait = DAY - int(now) % DAY
+    message = f"the budget of {owner} is used up: {budget} per day; the next day begins in {wait} s"
+    return BadRequest(message, 429, code="insufficient_quota", retry_after=wait)
+
+
+def estimated_tokens(identity: Identity, size: int) -> int:
+    """The tokens that a request is charged in advance; none if tokens are not counted.
+
+    Parameters
+    ----------
+    identity: who asks.
+    size: bytes of the request's body.
+    """
+    counted = identity.budget is not None and identity.budget.tokens_per_day is not None
+    return size // BYTES_PER_TOKEN if counted else 0
+
+
 class Budgets:
     """What every tenant with a budget has used today.
 
@@ -88,24 +114,21 @@ class Budgets:
         if budget is None:
             return None
         now = time.time() if now is None else now
-        used = self._today(identity.owner, now)
+        used = self.today(identity.owner, now)
         for what, spent, most in (
             ("requests", used.requests, budget.requests_per_day),
             ("tokens", used.tokens, budget.tokens_per_day),
         ):
             if most is not None and spent >= most:
-                wait = DAY - int(now) % DAY
-                message = (
-                    f"the budget of {identity.owner} is used up: {most} {what} per day; the next day begins in {wait} s"
-                )
-                raise BadRequest(message, 429, code="insufficient_quota", retry_after=wait)
+                raise used_up(identity.owner, f"{most} {what}", now)
         used.requests += 1
-        estimate = size // BYTES_PER_TOKEN if budget.tokens_per_day is not None else 0
+        estimate = estimated_tokens(identity, size)
         used.tokens += estimate
         self.changed = True
         return Charge(used, estimate, self)
 
-    def _today(self, name: str, now: float) -> Used:
+    def today(self, name: str, now: float) -> Used:
+        """What a tenant has used today."""
         day = int(now) // DAY
         used = self._used.get(name)
         if used is None or used.day < day:

@@ -15,6 +15,7 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bpac.answer import Answer
@@ -28,12 +29,10 @@ from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.route import DRAFT_DOWN, ServedRoute, reason_of, withdraw_failed
+from bpac.gateway.games.desk import Decided, GameDesk
 from bpac.gateway.games.draft_outages import ends_drafts
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import GRADER_FAILED
 from bpac.routing.cascade.rounds import FAILED, NOT_ASKED, StageAnswer
-from bpac.routing.cascade.router import CascadeRouter
-from bpac.routing.decision import Decision
 from bpac.routing.tickets.ticket import Ticket
 from bpac.wire.usage import NOTHING, Meter
 
@@ -49,7 +48,7 @@ class StageDrafts:
     game: the game that the request belongs to.
     """
 
-    def __init__(self, models: tuple[Model, ...], request: ChatRequest, route: ServedRoute, game: LiveGame) -> None:
+    def __init__(self, models: tuple[Model, ...], request: ChatRequest, route: ServedRoute, game: GameDesk) -> None:
         self._models = models
         self._request = request
         self._route = route
@@ -83,7 +82,7 @@ class StageDrafts:
             else:
                 self.drafts[stage] = draft
                 if draft.scored_answer is not None:
-                    self._game.scores.add(uncertainty, draft.scored_answer)
+                    self._game.scored(uncertainty, draft.scored_answer)
                 # Longer answers of a model are wrong more often; what is learned decides how much that counts.
                 answer = (uncertainty, math.log1p(len((await draft.whole()).text)))
         self.answers[stage - 1] = answer
@@ -150,11 +149,11 @@ class CascadeExpert(Expert):
             note |= judged.to_note("judge")
         accepted = part.stage if decision.uncertainty < decision.threshold else None
         if accepted is not None and losses[accepted - 1] is None:
-            call.game.outcomes.resolve(decision, None, note, GRADER_FAILED)
+            await call.game.resolve(decision, None, note, GRADER_FAILED)
             return
         # An answer that cannot be graded counts as wrong; the others still teach.
         counted = [1.0 if stage in drafts.drafts and loss is None else loss for stage, loss in enumerate(losses, 1)]
-        call.game.outcomes.resolve_stages(decision, drafts.answers, counted, note)
+        await call.game.resolve_stages(decision, drafts.answers, counted, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,75 +167,85 @@ class CascadeRoute(ServedRoute):
 
     models: tuple[Model, ...]
 
-    async def answer(self, request: ChatRequest, game: LiveGame, caller_left: Callable[[], bool]) -> ChatResponse:
+    async def answer(self, request: ChatRequest, game: GameDesk, caller_left: Callable[[], bool]) -> ChatResponse:
         """The response to a request; an error that is raised is what the caller gets.
 
         Parameters
         ----------
         request, game, caller_left: as for a route with two models.
         """
-        game.expect(self.expert.load.calls)
-        ticket = game.drafting.arrive()
+        ticket, _ = await game.arrive(self.expert.load.calls)
         drafts = StageDrafts(self.models, request, self, game)
         try:
             if request.unscorable:
                 return await self._answer_without_score(request, game, ticket, request.unscorable)
             return await self._walked(request, game, ticket, drafts)
         except BaseException as error:
+            # What was asked before the request ended is paid for; what a decision has counted is not counted again.
+            drafts.discard()
             withdraw_failed(error, game, ticket, caller_left)
             raise
 
-    async def _walked(self, request: ChatRequest, game: LiveGame, ticket: Ticket, drafts: StageDrafts) -> ChatResponse:
+    async def _walked(self, request: ChatRequest, game: GameDesk, ticket: Ticket, drafts: StageDrafts) -> ChatResponse:
         """Rules 2 to 4."""
-        router = game.router
-        if not isinstance(router, CascadeRouter):
-            raise TypeError("the game of a cascade has a router of its own kind")
-        walk = router.walk(ticket)
+        walk = await game.walk(ticket)
         while (stage := walk.next_stage) is not None:
             answer = await drafts.ask(stage)
             if answer:
                 walk.answered(*answer)
             else:
                 walk.failed()
-        if not game.drafting.is_under_way(ticket):
+        if not game.is_under_way(ticket):
             drafts.discard()
             return await self._answer_without_score(request, game, ticket, OUTAGE)
         if not drafts.drafts:
             return await self._answer_without_score(request, game, ticket, drafts.reason, drafts.ended)
-        decision = game.decide(walk, ticket, {**drafts.note(), **request.note})
-        part = decision.cascade
-        assert part is not None
-        request.is_known((b"x-bpac-decision", game.decision_id(decision.step).encode()))
-        # What the caller gets if it is not the last model's answer: the accepted one, or the latest.
-        kept = part.stage if part.stage in drafts.drafts else max(drafts.drafts)
-        result = self._ask_last(request, game, decision, drafts, kept) if decision.call_expert else None
+        made = await game.decide(
+            walk, ticket, {**drafts.note(), **request.note}, partial(self._ask_last, request, game, drafts)
+        )
+        if made is None:
+            drafts.discard()
+            return await self._answer_without_score(request, game, ticket, OUTAGE)
+        decided, (kept, result) = made
+        decision = decided.decision
         if result is None or decision.serve_draft:
             with self.stages("journal"):
-                await game.store.durable()
-            return self._kept(game, decision, drafts, kept)
+                await game.durable()
+            return self._kept(decided, drafts, kept)
         found = await result.get()
         if isinstance(found, DraftInstead):
-            await game.store.durable()
-            response = self._kept(game, decision, drafts, kept)
+            await game.durable()
+            response = self._kept(decided, drafts, kept)
             response.headers.append((b"x-bpac-fallback", found.reason.encode()))
             return response
-        headers = self._headers(game, decision, decision.uncertainty, "expert", result.deployment)
+        headers = self._headers(decided, decision.uncertainty, "expert", result.deployment)
         self._name_stage(headers, len(self.models) + 1)
         return expert_response(found, headers, stream=request.stream)
 
     def _ask_last(
-        self, request: ChatRequest, game: LiveGame, decision: Decision, drafts: StageDrafts, kept: int
-    ) -> ExpertResult:
+        self, request: ChatRequest, game: GameDesk, drafts: StageDrafts, decided: Decided
+    ) -> tuple[int, ExpertResult | None]:
+        """The stage whose answer the caller gets if not the last one's, and where the result of the last one appears.
+
+        There is no result if the last model is not asked.
+        """
+        decision, part = decided.decision, decided.decision.cascade
+        assert part is not None  # the router of a cascade made it
+        # The accepted answer, or the latest.
+        kept = part.stage if part.stage in drafts.drafts else max(drafts.drafts)
+        request.is_known((b"x-bpac-decision", decided.decision_id.encode()))
+        if not decision.call_expert:
+            return kept, None
         result = ExpertResult()
         instead = self.settings.on_expert_failure == "draft" and not decision.serve_draft
-        call = CascadeCall(game, decision, request, result, drafts.drafts[kept].whole, instead, False, drafts)
+        call = CascadeCall(game, decided, request, result, drafts.drafts[kept].whole, instead, False, drafts)
         self.spawn(self.expert.answer_and_grade(call))
-        return result
+        return kept, result
 
-    def _kept(self, game: LiveGame, decision: Decision, drafts: StageDrafts, stage: int) -> ChatResponse:
+    def _kept(self, decided: Decided, drafts: StageDrafts, stage: int) -> ChatResponse:
         """The answer of a model before the last as the response."""
         draft = drafts.drafts[stage]
-        headers = self._headers(game, decision, decision.uncertainty, "draft", draft.deployment)
+        headers = self._headers(decided, decided.decision.uncertainty, "draft", draft.deployment)
         self._name_stage(headers, stage)
         return draft.response(headers)
 

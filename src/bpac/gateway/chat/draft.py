@@ -24,7 +24,7 @@ from bpac.gateway.chat.model import Model, ModelCall, deployment_note
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
-from bpac.gateway.games.savings import Savings
+from bpac.gateway.games.desk import TokenCounts
 from bpac.gateway.telemetry.stages import Stages
 from bpac.scores import Score
 from bpac.wire.completions import Completion
@@ -77,6 +77,9 @@ class Draft(ABC):
     def keep_for_grader(self) -> None:
         """Finish it even if its caller leaves."""
 
+    def not_for_grader(self) -> None:
+        """The grader does not need it: cancel it if its caller has left meanwhile."""
+
     def release(self) -> None:
         """Its caller does not need it any more: cancel it unless the grader needs it."""
 
@@ -97,7 +100,7 @@ class WholeDraft(Draft):
 
     complete = True
 
-    def __init__(self, model: Model, request: ChatRequest, score: Score, savings: Savings) -> None:
+    def __init__(self, model: Model, request: ChatRequest, score: Score, savings: TokenCounts) -> None:
         self._model = model.for_request()
         self._request = request
         self._score = score

@@ -25,9 +25,9 @@ from bpac.gateway.chat.grading import Grader, graded
 from bpac.gateway.chat.model import Model, deployment_note
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.upstream import UpstreamRefused
-from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.desk import Decided, GameDesk, TokenCounts
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
-from bpac.gateway.games.savings import COUNTED, Savings, expert_note
+from bpac.gateway.games.savings import COUNTED, expert_note
 from bpac.gateway.telemetry.stages import Stages
 from bpac.models.retrying import LATER
 from bpac.routing.decision import Decision
@@ -62,7 +62,7 @@ class ExpertCall:
     Parameters
     ----------
     game: the game that the round belongs to.
-    decision: what was decided.
+    decided: what was decided.
     request: what was asked.
     result: where the caller waits, if the decision serves the expert's answer.
     draft: waits for the draft that is graded.
@@ -70,13 +70,18 @@ class ExpertCall:
     draft_cancelled: whether the draft is not finished, because its grade would change nothing.
     """
 
-    game: LiveGame
-    decision: Decision
+    game: GameDesk
+    decided: Decided
     request: ChatRequest
     result: ExpertResult
     draft: WholeAnswer
     draft_on_failure: bool
     draft_cancelled: bool
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided."""
+        return self.decided.decision
 
 
 @dataclass(slots=True)
@@ -129,21 +134,21 @@ class Expert:
         game, decision = call.game, call.decision
         draft = await call.draft()
         if draft is None:
-            game.outcomes.resolve(decision, None, note, DRAFT_CANCELLED if call.draft_cancelled else DRAFT_FAILED)
+            await game.resolve(decision, None, note, DRAFT_CANCELLED if call.draft_cancelled else DRAFT_FAILED)
             return
         if self.grader is None:
             # The outcome may come after a restart, which forgets the note; the tokens are paid for in any case.
             game.savings.answered(meter.answered)
             note[COUNTED] = True
-            game.outcomes.await_feedback(decision, note, {"draft": draft.text, "expert": answer.text})
+            await game.await_feedback(decision, note, {"draft": draft.text, "expert": answer.text})
             return
         with self.stages("grading"):
             grade = await graded(self.grader, call.request.question, draft, answer)
         if grade.usage != NOTHING:
             note |= grade.usage.to_note("judge")
-        game.outcomes.resolve(decision, grade.loss, note)
+        await game.resolve(decision, grade.loss, note)
 
-    async def answer_only(self, request: ChatRequest, savings: Savings, result: ExpertResult) -> None:
+    async def answer_only(self, request: ChatRequest, savings: TokenCounts, result: ExpertResult) -> None:
         """Get the expert's answer to a request that is not a round: its draft has no score, so nothing is graded."""
         meter = Meter()
         try:
@@ -164,13 +169,13 @@ class Expert:
         game, result = call.game, call.result
         try:
             with self.stages("journal"):
-                await game.store.durable()
+                await game.durable()
             stream = call.request.stream and not call.decision.serve_draft
             with self.stages("expert"):
                 answer = await self._fetched(call.request, result, meter, stream=stream)
         except ModelError as error:
             game.savings.answered(meter.take())  # before the outcome, whose note records it
-            reason = _draft_instead(call, error)
+            reason = await _draft_instead(call, error)
             if reason:
                 result.serve_draft(reason)
             else:
@@ -183,9 +188,9 @@ class Expert:
             result.fail(error)
         except Exception as error:  # whatever it is, the caller must not wait forever
             game.savings.answered(meter.take())
-            log.error("audit failed", extra={"decision": game.decision_id(call.decision.step)}, exc_info=error)
+            log.error("audit failed", extra={"decision": call.decided.decision_id}, exc_info=error)
             result.fail(error)
-            game.outcomes.forfeit(call.decision, EXPERT_FAILED)
+            await game.forfeit(call.decision, EXPERT_FAILED)
         else:
             result.end()
             return answer
@@ -219,16 +224,16 @@ class Expert:
             raise model.unusable_stream() from error
 
 
-def _draft_instead(call: ExpertCall, error: ModelError) -> str:
+async def _draft_instead(call: ExpertCall, error: ModelError) -> str:
     """Record that the expert did not answer; the reason if the caller gets the draft instead, empty if not."""
     decision, begun = call.decision, call.result.begun
     if is_refusal(error) and not begun:
         # An accepted draft is what the caller would have got if the coin had not called the expert.
         instead = decision.uncertainty < decision.threshold and not decision.serve_draft
         reason = RefusalReason.of(error.status, error.fields if isinstance(error, UpstreamRefused) else ())
-        recorded = call.game.outcomes.refuse(decision, reason, draft_served=instead)
+        recorded = await call.game.refuse(decision, reason, draft_served=instead)
         return REFUSED if instead and recorded else ""
     instead = call.draft_on_failure and not begun
-    recorded = call.game.outcomes.forfeit(decision, EXPERT_FAILED, draft_served=instead)
+    recorded = await call.game.forfeit(decision, EXPERT_FAILED, draft_served=instead)
     # The outcome of a round that was forfeited before, at its deadline for example, cannot be changed: no draft then.
     return FAILED if instead and recorded else ""

@@ -38,17 +38,18 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.desk import WITHOUT_TICKET, Decided, GameDesk, NoTicket
 from bpac.gateway.games.draft_outages import ends_drafts
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.telemetry.stages import Stages
 from bpac.models.prompts import PromptFeatures
-from bpac.routing.decision import Decision
 from bpac.routing.tickets.ticket import Ticket
 
 log = logging.getLogger("bpac.gateway")
 
 # Why a request has no score if its draft's model was known to be down when it arrived.
 DRAFT_DOWN = "draft-down"
+# Why it has none if the store that gives out tickets cannot be reached.
+STORE_DOWN = "store-down"
 # The header's value instead of a decision's id if no decision was made.
 UNSCORED = "unscored"
 
@@ -74,7 +75,7 @@ class ServedRoute:
     spawn: Spawn
     prompts: PromptFeatures
 
-    async def answer(self, request: ChatRequest, game: LiveGame, caller_left: Callable[[], bool]) -> ChatResponse:
+    async def answer(self, request: ChatRequest, game: GameDesk, caller_left: Callable[[], bool]) -> ChatResponse:
         """The response to a request; an error that is raised is what the caller gets.
 
         Parameters
@@ -83,15 +84,17 @@ class ServedRoute:
         game: the game that the request belongs to.
         caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
         """
-        game.expect(self.expert.load.calls)
-        ticket = game.drafting.arrive()
+        try:
+            ticket, skips_draft = await game.arrive(self.expert.load.calls)
+        except NoTicket:
+            return await self._answer_without_score(request, game, WITHOUT_TICKET, STORE_DOWN)
         try:
             if request.unscorable:
                 return await self._answer_without_score(request, game, ticket, request.unscorable)
             if (down := self.draft_model.down) is not None:
                 # Like a draft that ends at once, as the gateway's own trial request did: see DraftOutages.
                 return await self._answer_without_score(request, game, ticket, DRAFT_DOWN, ends_drafts(down))
-            if game.skips_draft():
+            if skips_draft:
                 return await self._answer_without_score(request, game, ticket, COSTS_MORE)
             draft = self._draft(request, game)
             try:
@@ -103,7 +106,7 @@ class ServedRoute:
             withdraw_failed(error, game, ticket, caller_left)
             raise
 
-    async def _round(self, request: ChatRequest, game: LiveGame, ticket: Ticket, draft: Draft) -> ChatResponse:
+    async def _round(self, request: ChatRequest, game: GameDesk, ticket: Ticket, draft: Draft) -> ChatResponse:
         """Rules 2 to 7."""
         embedding = self.prompts.start(request.question) if game.embeds_prompts else None
         try:
@@ -112,63 +115,78 @@ class ServedRoute:
             draft.discard()
             return await self._answer_without_score(request, game, ticket, reason_of(error), ends_drafts(error))
         prompt = await self.prompts.get(embedding) if embedding is not None else ()
-        if not game.drafting.is_under_way(ticket):
+        if not game.is_under_way(ticket):
             draft.discard()
             return await self._answer_without_score(request, game, ticket, OUTAGE)
         if draft.scored_answer is not None:
-            game.scores.add(uncertainty, draft.scored_answer)
+            game.scored(uncertainty, draft.scored_answer)
         features = None
         if game.feature_names:
             features = features_of(
                 game.feature_names, draft.scored_answer, segment=game.segment, task=request.task, prompt=prompt,
                 complete=draft.complete,
             )  # fmt: skip
-        decision = game.decide(uncertainty, ticket, {**draft.note, **request.note}, features)
-        request.is_known((b"x-bpac-decision", game.decision_id(decision.step).encode()))
-        result = self._call_expert(request, game, decision, draft) if decision.call_expert else None
-        if result is None or decision.serve_draft:
+        carry_out = partial(self._call_expert, request, game, draft)
+        note = {**draft.note, **request.note}
+        # Until it is known whether the grader needs the draft, even if the caller leaves while this waits.
+        draft.keep_for_grader()
+        try:
+            made = await game.decide(
+                uncertainty, ticket, note, carry_out, features=features, unfinished=not draft.complete
+            )
+        except Exception:
+            draft.not_for_grader()
+            raise
+        if made is None:
+            draft.discard()
+            return await self._answer_without_score(request, game, ticket, OUTAGE)
+        decided, result = made
+        if result is None or decided.decision.serve_draft:
             with self.stages("journal"):
-                await game.store.durable()
-            return draft.response(self._headers(game, decision, uncertainty, "draft", draft.deployment))
+                await game.durable()
+            return draft.response(self._headers(decided, uncertainty, "draft", draft.deployment))
         # The expert call waits until the decision is durable, so nothing of it comes before.
         found = await result.get()
         if isinstance(found, DraftInstead):
-            await game.store.durable()
-            response = draft.response(self._headers(game, decision, uncertainty, "draft", draft.deployment))
+            await game.durable()
+            response = draft.response(self._headers(decided, uncertainty, "draft", draft.deployment))
             response.headers.append((b"x-bpac-fallback", found.reason.encode()))
             return response
-        headers = self._headers(game, decision, uncertainty, "expert", result.deployment)
+        headers = self._headers(decided, uncertainty, "expert", result.deployment)
         return expert_response(found, headers, stream=request.stream)
 
-    def _draft(self, request: ChatRequest, game: LiveGame) -> Draft:
+    def _draft(self, request: ChatRequest, game: GameDesk) -> Draft:
         count = self.settings.first_tokens if request.stream else None
         if count is None:
             return WholeDraft(self.draft_model, request, self.settings.score, game.savings)
         return StreamedDraft(self.draft_model, request, self.settings, count, spawn=self.spawn, savings=game.savings)
 
-    def _call_expert(self, request: ChatRequest, game: LiveGame, decision: Decision, draft: Draft) -> ExpertResult:
-        """Start the expert call of a round, and return where its result appears."""
+    def _call_expert(self, request: ChatRequest, game: GameDesk, draft: Draft, decided: Decided) -> ExpertResult | None:
+        """Start the expert call of a round, and return where its result appears; none if the expert is not asked."""
+        decision = decided.decision
+        request.is_known((b"x-bpac-decision", decided.decision_id.encode()))
+        if not decision.call_expert:
+            draft.not_for_grader()
+            return None
         draft_on_failure = self.settings.on_expert_failure == "draft" and not decision.serve_draft
-        cancelled = not draft.complete and self._cancels_draft(game, decision)
+        cancelled = not draft.complete and self._cancels_draft(decided)
         if cancelled:
             draft.cancel()
-        else:
-            draft.keep_for_grader()
         result = ExpertResult()
-        call = ExpertCall(game, decision, request, result, draft.whole, draft_on_failure, cancelled)
+        call = ExpertCall(game, decided, request, result, draft.whole, draft_on_failure, cancelled)
         self.spawn(self.expert.answer_and_grade(call))
         return result
 
-    def _cancels_draft(self, game: LiveGame, decision: Decision) -> bool:
+    def _cancels_draft(self, decided: Decided) -> bool:
         """Whether the rest of a draft is needed neither by its caller, if the expert fails, nor by the grader."""
         if self.settings.on_expert_failure == "draft" or self.settings.on_takeover == "finish":
             return False
-        if decision.uncertainty < decision.threshold:
+        if decided.decision.uncertainty < decided.decision.threshold:
             return False  # the caller gets it, or would get it if the expert refused
-        return not game.router.worth_grading(decision)
+        return not decided.worth_grading
 
     async def _answer_without_score(
-        self, request: ChatRequest, game: LiveGame, ticket: Ticket, reason: str, ended: bool = False
+        self, request: ChatRequest, game: GameDesk, ticket: Ticket, reason: str, ended: bool = False
     ) -> ChatResponse:
         """The expert's answer to a request whose draft has no score (rule 3).
 
@@ -178,12 +196,7 @@ class ServedRoute:
         reason: why the draft has no score.
         ended: whether what ended the draft may have ended other drafts at the same time.
         """
-        if reason != COSTS_MORE:  # that is no fault
-            game.unscored_log.add(reason)
-        if ended:
-            game.drafting.draft_ended(ticket, reason)
-        else:
-            game.drafting.withdraw(ticket, reason)
+        await game.no_score(ticket, reason, ended=ended)
         request.is_known((b"x-bpac-decision", UNSCORED.encode()), (b"x-bpac-unscored", reason.encode()))
         result = ExpertResult()
         # Nothing is learnt from the answer, so it is for the caller alone.
@@ -196,14 +209,12 @@ class ServedRoute:
         response.abandon = task.cancel
         return response
 
-    def _headers(
-        self, game: LiveGame, decision: Decision, uncertainty: float, answered_by: str, deployment: str
-    ) -> list[Header]:
+    def _headers(self, decided: Decided, uncertainty: float, answered_by: str, deployment: str) -> list[Header]:
+        decision, decision_id, _ = decided
         _, of_decision, threshold, propensity, *_ = decision
         # The score as it was measured, because the decision has the dithered one; unless a learned score has decided.
         if decision.uncertainties and of_decision != decision.uncertainties[0]:
             uncertainty = of_decision
-        decision_id = game.decision_id(decision.step)
         headers = self._described(decision_id, answered_by, uncertainty, threshold, propensity)
         self._name_deployment(headers, deployment)
         return headers
@@ -234,7 +245,7 @@ class ServedRoute:
         ]
 
 
-def withdraw_failed(error: BaseException, game: LiveGame, ticket: Ticket, caller_left: Callable[[], bool]) -> None:
+def withdraw_failed(error: BaseException, game: GameDesk, ticket: Ticket, caller_left: Callable[[], bool]) -> None:
     """Withdraw the ticket of a request that ends before its decision (rule 8).
 
     Parameters
@@ -246,7 +257,7 @@ def withdraw_failed(error: BaseException, game: LiveGame, ticket: Ticket, caller
     cancelled = isinstance(error, asyncio.CancelledError)
     if not cancelled or caller_left():
         with suppress(StoreError):  # all later requests report it
-            game.drafting.withdraw(ticket, CALLER_LEFT if cancelled else "error")
+            game.withdraw(ticket, CALLER_LEFT if cancelled else "error")
 
 
 def reason_of(error: Exception) -> str:

@@ -15,7 +15,7 @@ from bpac.gateway.chat.model import Model, deployment_note
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.savings import Savings
+from bpac.gateway.games.desk import TokenCounts
 from bpac.gateway.http.errors import error_event
 from bpac.gateway.telemetry.stages import Stages
 from bpac.wire.rendering import DONE, event, event_stream, visible, without_logprobs
@@ -50,7 +50,7 @@ class StreamedDraft(Draft):
         count: int,
         *,
         spawn: Spawn,
-        savings: Savings,
+        savings: TokenCounts,
     ) -> None:
         self._model = model.for_request()
         self._request = request
@@ -62,6 +62,7 @@ class StreamedDraft(Draft):
         self._seen: list[StreamEvent] = []
         self._ended = False
         self._needed_by_grader = False
+        self._released = False
         self._task = spawn(self._fetch(request.draft_body(settings.score.needs, stream=True)))
 
     async def scored(self, stages: Stages) -> float:
@@ -101,8 +102,15 @@ class StreamedDraft(Draft):
         """Finish it even if its caller leaves."""
         self._needed_by_grader = True
 
+    def not_for_grader(self) -> None:
+        """The grader does not need it: cancel it if its caller has left meanwhile."""
+        self._needed_by_grader = False
+        if self._released:
+            self.cancel()
+
     def release(self) -> None:
         """Its caller does not need it any more: cancel it unless the grader needs it."""
+        self._released = True
         if not self._needed_by_grader:
             self.cancel()
 

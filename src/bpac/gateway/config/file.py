@@ -158,10 +158,20 @@ def load_config(path: str | Path, *, secrets: bool = True) -> Config:
     path: the file.
     secrets: whether keys are needed; commands that only read the store work without them in the environment.
     """
+    return read_config(path, secrets=secrets)[0]
+
+
+def read_config(path: str | Path, *, secrets: bool = True) -> tuple[Config, bytes]:
+    """The configuration in a file, and the bytes that it was read from.
+
+    Parameters
+    ----------
+    path, secrets: as for ``load_config``.
+    """
     try:
-        with Path(path).open("rb") as file:
-            values = tomllib.load(file)
-        return Config.read(values if secrets else _without_secrets(values))
+        text = Path(path).read_bytes()
+        values = tomllib.loads(text.decode())
+        return Config.read(values if secrets else _without_secrets(values)), text
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

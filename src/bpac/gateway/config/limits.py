@@ -1,8 +1,9 @@
 """Limits on the size, the number and the duration of what callers and models may send."""
 
+import sys
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds
 
@@ -38,3 +39,7 @@ class Limits(ConfigTable, frozen=True):
     max_connections_per_address: Count = 1024
     max_answer: Count = 64 * 2**20
     max_answer_values: Count = 2_000_000
+
+    def without_connections(self) -> "Limits":
+        """The same without a limit on the number of connections."""
+        return structs.replace(self, max_connections=sys.maxsize, max_connections_per_address=sys.maxsize)

@@ -49,6 +49,8 @@ LOSSES: Mapping[str, type[ConfigTable]] = {
     "external": ExternalSettings,
 }
 DEFAULT_LOSS = "answer"
+# Losses most of which are neither 0 nor close to 1: marks of a judge, distances.
+GRADED = ("judge", "embedding")
 
 
 def read_loss(value: object, path: str, models: Iterable[str]) -> dict[str, Any]:

@@ -9,18 +9,20 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from bpac.errors import InputError, SettingsError
-from bpac.gateway.config.hours import MINUTES_OF_DAY, Hours
+from bpac.gateway.config.cascades import check_cascade
 from bpac.gateway.config.learning import Learn, learned_score, open_terms
-from bpac.gateway.config.losses import DEFAULT_LOSS, check_model, read_loss
+from bpac.gateway.config.losses import DEFAULT_LOSS, GRADED, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
+from bpac.hours import MINUTES_OF_DAY, Hours
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Policy, Portfolio, named_policy
+from bpac.routing.policies.stakes import Stakes
 from bpac.routing.router import Router
 from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_score
 
@@ -113,7 +115,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                 'without logprobs (drop): set score = "verbalized" or "self_consistency", or choose another draft'
             )
         if self.models:
-            self._check_cascade()
+            check_cascade(self)
         elif self.call_prices:
             raise SettingsError("call_prices is for routes with more than two models: list them in models")
         self.new_router()
@@ -124,26 +126,6 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                     raise SettingsError(
                         f"minimise: money needs the prices of models.{model.name}: give price = {{ input, output }}"
                     )
-
-    def _check_cascade(self) -> None:
-        for key, usual in (("policy", "portfolio"), ("assume", None), ("minimise", "calls"), ("learn", None)):
-            if getattr(self, key) != usual and not (key == "learn" and self.learn is False):
-                raise SettingsError(f"{key} is for routes with two models: leave it out with models = [...]")
-        if self.loss["name"] == "external":
-            raise SettingsError(
-                "loss: external reports one loss, and a cascade needs that of every model: let the gateway grade the "
-                "answers (for prose, with a judge), or list two models"
-            )
-        if len(self.call_prices) not in (0, len(self.models)):
-            raise SettingsError(
-                f"call_prices has {len(self.call_prices)} prices, and models has {len(self.models)} models"
-            )
-        for model in self.models[:-1]:
-            if "logprobs" in model.drop and self.score.needs.logprobs and not isinstance(self.score, Otherwise):
-                raise SettingsError(
-                    f"score: {self.score_name} needs log-probabilities, but requests to models.{model.name} are sent "
-                    'without logprobs (drop): set score = "verbalized" or "self_consistency"'
-                )
 
     @cached_property
     def score(self) -> Score:
@@ -163,12 +145,17 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     @property
     def _can_learn(self) -> bool:
         policy = self._named_policy
-        return not self.models and isinstance(policy, Portfolio) and policy.assume == "iid"
+        # With graded losses a share of α for learned scores costs more than they are likely to gain (docs/learning.md).
+        return not self.models and isinstance(policy, Portfolio) and policy.assume == "iid" and not self._is_graded
+
+    @property
+    def _is_graded(self) -> bool:
+        return self.loss["name"] in GRADED
 
     @property
     def open_terms(self) -> frozenset[str]:
         """The terms that the file does not prescribe: a game goes on with those it began with, whatever they are."""
-        return open_terms(self.learn)
+        return open_terms(self.learn) | {f"policy.{name}" for name in Stakes._fields}
 
     @cached_property
     def router_policy(self) -> Policy:
@@ -176,6 +163,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         policy = self._named_policy
         if isinstance(policy, Portfolio) and policy.assume == "iid" and has_few_values(self.score):
             policy = replace(policy, dither=WIDTH)
+        if isinstance(policy, Portfolio) and self._is_graded:
+            policy = policy.for_graded_losses()
         if self.learned is None:
             return policy
         if not isinstance(policy, Portfolio):

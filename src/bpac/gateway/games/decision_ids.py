@@ -12,6 +12,18 @@ def decision_id(store: Store, game: Game, step: int) -> str:
     return f"dec-{game.number}-{step}-{_seal(store, game, step)}"
 
 
+def id_with_key(secret: bytes, game: Game, step: int, key: bytes) -> str:
+    """The same id, where the key of the step's coin is at hand.
+
+    Parameters
+    ----------
+    secret: of the store.
+    game, step: the decision.
+    key: of its coin.
+    """
+    return f"dec-{game.number}-{step}-{_sealed(secret, game, step, key)}"
+
+
 def read_decision_id(text: str, store: Store) -> tuple[int, int] | None:
     """The number of the game and the step in a decision's id; none if this store never issued it, or lost it."""
     parts = text.split("-")
@@ -31,5 +43,9 @@ def _seal(store: Store, game: Game, step: int) -> str:
     that is decided again, because the end of the journal was lost, gets another id.
     """
     key = store.key(game, step)
-    block = b"" if key is None else b"-" + key_digest(key.key).encode()
-    return hashlib.blake2b(b"%d-%d%s" % (game.number, step, block), key=store.secret, digest_size=8).hexdigest()
+    return _sealed(store.secret, game, step, None if key is None else key.key)
+
+
+def _sealed(secret: bytes, game: Game, step: int, key: bytes | None) -> str:
+    block = b"" if key is None else b"-" + key_digest(key).encode()
+    return hashlib.blake2b(b"%d-%d%s" % (game.number, step, block), key=secret, digest_size=8).hexdigest()

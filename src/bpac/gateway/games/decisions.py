@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.games.decision_ids import read_decision_id
-from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.shown_game import ShownGame
 from bpac.gateway.http.bad_request import BadRequest, archived_decision, no_such_decision
 from bpac.routing.decision import Decision
 from bpac.stores.store import Store
@@ -20,11 +20,11 @@ class Decisions:
     games: the live games.
     """
 
-    def __init__(self, store: Store, games: Callable[[], Iterable[LiveGame]]) -> None:
+    def __init__(self, store: Store, games: Callable[[], Iterable[ShownGame]]) -> None:
         self._store = store
         self._games = games
 
-    def find(self, decision_id: str, identity: Identity) -> tuple[LiveGame, int]:
+    def find(self, decision_id: str, identity: Identity) -> tuple[ShownGame, int]:
         """The game and the step of a decision, or ``BadRequest`` if there is none or the caller may not see it.
 
         Parameters
@@ -43,16 +43,16 @@ class Decisions:
     def answers(self, decision_id: str, identity: Identity) -> dict[str, str]:
         """Both answers of a round that waits for feedback, or ``BadRequest``."""
         game, step = self.find(decision_id, identity)
-        answers = game.outcomes.answers(step)
+        answers = game.answers(step)
         if answers is None:
             raise BadRequest("the answers of this decision are not kept", 404, "decision", "no_answers")
         return answers
 
-    def report_loss(self, decision_id: str, loss: float, identity: Identity) -> None:
+    async def report_loss(self, decision_id: str, loss: float, identity: Identity) -> None:
         """Record a loss that is reported from outside, or raise ``BadRequest``."""
         game, step = self.find(decision_id, identity)
         try:
-            game.outcomes.feedback(step, loss)
+            await game.feedback(step, loss)
         except InputError as error:
             raise BadRequest(str(error), 422, "loss", "out_of_range") from error
         except NotAudited as error:
@@ -62,8 +62,8 @@ class Decisions:
         except ObservationError as error:
             raise BadRequest(str(error), 404, "decision", "unknown_decision") from error
 
-    def _require_sight(self, game: LiveGame, step: int, identity: Identity) -> None:
-        for (entry, note), _ in self._store.rounds(game.journal.game, step + 1, 1):
+    def _require_sight(self, game: ShownGame, step: int, identity: Identity) -> None:
+        for (entry, note), _ in self._store.rounds(game.kept, step + 1, 1):
             if isinstance(entry, Decision) and entry.step == step:
                 identity.require_sight(note.get("caller"))
                 return

@@ -16,12 +16,14 @@ from bpac.routing.tickets.ticket import Ticket
 SEVERAL = 3
 # How a response ends when its server goes down: without a status, or with the status of a proxy before the server.
 BROKEN_OFF = (None, 502, 504)
+# What an attempt failed with if its response came and could not be read.
+UNREADABLE = (AnswerError, ValueError, RecursionError)
 
 
 def ends_drafts(error: Exception) -> bool:
     """Whether what ended a draft may have ended others at the same time; a response that cannot be read has not."""
     failed = error.__cause__ if isinstance(error, Unavailable) and error.status in BROKEN_OFF else None
-    return isinstance(failed, Failed) and not isinstance(failed.__cause__, AnswerError | ValueError | RecursionError)
+    return isinstance(failed, Failed) and not isinstance(failed.__cause__, UNREADABLE)
 
 
 class DraftOutages:

@@ -3,13 +3,40 @@
 import logging
 import math
 import time
+from typing import Protocol
 
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.draft_outages import DraftOutages
-from bpac.gateway.games.journal import GameJournal
 from bpac.routing.tickets.ticket import Ticket
 
 log = logging.getLogger("bpac.gateway")
+
+
+class TicketRouter(Protocol):
+    """What becomes of tickets; the router of a game does it."""
+
+    def arrive(self) -> Ticket:
+        """Take a ticket."""
+
+    def withdraw(self, ticket: Ticket, reason: str = "") -> None:
+        """Let a ticket go without a decision."""
+
+    def overdue(self, ticket: Ticket) -> None:
+        """Stop waiting for a draft that takes too long."""
+
+    def cut_off(self) -> None:
+        """All queries under way were ended at once."""
+
+
+class TicketJournal(Protocol):
+    """Where it is written what becomes of tickets; the journal of a game."""
+
+    @property
+    def router(self) -> TicketRouter:
+        """What becomes of tickets."""
+
+    def snapshot_if_due(self) -> None:
+        """Take a snapshot if enough was written since the last one."""
 
 
 class DraftsUnderWay:
@@ -21,7 +48,7 @@ class DraftsUnderWay:
     route: the settings of the route.
     """
 
-    def __init__(self, journal: GameJournal, route: RouteSettings) -> None:
+    def __init__(self, journal: TicketJournal, route: RouteSettings) -> None:
         self._journal = journal
         self._router = journal.router
         self._route = route
@@ -39,8 +66,12 @@ class DraftsUnderWay:
     def arrive(self) -> Ticket:
         """Take the ticket of a request that has just arrived; it must be decided or withdrawn."""
         ticket = self._router.arrive()
-        self._tickets[ticket] = time.monotonic() + self._route.draft_deadline
+        self.arrived(ticket)
         return ticket
+
+    def arrived(self, ticket: Ticket) -> None:
+        """Wait for the draft of a request that has its ticket."""
+        self._tickets[ticket] = time.monotonic() + self._route.draft_deadline
 
     def is_under_way(self, ticket: Ticket) -> bool:
         """Whether a ticket can still be decided: an outage may have cut it off."""
@@ -57,6 +88,20 @@ class DraftsUnderWay:
             del self._tickets[ticket]
             self._journal.snapshot_if_due()
 
+    def no_score(self, ticket: Ticket, reason: str, *, ended: bool) -> None:
+        """Withdraw the ticket of a request whose draft has no score.
+
+        Parameters
+        ----------
+        ticket: of the request.
+        reason: why there is no score.
+        ended: whether what ended the draft may have ended other drafts at the same time.
+        """
+        if ended:
+            self.draft_ended(ticket, reason)
+        else:
+            self.withdraw(ticket, reason)
+
     def draft_ended(self, ticket: Ticket, reason: str) -> None:
         """Withdraw a ticket whose draft broke off; if several did, their server is down and all tickets are cut off."""
         others = len(self._tickets) - len(self._outages) - 1
@@ -72,6 +117,23 @@ class DraftsUnderWay:
             )
             self._router.cut_off()
             self._tickets.clear()
+
+    def cut_off(self, why: str) -> None:
+        """Cut all tickets off, because something other than their drafts ended some of them (MATH section 12).
+
+        Parameters
+        ----------
+        why: what ended them, for the log.
+        """
+        if not self._tickets:
+            return
+        log.warning(
+            "requests under way are cut off: they go to the expert, and one is charged as loss 1",
+            extra={"route": self._route.name, "reason": why, "requests": len(self._tickets)},
+        )
+        self._outages.release()
+        self._router.cut_off()
+        self._tickets.clear()
 
     def release(self) -> None:
         """Withdraw the tickets that were held back: no outage, their drafts failed independently."""

@@ -11,18 +11,21 @@ from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
 from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.journal import GameJournal, now
+from bpac.gateway.games.local_desk import LocalDesk
 from bpac.gateway.games.outcomes import RESTART, OpenOutcomes
 from bpac.gateway.games.restoring import tokens_of
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.status import GameStatus, game_status
+from bpac.gateway.games.troubles import GameTrouble
 from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
 from bpac.models.prompts import PROMPT_FEATURES
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
 from bpac.routing.learning.features import Features
 from bpac.routing.tickets.ticket import Ticket
-from bpac.stores.store import Store
+from bpac.stores.store import Game, Store
 
 log = logging.getLogger("bpac.gateway")
 
@@ -50,6 +53,7 @@ class LiveGame:
     outcomes: rounds that wait for their outcome.
     scores: finds scores that cannot be right.
     unscored_log: logs requests without a score.
+    desk: the game as chat requests use it.
     """
 
     def __init__(self, store: Store, route: RouteSettings, segment: str, alpha: float, snapshot_every: int) -> None:
@@ -68,6 +72,7 @@ class LiveGame:
         self.scores = ScoreWatch(route.name)
         self.unscored_log = UnscoredLog(route.name)
         self._tokens = tokens_of(self.savings)
+        self.desk = LocalDesk(self)
         # The graders of open rounds ended with their process. Feedback from outside may still come.
         for decision in self.router.owed:
             if self.outcomes.external:
@@ -79,6 +84,21 @@ class LiveGame:
     def number(self) -> int:
         """The number of the game in its store."""
         return self.journal.game.number
+
+    @property
+    def kept(self) -> Game:
+        """The game in its store."""
+        return self.journal.game
+
+    @property
+    def written(self) -> int:
+        """The number of entries that this process wrote."""
+        return self.journal.written
+
+    @property
+    def score_trouble(self) -> GameTrouble | None:
+        """What is wrong with the latest scores; none if nothing is known to be."""
+        return self.scores.trouble
 
     def expect(self, expert_calls: int) -> None:
         """Set the exploration rate of the requests that arrive from now on to what an audit costs at the moment.
@@ -101,6 +121,12 @@ class LiveGame:
         settings = self.router.settings
         terms = MoneyTerms(Prices.of(self.route), settings.epsilon, settings.exploration.floor)
         return skips_draft(self.savings.recent, terms, _COIN)
+
+    def walk(self, ticket: Ticket) -> Walk:
+        """Send a request of a cascade on its way, on the terms of its ticket."""
+        if not isinstance(self.router, CascadeRouter):
+            raise TypeError("the game of a cascade has a router of its own kind")
+        return self.router.walk(ticket)
 
     def decide(
         self, uncertainty: float | Walk, ticket: Ticket, note: dict[str, Any], features: Features | None = None
@@ -165,8 +191,16 @@ class LiveGame:
         """The id of a decision, which cannot be guessed and which no other decision ever has."""
         return decision_id(self.store, self.journal.game, step)
 
+    def answers(self, step: int) -> dict[str, str] | None:
+        """Both answers of a round that waits for feedback; none if they are not kept."""
+        return self.outcomes.answers(step)
+
+    async def feedback(self, step: int, loss: float) -> None:
+        """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        self.outcomes.feedback(step, loss)
+
     def status(self) -> GameStatus:
         """Where the game stands."""
         savings = self.savings.report(Prices.of(self.route))
         names = [model.name for model in self.route.models]
-        return game_status(self.journal.game, self.router, self.history, savings, self.scores.trouble, models=names)
+        return game_status(self.kept, self.router, self.history, savings, self.scores.trouble, models=names)

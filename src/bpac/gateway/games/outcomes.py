@@ -1,8 +1,6 @@
 """Outcomes of the rounds in which the expert was called: recorded when they come, forfeited when they do not."""
 
-import itertools
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,6 +10,7 @@ from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationErro
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.journal import GameJournal, now
+from bpac.gateway.games.open_rounds import OpenRounds
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
@@ -26,9 +25,6 @@ DRAFT_CANCELLED = "draft cancelled"
 GRADER_FAILED = "grader failed"
 DEADLINE = "deadline"
 RESTART = "restart"
-
-# Rounds that wait for feedback whose answers are kept in memory.
-MOST_ANSWERS = 1000
 
 
 class OpenOutcomes:
@@ -46,11 +42,7 @@ class OpenOutcomes:
         self._journal = journal
         self._router = journal.router
         self._route = route
-        # Open rounds and their deadlines, in the order of their decisions, so the next deadline comes first.
-        self._open: dict[int, tuple[float, Decision]] = {}
-        # What is noted with the outcome of a round that waits for feedback, and both of its answers.
-        self._notes: dict[int, dict[str, Any]] = {}
-        self._answers: dict[int, dict[str, str]] = {}
+        self._open = OpenRounds()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -66,12 +58,7 @@ class OpenOutcomes:
 
     def wait_for(self, decision: Decision) -> None:
         """Wait for the outcome of a round until its deadline."""
-        self._open[decision.step] = (time.monotonic() + self._route.deadline, decision)
-        # Beyond ``max_owed`` the router forfeits the oldest rounds by itself, so they can be forgotten here.
-        if len(self._open) > 2 * self._route.max_owed:
-            oldest = next(iter(self._open))
-            del self._open[oldest]
-            self._notes.pop(oldest, None)
+        self._open.wait_for(decision, self._route)
 
     def resolve(self, decision: Decision, loss: float | None, note: dict[str, Any], cause: str = GRADER_FAILED) -> None:
         """Record the loss of a draft, or forfeit the round if there is none; a round with an outcome keeps it.
@@ -83,7 +70,7 @@ class OpenOutcomes:
         note: counts of tokens, for the journal.
         cause: why the loss is not known.
         """
-        self._open.pop(decision.step, None)
+        self._open.close(decision.step)
         try:
             entry = self._proposed(decision, loss, cause)
         except AlreadyResolved:
@@ -109,7 +96,7 @@ class OpenOutcomes:
         answers, losses: of all models but the last, as ``CascadeRouter.observe_stages`` takes them.
         note: counts of tokens, for the journal.
         """
-        self._open.pop(decision.step, None)
+        self._open.close(decision.step)
         router = self._router
         if not isinstance(router, CascadeRouter):
             raise TypeError("only a cascade has the losses of several models")
@@ -135,7 +122,7 @@ class OpenOutcomes:
         cause: why its outcome does not come.
         draft_served: whether the caller gets the draft instead of the expert's answer.
         """
-        note = self._closed(decision)
+        note = self._open.close(decision.step)
         try:
             entry = self._router.propose_forfeit(decision, cause, draft_served=draft_served)
         except AlreadyResolved:
@@ -152,7 +139,7 @@ class OpenOutcomes:
         reason: why it refused, for the journal; nothing that its server wrote.
         draft_served: whether the caller gets the draft instead of the expert's answer.
         """
-        note = self._closed(decision) | {NOTED: str(reason)}
+        note = self._open.close(decision.step) | {NOTED: str(reason)}
         try:
             entry = self._router.propose_refusal(decision, draft_served=draft_served)
         except AlreadyResolved:
@@ -169,15 +156,11 @@ class OpenOutcomes:
         note: is written to the journal with the outcome.
         answers: the draft and the expert's answer, in memory only and for the latest rounds.
         """
-        if decision.step in self._open:
-            self._notes[decision.step] = note
-            self._answers[decision.step] = answers
-            if len(self._answers) > MOST_ANSWERS:
-                del self._answers[next(iter(self._answers))]
+        self._open.keep(decision.step, note, answers)
 
     def answers(self, step: int) -> dict[str, str] | None:
         """Both answers of a round that waits for feedback; none if they are not kept."""
-        return self._answers.get(step)
+        return self._open.answers(step)
 
     def feedback(self, step: int, loss: float) -> None:
         """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
@@ -190,9 +173,9 @@ class OpenOutcomes:
         if decision is None:
             raise ObservationError(f"step {step} was never decided")
         entry = self._router.propose_outcome(decision, loss)
-        self._record(decision, entry, self._notes.get(step, {}))
-        self._closed(decision)
-        self._answers.pop(step, None)
+        self._record(decision, entry, self._open.note(step))
+        self._open.close(step)
+        self._open.forget_answers(step)
 
     def sweep(self, time_now: float) -> None:
         """Forfeit the rounds whose deadline has passed.
@@ -201,13 +184,8 @@ class OpenOutcomes:
         ----------
         time_now: the time on the monotonic clock, in seconds.
         """
-        for _, decision in list(itertools.takewhile(lambda waiting: waiting[0] <= time_now, self._open.values())):
+        for decision in self._open.late(time_now):
             self.forfeit(decision, DEADLINE)
-
-    def _closed(self, decision: Decision) -> dict[str, Any]:
-        """Stop waiting for the outcome of a round, and return the note that was kept for it."""
-        self._open.pop(decision.step, None)
-        return self._notes.pop(decision.step, {})
 
     def _record(self, decision: Decision, entry: Resolved, note: dict[str, Any]) -> None:
         self._journal.write(entry, {"at": now(), **note, "propensity": decision.propensity})

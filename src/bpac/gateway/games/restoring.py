@@ -50,7 +50,7 @@ def current_game(store: Store, route: str, segment: str, terms: str, open_terms:
     terms: what the promise is about; a game with other terms does not go on.
     open_terms: names of terms in which a game that goes on may differ (default: none).
     """
-    games = [game for game in store.games() if (game.route, game.segment) == (route, segment)]
+    games = [game for game in store.games() if game.segment == segment and game.route == route]
     latest = games[-1] if games else None
     found = next((game for game in reversed(games) if not changes(game.terms, terms, open_terms)), None)
     about = {"route": route, "segment": segment}
@@ -74,7 +74,7 @@ def current_game(store: Store, route: str, segment: str, terms: str, open_terms:
 
 def rounds_before(store: Store, game: Game) -> int:
     """The rounds of the longest earlier game of the same segment: as many are expected of a new one."""
-    games = [one for one in store.games() if (one.route, one.segment) == (game.route, game.segment)]
+    games = [one for one in store.games() if one.segment == game.segment and one.route == game.route]
     return max((_rounds_of(store, one) for one in games if one != game), default=0)
 
 

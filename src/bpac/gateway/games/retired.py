@@ -32,6 +32,10 @@ class RetiredGames:
         known = {game.number: game for game in (*self._games, *before)}
         self._games = [game for number, game in known.items() if number not in current]
 
+    def add(self, game: LiveGame) -> None:
+        """Take in a game that was opened under an earlier configuration."""
+        self._games.append(game)
+
     def end_idle(self) -> None:
         """Write the end of the games in which nothing is open any more, and forget them."""
         for game in [game for game in self._games if game.idle]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bpac.dashboard.decisions import DecisionView
 from bpac.gateway.auth.keys import ANONYMOUS, Identity
-from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.shown_game import ShownGame
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
@@ -89,10 +89,10 @@ class Search:
     step: int
 
     @classmethod
-    def begin(cls, game: LiveGame) -> "Search":
+    def begin(cls, game: ShownGame) -> "Search":
         """A search in a live game; what was appended so far must be durable before it reads."""
         owed = frozenset(decision.step for decision in game.router.owed)
-        return cls(game.store, game.journal.game, owed, game.router.step)
+        return cls(game.store, game.kept, owed, game.router.step)
 
     def find(self, query: DecisionQuery) -> tuple[list[DecisionView], int | None]:
         """The decisions that match, newest first, and the step below which to continue; none if there are no more."""
@@ -160,7 +160,7 @@ def _score(parameters: Mapping[str, str], name: str, default: float) -> float:
     return value
 
 
-def decision_document(view: DecisionView, game: LiveGame, *, texts: bool = False) -> dict[str, Any]:
+def decision_document(view: DecisionView, game: ShownGame, *, texts: bool = False) -> dict[str, Any]:
     """A decision as JSON values.
 
     Parameters
@@ -171,4 +171,4 @@ def decision_document(view: DecisionView, game: LiveGame, *, texts: bool = False
     """
     step = view.decision.step
     document = view.document(game.decision_id(step), game.number, game.route.name, game.segment)
-    return document | {"texts": game.outcomes.answers(step) if texts else None}
+    return document | {"texts": game.answers(step) if texts else None}

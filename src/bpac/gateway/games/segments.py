@@ -1,17 +1,15 @@
 """The games of a route: one for each segment of its traffic, restored after a restart."""
 
-import hashlib
 import logging
-import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.local_desk import LocalDesk
+from bpac.gateway.games.segment_names import Caller, segment_of, task_of
 from bpac.gateway.games.terms import changes, terms_of
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.shared_scores import SharedScores
@@ -20,35 +18,6 @@ from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.store import Store
 
 log = logging.getLogger("bpac.gateway")
-
-# The segment of requests that do not name one.
-UNNAMED = "(none)"
-LONGEST_NAME = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who sends a request, as far as its segment depends on it.
-
-    Parameters
-    ----------
-    segment: the segment of the caller's API key; empty on an open gateway.
-    headers: of the request, with their names in lower case.
-    """
-
-    segment: str = ""
-    headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False)
-
-    def header(self, name: str) -> str | None:
-        """The value of a header, in UTF-8 or else in Latin-1; none if it is missing."""
-        wanted = name.lower().encode("latin-1", "replace")
-        value = next((value for key, value in self.headers if key == wanted), None)
-        if value is None:
-            return None
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value.decode("latin-1")
 
 
 class RouteGames:
@@ -106,15 +75,26 @@ class RouteGames:
         """
         if self._segments is None:
             return self._games[""]
-        segment = _segment(self._route.segment_by or "", request, caller, label)
+        return self.of_segment(segment_of(self._route.segment_by or "", request, caller, label))
+
+    def of_segment(self, segment: str) -> LiveGame:
+        """The game of a segment; a new one if it has none yet and there may be more."""
+        if self._segments is None:
+            return self._games[""]
         self._segments.router(segment)
         return self._games.get(segment) or self._games[OTHERS]
 
+    async def desk(self, request: ChatRequest, caller: Caller, label: str) -> LocalDesk:
+        """The same game, as chat requests use it."""
+        return self.game(request, caller, label).desk
+
+    def desks(self) -> Iterator[LocalDesk]:
+        """The games that are open, as chat requests use them."""
+        return (game.desk for game in self)
+
     def task(self, request: ChatRequest, caller: Caller, label: str) -> str:
         """The task of a request, as ``task_by`` names it; empty if it names none."""
-        by = self._route.task_by
-        task = _segment(by, request, caller, label) if by is not None else UNNAMED
-        return "" if task == UNNAMED else task
+        return task_of(self._route, request, caller, label)
 
     def _start(self, segment: str, alpha: float) -> Router:
         game = self._open_already(segment, alpha)
@@ -130,49 +110,21 @@ class RouteGames:
 
     def _open_already(self, segment: str, alpha: float) -> LiveGame | None:
         """The open game of a segment with the terms of this route; none if there is none."""
+        route = self._route.name
+        # The segment first: most games are of another one, and there may be thousands.
+        same_name = [game for game in self._running() if game.segment == segment and game.journal.game.route == route]
+        if not same_name:
+            return None
         terms = terms_of(self._route, self._route.new_router(alpha))
-        for game in self._running():
+        for game in same_name:
             kept = game.journal.game
-            if (kept.route, kept.segment) != (self._route.name, segment) or changes(
-                kept.terms, terms, self._route.open_terms
-            ):
+            if changes(kept.terms, terms, self._route.open_terms):
                 continue
-            games = [one for one in self._store.games() if (one.route, one.segment) == (kept.route, kept.segment)]
+            games = [one for one in self._store.games() if one.segment == segment and one.route == route]
             if games[-1] != kept:
                 self._store.resume(kept)
             return game
         return None
-
-
-def _segment(by: str, request: ChatRequest, caller: Caller, label: str) -> str:
-    kind, _, name = by.partition(":")
-    value: Any
-    if kind == "header":
-        value = caller.header(name)
-    elif kind == "metadata":
-        metadata = request.body.get("metadata")
-        value = metadata.get(name) if isinstance(metadata, dict) else None
-    elif kind == "user":
-        value = request.body.get("user")
-    elif kind == "model":
-        value = label
-    else:
-        value = caller.segment
-    if not isinstance(value, str) or not value:
-        return UNNAMED
-    value = normalized(value)
-    # A name that is too long to keep is still a segment of its own.
-    return value if len(value) <= LONGEST_NAME else hashlib.sha256(value.encode()).hexdigest()
-
-
-def normalized(name: str) -> str:
-    """A name as it is kept: accents may be written in two ways that look the same.
-
-    >>> normalized("Mu\u0308nchen") == "M\u00fcnchen"
-    True
-    """
-    # Half of a surrogate pair is not text that can be kept.
-    return unicodedata.normalize("NFC", name).encode("utf-8", "replace").decode()
 
 
 def alpha_of_games(route: RouteSettings) -> float:

@@ -34,6 +34,8 @@ class GameStatus:
     troubles: what an operator should repair (default: nothing).
     scores: the scores that compete, where scores are learned (default: none).
     stages: name of each model of a cascade, and how many requests it answered (default: no cascade).
+    shared: which replica folds the game and how far it is, where several gateways share it, as JSON values (default:
+        none, one gateway has it).
     """
 
     route: str
@@ -47,6 +49,7 @@ class GameStatus:
     troubles: Sequence[GameTrouble] = ()
     scores: Sequence[ScoreStanding] = ()
     stages: Sequence[Mapping[str, Any]] = ()
+    shared: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -60,6 +63,7 @@ class GameStatus:
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
             **({"scores": [score._asdict() for score in self.scores]} if self.scores else {}),
+            **({"shared": dict(self.shared)} if self.shared is not None else {}),
             **({"stages": [dict(stage) for stage in self.stages], "cost": self.cost} if self.stages else {}),
         }
 
@@ -97,6 +101,7 @@ class GameStatus:
             tuple(GameTrouble(**trouble) for trouble in values.get("troubles", ())),
             tuple(ScoreStanding(**score) for score in values.get("scores", ())),
             tuple(values.get("stages", ())),
+            values.get("shared"),
         )
 
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from bpac.errors import InputError
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.restoring import folded, has_entries
-from bpac.gateway.games.segments import alpha_of_games, normalized
+from bpac.gateway.games.segment_names import normalized
+from bpac.gateway.games.segments import alpha_of_games
 from bpac.gateway.games.terms import changes, of_rounds, terms_of
 from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Budget, Fixed, Portfolio
@@ -79,7 +80,7 @@ def warm_start(
     """
     segment = normalized(segment) if segment else ""
     _check_segment(store, route, segment)
-    _check_policy(route)
+    check_takes_history(route)
     alpha = alpha_of_games(route)
     terms = terms_of(route, route.new_router(alpha))
     if not new_game:
@@ -120,7 +121,8 @@ def _check_segment(store: SqliteStore, route: RouteSettings, segment: str) -> No
         )
 
 
-def _check_policy(route: RouteSettings) -> None:
+def check_takes_history(route: RouteSettings) -> None:
+    """Raise ``InputError`` unless games of a route can start from history."""
     policy = route.new_router().settings.policy
     if isinstance(policy, Fixed):
         raise InputError(f"the policy {route.policy} learns nothing, so it cannot start from history")

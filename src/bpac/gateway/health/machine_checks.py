@@ -17,6 +17,7 @@ from bpac.gateway.config.file import Config
 from bpac.gateway.health.findings import Checked
 from bpac.stores import open_store
 from bpac.stores.private_files import place_of
+from bpac.stores.redis.address import is_redis, read_address
 from bpac.stores.sqlite.connecting import connect
 from bpac.stores.sqlite.ownership import Ownership
 
@@ -46,6 +47,8 @@ def check_store(address: str) -> Checked:
     if address == "memory://":
         remedy = 'set store = "sqlite:///bpac.db" in [gateway]'
         return Checked("store", "memory:// forgets every journal when the gateway stops", "warning", remedy)
+    if is_redis(address):
+        return _redis(address)
     place = place_of(urlsplit(address).path[1:])
     directory = os.path.dirname(place)
     try:
@@ -62,6 +65,21 @@ def check_store(address: str) -> Checked:
         remedy = "make room: without space the gateway answers with status 503"
         return Checked("store", f"only {free // 2**20} MiB are free on the disk of {place}", "warning", remedy)
     return Checked("store", f"{place} can be written")
+
+
+def _redis(address: str) -> Checked:
+    """Whether Redis answers; nothing is changed."""
+    from bpac.stores.redis.connecting import BlockingRedisClient  # noqa: PLC0415  # redis-py is optional
+
+    try:
+        where = read_address(address)
+        client = BlockingRedisClient(where)
+        client.command("PING")
+        client.close()
+    except BpacError as error:
+        remedy = getattr(error, "remedy", "") or "correct store in [gateway]"
+        return Checked("store", str(error), "error", remedy)
+    return Checked("store", f"Redis at {where.shown} answers")
 
 
 def _unusable_store(error: Exception, place: str) -> Checked:

@@ -69,6 +69,11 @@ class HealthMonitor:
         self._seconds = LONGEST_TRIAL
         self._servers: list[WatchedServer] = []
 
+    @property
+    def servers(self) -> tuple[WatchedServer, ...]:
+        """The servers that are watched."""
+        return tuple(self._servers)
+
     def watch(self, servers: Sequence[WatchedServer], seconds: float) -> None:
         """Watch these servers and no others; what is known about those that were watched before stays known.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from bpac.gateway.chat.deployments import Deployments
 from bpac.gateway.chat.model import Model
@@ -17,6 +18,8 @@ from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
 
 # Makes an ``Upstream`` for a server, which records its answers and failures.
 NewUpstream = Callable[[ModelSettings, UpstreamRecord], Upstream]
+# Makes the record of a deployment: of its model, the metrics, and its name.
+NewRecord = Callable[[str, Metrics, str], UpstreamRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ def open_models(
     records: Mapping[str, UpstreamRecord],
     metrics: Metrics,
     known: Mapping[str, OpenModel] | None = None,
+    *,
+    new_record: NewRecord = DeploymentRecord,
 ) -> dict[str, OpenModel]:
     """All models of a configuration, by name.
 
@@ -54,13 +59,15 @@ def open_models(
     metrics: counts the answers and failures of deployments.
     known: models that are open; those whose settings are the same stay as they are, with all that is known about them
         (default: none).
+    new_record: makes the record of a deployment (default: one that only this process reads).
     """
     roles = roles_of(config)
     opened = {}
     for name, settings in config.models.items():
         before = (known or {}).get(name)
         if before is None or (before.settings, before.limits) != (settings, config.limits):
-            before = _opened(settings, config.limits, new, records[name], metrics)
+            of_deployment = partial(new_record, name, metrics)
+            before = _opened(settings, config.limits, new, records[name], of_deployment, metrics=metrics)
         for server in before.servers:
             server.role = roles[name]
         opened[name] = before
@@ -68,14 +75,20 @@ def open_models(
 
 
 def _opened(
-    settings: ModelSettings, limits: Limits, new: NewUpstream, record: UpstreamRecord, metrics: Metrics
+    settings: ModelSettings,
+    limits: Limits,
+    new: NewUpstream,
+    record: UpstreamRecord,
+    new_record: Callable[[str], UpstreamRecord],
+    *,
+    metrics: Metrics,
 ) -> OpenModel:
     if not settings.deployments:
         upstream = new(settings, record)
         return OpenModel(settings, limits, upstream, (_watched(settings.name, upstream, record, new),))
     upstreams, watched = {}, []
     for name, own in settings.deployments:
-        own_record = DeploymentRecord(settings.name, metrics, name)
+        own_record = new_record(name)
         upstreams[name] = new(own, own_record)
         watched.append(_watched(f"{settings.name}/{name}", upstreams[name], own_record, new))
     return OpenModel(settings, limits, Deployments(settings, upstreams, record, metrics), tuple(watched))

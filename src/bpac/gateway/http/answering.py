@@ -6,12 +6,13 @@ They are plain ASGI applications: nearly all requests come here, and each layer 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
-from bpac.gateway.budgets.budgets import Charge
 from bpac.gateway.chat.response import ChatResponse
+from bpac.gateway.config.file import Config
+from bpac.gateway.dispatcher import Dispatcher
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest, stopping
 from bpac.gateway.http.body import read_body
@@ -19,9 +20,25 @@ from bpac.gateway.http.disconnects import DisconnectWatches
 from bpac.gateway.http.errors import error_response
 from bpac.gateway.http.exchange import exchange_of
 from bpac.gateway.http.keep_alive import KeepAlive
-from bpac.gateway.http.metered import metered, refund
+from bpac.gateway.http.metered import RequestCharge, metered, refund
 from bpac.gateway.http.sending import send_response
-from bpac.gateway.service import Service
+from bpac.gateway.telemetry.rejections import Rejections
+from bpac.gateway.telemetry.traces import Traces
+
+
+class AnsweringService(Protocol):
+    """What these endpoints need of the gateway behind them."""
+
+    traces: Traces
+    rejections: Rejections
+    dispatcher: Dispatcher
+
+    @property
+    def config(self) -> Config:
+        """The configuration of new requests."""
+
+    async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
+        """Count a request against the budget of its caller, or raise ``BadRequest`` if it is used up."""
 
 
 class Pending(NamedTuple):
@@ -48,7 +65,7 @@ class AnsweringEndpoint(ABC):
     authentication: finds out who sends a request.
     """
 
-    def __init__(self, service: Service, authentication: Authentication) -> None:
+    def __init__(self, service: AnsweringService, authentication: Authentication) -> None:
         self._service = service
         self._authentication = authentication
         self._watches = DisconnectWatches()
@@ -69,7 +86,7 @@ class AnsweringEndpoint(ABC):
                 identity.require(Role.CALL)
                 data = await read_body(scope["headers"], receive, self._service.config.limits.max_body)
                 pending = self._read(data, identity, scope)
-                charge = self._service.budgets.admit(identity, len(data))
+                charge = await self._service.admit(identity, len(data))
             except Exception as error:  # every error has its response
                 self._service.rejections.count_error(error, address_of(scope))
                 await send_error(send, error_response(error))
@@ -77,7 +94,7 @@ class AnsweringEndpoint(ABC):
                 await self._answer(pending, charge, scope, receive, send)
 
     async def _answer(
-        self, pending: Pending, charge: Charge | None, scope: Message, receive: Receive, send: Send
+        self, pending: Pending, charge: RequestCharge | None, scope: Message, receive: Receive, send: Send
     ) -> None:
         exchange = exchange_of(scope)
         work = asyncio.current_task()

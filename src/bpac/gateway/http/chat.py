@@ -6,7 +6,7 @@ from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
-from bpac.gateway.games.segments import Caller
+from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.answering import AnsweringEndpoint, Pending
 from bpac.gateway.http.asgi import Message
 from bpac.gateway.http.exchange import exchange_of

@@ -9,13 +9,14 @@ from urllib.parse import parse_qs
 from bpac.dashboard.document import Subject, game_document, whole_document
 from bpac.dashboard.lost_journals import lost_journals
 from bpac.dashboard.page import CONTENT_SECURITY_POLICY, login, shell
+from bpac.dashboard.replicas import replicas_document
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.auth.proxies import TrustedProxies
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
+from bpac.gateway.games.shown_game import ShownGame
 from bpac.gateway.games.status import stages_of
 from bpac.gateway.http.bad_request import BadRequest, no_such_decision
 from bpac.gateway.http.body import SHORT_BODY, read_body
@@ -131,9 +132,9 @@ class Dashboard:
             **listed,
             "models": models,
             "troubles": troubles_document(self._service, models),
-            "lost_journals": lost_journals(losses, store.games(), (game.journal.game for game in games))
-            if losses
-            else None,
+            "lost_journals": lost_journals(losses, store.games(), (game.kept for game in games)) if losses else None,
+            "replicas": replicas_document(self._service.shared_games()),
+            "workers": self._service.workers(),
             "callers": {
                 "connections": len(self._service.connections),
                 "refused": self._service.rejections.with_remedies(),
@@ -144,7 +145,7 @@ class Dashboard:
         return _json_response(to_json(document)[:-1] + b',"games":[' + b",".join(bodies) + b"]}")
 
     async def _listed(
-        self, games: Sequence[LiveGame], query: GameListQuery, full: int
+        self, games: Sequence[ShownGame], query: GameListQuery, full: int
     ) -> tuple[list[bytes], dict[str, Any]]:
         """The documents of the games that a query finds, the busiest of them in full, and how many there are."""
         rows = await self._games.rows(games)
@@ -180,7 +181,7 @@ class Dashboard:
             raise no_such_decision()
         return _json(decision_document(view, game, texts=True))
 
-    def _game(self, request: Request) -> LiveGame:
+    def _game(self, request: Request) -> ShownGame:
         """The game that the parameter ``game`` names, or ``BadRequest``."""
         number = whole_number(request.query_params, "game", 1)
         game = next((game for game in self._service.live_games() if game.number == number), None)
@@ -189,7 +190,7 @@ class Dashboard:
         return game
 
 
-def _game_document(service: Service, game: LiveGame, *, short: bool = False) -> dict[str, Any]:
+def _game_document(service: Service, game: ShownGame, *, short: bool = False) -> dict[str, Any]:
     """The document of a game, from the same values as ``/metrics``; a short one lacks charts and latency."""
     route = game.route
     subject = Subject(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bpac.dashboard.replicas import process_troubles, replica_troubles
 from bpac.dashboard.troubles import (
     ScoredGame,
     missed_tokens,
@@ -14,8 +15,8 @@ from bpac.dashboard.troubles import (
     warning_trouble,
 )
 from bpac.gateway.config.file import Config
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
+from bpac.gateway.games.shown_game import ShownGame
 from bpac.gateway.service import Service
 
 
@@ -36,22 +37,25 @@ def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]])
     troubles += refusal_troubles(games)
     troubles += score_troubles(games)
     troubles += map(warning_trouble, service.warnings())
+    troubles += replica_troubles(service.shared_games())
+    if (workers := service.workers()) is not None:
+        troubles += process_troubles(workers)
     return [trouble.to_json() for trouble in troubles] + service.monitor.troubles(failing)
 
 
-def unscored_cost(game: LiveGame) -> float:
+def unscored_cost(game: ShownGame) -> float:
     """Tokens that the requests of a game without a score would have saved, estimated from the others."""
     unscored = game.history.unscored.reasons.total()
     return missed_tokens(game.router.step, _tokens_saved(game), unscored) if unscored else 0.0
 
 
-def _scored_game(game: LiveGame) -> ScoredGame:
-    wrong = game.scores.trouble
+def _scored_game(game: ShownGame) -> ScoredGame:
+    wrong = game.score_trouble
     shown = None if wrong is None else (wrong.what, wrong.cost, wrong.remedy)
     return ScoredGame(game.route.name, game.router.step, game.history, lambda: _tokens_saved(game), shown)
 
 
-def _tokens_saved(game: LiveGame) -> float:
+def _tokens_saved(game: ShownGame) -> float:
     return game.savings.report(Prices.of(game.route)).tokens_saved
 
 

@@ -58,7 +58,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
             raise BadRequest("decision must be the value of x-bpac-decision", 422, "decision", "invalid_type")
         if isinstance(loss, bool) or not isinstance(loss, int | float) or not 0 <= loss <= 1:
             raise BadRequest("loss must be a number in [0, 1]", 422, "loss", "out_of_range")
-        service.decisions.report_loss(decision, float(loss), identity)
+        await service.decisions.report_loss(decision, float(loss), identity)
         await service.store.durable()
         return _json({"decision": decision, "loss": float(loss)})
 
@@ -67,10 +67,14 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
 
     async def status(_: Request, __: Identity) -> Response:
         reloads = service.reloads.to_json() if service.reloads is not None else {}
-        return _json(
-            service.status().to_json()
-            | {"configuration": reloads, "outside": service.outside(), "budgets": service.budgets.to_json()}
-        )
+        document = service.status().to_json() | {
+            "configuration": reloads,
+            "outside": service.outside(),
+            "budgets": service.budgets.to_json(),
+        }
+        if (workers := service.workers()) is not None:
+            document["workers"] = workers
+        return _json(document)
 
     async def metrics(_: Request, __: Identity) -> Response:
         return PlainTextResponse(service.measurements(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from bpac.dashboard.verdict import URGENCY
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.search import whole_number
+from bpac.gateway.games.shown_game import ShownGame
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.wire.json import to_json
 
@@ -124,15 +124,15 @@ class GameList:
     document_of: the short document of a game.
     """
 
-    def __init__(self, document_of: Callable[[LiveGame], dict[str, Any]]) -> None:
+    def __init__(self, document_of: Callable[[ShownGame], dict[str, Any]]) -> None:
         self._document_of = document_of
-        self._kept: WeakKeyDictionary[LiveGame, tuple[int, GameRow]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[ShownGame, tuple[int, GameRow]] = WeakKeyDictionary()
 
-    async def rows(self, games: Iterable[LiveGame]) -> list[GameRow]:
+    async def rows(self, games: Iterable[ShownGame]) -> list[GameRow]:
         """The rows of games."""
         found, computed = [], 0
         for game in games:
-            written = game.journal.written
+            written = game.written
             kept = self._kept.get(game)
             if kept is None or kept[0] != written:
                 kept = written, _row(self._document_of(game))

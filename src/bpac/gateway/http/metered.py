@@ -3,14 +3,31 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Protocol
 
 from bpac.errors import ModelError
-from bpac.gateway.budgets.budgets import Charge
 from bpac.gateway.budgets.metering import StreamMeter, total_tokens
 from bpac.gateway.chat.response import ChatResponse
 
 
-def metered(response: ChatResponse, charge: Charge, *, hide_usage: bool) -> ChatResponse:
+class RequestCharge(Protocol):
+    """One request that was admitted.
+
+    Parameters
+    ----------
+    estimate: the tokens that were charged in advance.
+    """
+
+    estimate: int
+
+    def settle(self, tokens: int) -> None:
+        """Charge the tokens that were used instead of the estimate."""
+
+    def refund(self) -> None:
+        """The gateway did not answer: charge nothing."""
+
+
+def metered(response: ChatResponse, charge: RequestCharge, *, hide_usage: bool) -> ChatResponse:
     """The same response, of which the tokens are charged: all of a whole answer, and of a stream what was sent.
 
     Parameters
@@ -40,7 +57,7 @@ def metered(response: ChatResponse, charge: Charge, *, hide_usage: bool) -> Chat
     return replace(response, events=counted())
 
 
-def refund(charge: Charge | None, error: Exception) -> None:
+def refund(charge: RequestCharge | None, error: Exception) -> None:
     """Give back what was charged for a request that ended in an error before its response.
 
     Parameters

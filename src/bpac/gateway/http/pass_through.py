@@ -6,10 +6,9 @@ from bpac.gateway.auth.authentication import Authentication
 from bpac.gateway.auth.keys import Identity
 from bpac.gateway.chat.request import parse_object
 from bpac.gateway.chat.response import ChatResponse
-from bpac.gateway.http.answering import AnsweringEndpoint, Pending
+from bpac.gateway.http.answering import AnsweringEndpoint, AnsweringService, Pending
 from bpac.gateway.http.asgi import Message
 from bpac.gateway.opening import PASSED_THROUGH
-from bpac.gateway.service import Service
 
 
 class PassThroughEndpoint(AnsweringEndpoint):
@@ -22,7 +21,7 @@ class PassThroughEndpoint(AnsweringEndpoint):
     authentication: finds out who sends a request.
     """
 
-    def __init__(self, path: str, service: Service, authentication: Authentication) -> None:
+    def __init__(self, path: str, service: AnsweringService, authentication: Authentication) -> None:
         super().__init__(service, authentication)
         self._path = path
 
@@ -36,6 +35,6 @@ class PassThroughEndpoint(AnsweringEndpoint):
         return Pending(answer, body.get("stream") is True)
 
 
-def pass_through_endpoints(service: Service, authentication: Authentication) -> dict[str, PassThroughEndpoint]:
+def pass_through_endpoints(service: AnsweringService, authentication: Authentication) -> dict[str, PassThroughEndpoint]:
     """The endpoints by their path."""
     return {f"/v1{path}": PassThroughEndpoint(path, service, authentication) for path in PASSED_THROUGH}

@@ -5,7 +5,7 @@ Prometheus's format when they are read.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 # Upper bounds of the buckets of durations, in seconds.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -24,6 +24,9 @@ COUNTERS: Mapping[str, str] = {
     "bpac_stage_answers_total": "Answers served to callers of cascades, by the stage and model that wrote them.",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
     "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",
+    "bpac_without_store_total": "Requests that the expert answered because Redis, which gives out tickets, was gone.",
+    "bpac_worker_faults_total": "Connections between processes of the gateway that were ended by a fault, by fault.",
+    "bpac_workers_lost_total": "Processes of the gateway that ended and were started again (front, owner).",
     "bpac_upstream_statuses_total": "Failed attempts that a model server answered with an error, by HTTP status.",
 }
 
@@ -67,6 +70,12 @@ class Metrics:
             cells = self.durations[key] = [0.0] * (len(BOUNDS) + 2)
         cells[bisect_left(BOUNDS, seconds)] += 1
         cells[-1] += seconds
+
+    def add_times(self, stage: str, route: str, cells: Sequence[float]) -> None:
+        """Add durations that were recorded elsewhere: their number in each bucket, and last their sum."""
+        known = self.durations.setdefault((route, stage), [0.0] * (len(BOUNDS) + 2))
+        for index, value in enumerate(cells[: len(known)]):
+            known[index] += value
 
     def times(self, route: str) -> dict[str, list[float]]:
         """For each stage of a route, the number of durations in each bucket and last the sum of all of them."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from bpac.gateway.telemetry.counters import BOUNDS, Metrics
 
-STAGES = ("draft", "journal", "expert", "grading")
+STAGES = ("draft", "owner", "journal", "expert", "grading")
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 

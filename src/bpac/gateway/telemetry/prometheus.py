@@ -23,7 +23,7 @@ def _spent(whose: str, kind: str) -> Callable[[GameStatus], float]:
 
 # Metrics of every game, with the labels route and segment: the value, which may not be known, and the
 # description for operators.
-GAMES: Mapping[str, tuple[Callable[[GameStatus], float | None], str]] = {
+GAMES: dict[str, tuple[Callable[[GameStatus], float | None], str]] = {
     "bpac_rounds_total": (
         lambda game: game.summary.steps,
         "Requests that the router decided: those whose draft had a score.",
@@ -141,6 +141,21 @@ GAMES: Mapping[str, tuple[Callable[[GameStatus], float | None], str]] = {
         "Money spent on drafts, expert and judge, at the configured prices.",
     ),
 }
+# Metrics of the games that several gateways share.
+SHARED_GAMES: dict[str, tuple[Callable[[GameStatus], float | None], str]] = {
+    "bpac_folding": (
+        lambda game: None if game.shared is None else float(game.shared["folding"]),
+        "Whether this gateway folds the shared game, so that it publishes thresholds (1 or 0).",
+    ),
+    "bpac_unfolded_rounds": (
+        lambda game: None if game.shared is None else game.shared["lag"],
+        "Rounds of a shared game that are decided and not yet in its journal, as far as this gateway knows.",
+    ),
+    "bpac_replicas": (
+        lambda game: None if game.shared is None else game.shared["replicas"],
+        "Gateways that share the game, as far as this gateway knows.",
+    ),
+}
 
 
 class _Page(Collector):
@@ -180,7 +195,7 @@ class _Page(Collector):
         yield GaugeMetricFamily("bpac_in_flight", "Requests in progress, their audits included.", self._in_flight)
 
     def _of_games(self) -> Iterator[Metric]:
-        for name, (value_of, description) in GAMES.items():
+        for name, (value_of, description) in (GAMES | SHARED_GAMES).items():
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             family = kind(name, description, labels=["route", "segment"])
             for route, games in self._games.items():

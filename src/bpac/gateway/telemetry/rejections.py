@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from bpac.gateway.http.bad_request import BadRequest
@@ -74,6 +75,10 @@ class Rejections:
         self._metrics.count("bpac_http_refused_total", reason=reason)
         if rejected := self._rate.count(reason):
             log.warning("request rejected", extra={"reason": reason, "address": address, "since_last_line": rejected})
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add rejected requests that were counted, for metrics too, and logged elsewhere."""
+        self._counts.update(counts)
 
     def count_error(self, error: Exception, address: str) -> None:
         """Count an error that was sent to a caller, if its code is that of a limit or a check."""

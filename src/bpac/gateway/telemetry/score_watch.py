@@ -48,13 +48,22 @@ class ScoreWatch:
 
     def add(self, uncertainty: float, draft: Answer) -> None:
         """Add a draft and its score."""
+        self.seen(uncertainty, hash(text_of(draft)), impossible=is_impossible(draft))
+
+    def seen(self, uncertainty: float, text: int, *, impossible: bool) -> None:
+        """Add a draft and its score.
+
+        Parameters
+        ----------
+        uncertainty: the score.
+        text: a number that differs between drafts with different texts.
+        impossible: whether its log-probabilities are none.
+        """
         if uncertainty != self._value:
             self._value = uncertainty
             self._constant.clear()
-        impossible = _is_impossible(draft)
         if not impossible:
             self._impossible.clear()
-        text = hash((draft.text, excerpt(draft.tool_calls, LONGEST) if draft.tool_calls else ""))
         for drafts in (self._constant, self._impossible) if impossible else (self._constant,):
             if len(drafts) < MANY:
                 drafts.add(text)
@@ -81,7 +90,12 @@ class ScoreWatch:
         return None
 
 
-def _is_impossible(draft: Answer) -> bool:
+def text_of(draft: Answer) -> str:
+    """What drafts are told apart by."""
+    return f"{draft.text}\0{excerpt(draft.tool_calls, LONGEST)}" if draft.tool_calls else draft.text
+
+
+def is_impossible(draft: Answer) -> bool:
     """Whether the log-probability of every token is 0 or the value that servers send instead of one."""
     tokens = draft.tokens
     return bool(tokens) and all(token.logprob == 0.0 or token.logprob <= SENTINEL for token in tokens or ())

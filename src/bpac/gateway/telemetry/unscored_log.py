@@ -2,6 +2,7 @@
 
 import logging
 
+from bpac.dashboard.history.unscored import COSTS_MORE
 from bpac.dashboard.remedies import UNSCORED, remedies_of
 from bpac.gateway.telemetry.log_rate import LogRate
 
@@ -27,9 +28,9 @@ class UnscoredLog:
 
         Parameters
         ----------
-        reason: as in ``bpac_unscored_total``.
+        reason: as in ``bpac_unscored_total``. That drafts cost more than they save is no fault, and is not logged.
         """
-        if times := self._rate.count(reason):
+        if reason != COSTS_MORE and (times := self._rate.count(reason)):
             remedy = remedies_of([reason], UNSCORED)[reason]
             known = {"route": self._route, "reason": reason, "since_last_line": times, "remedy": remedy}
             log.warning("no score: the expert answers instead of the draft", extra=known)

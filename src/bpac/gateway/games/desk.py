@@ -1,0 +1,200 @@
+"""What a chat request needs of a game, wherever the game is: in this process, in another one, or on a server.
+
+``gateway/chat`` handles HTTP, drafts, expert calls and grading; a game takes tickets, decides and keeps its journal.
+Between the two there is only this interface. ``LocalDesk`` is a game of this process.
+
+1. ``arrive`` takes the ticket of a request. Every ticket is decided, withdrawn or reported as without a score; one that
+   is none of it, because the process of its request ended, counts as cut off (MATH section 12).
+2. ``decide`` makes the decision and returns when it is in the journal's order; ``durable`` returns when all that this
+   desk has returned so far cannot be lost. Nothing is served before that. A desk whose ``decide`` returns only when the
+   decision is durable has nothing to wait for in ``durable``.
+3. From the decision on the round counts, so it is carried out even if its caller leaves while ``decide`` waits: the
+   desk itself calls ``carry_out``, exactly once for each decision that it learns of, before ``decide`` returns.
+4. What ends an audit (``resolve``, ``resolve_stages``, ``forfeit``, ``refuse``) may arrive more than once, or after the
+   round has an outcome: the first outcome counts. ``StoreError`` if it cannot be recorded: the round stays open, which
+   counts as a loss of 1.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from bpac.answer import Answer
+from bpac.dashboard.history.refusals import RefusalReason
+from bpac.errors import StoreError
+from bpac.gateway.chat.request import ChatRequest
+from bpac.gateway.games.outcomes import GRADER_FAILED
+from bpac.gateway.games.segment_names import Caller
+from bpac.routing.cascade.rounds import StageAnswer
+from bpac.routing.cascade.walk import Walk
+from bpac.routing.decision import Decision
+from bpac.routing.learning.features import Features
+from bpac.routing.tickets.ticket import Ticket
+from bpac.wire.usage import Usage
+
+T = TypeVar("T")
+
+# The terms of a request without a ticket: the expert answers it.
+WITHOUT_TICKET = Ticket(0, 0, 0.0, 1.0, 0, 0)
+
+
+class NoTicket(StoreError):
+    """No ticket can be had at present: the expert answers, and the request is no round."""
+
+
+class Arrival(NamedTuple):
+    """A request that has taken its ticket.
+
+    Parameters
+    ----------
+    ticket: its place in the order of arrival, with the terms of its decision.
+    skips_draft: whether it goes to the expert without a draft, because drafts cost more than they save.
+    """
+
+    ticket: Ticket
+    skips_draft: bool
+
+
+class Decided(NamedTuple):
+    """A decision of a game.
+
+    Parameters
+    ----------
+    decision: what was decided.
+    decision_id: its id for callers, which cannot be guessed.
+    worth_grading: whether the loss of the draft could still raise a threshold; true where nobody asked.
+    """
+
+    decision: Decision
+    decision_id: str
+    worth_grading: bool = True
+
+
+class TokenCounts(Protocol):
+    """Counts tokens that belong to no entry of the journal, or that are known only after it."""
+
+    def drafted(self, usage: Usage) -> None:
+        """Count a draft that ended, or was cut off, without a decision or after it."""
+
+    def answered(self, usage: Usage) -> None:
+        """Count tokens of the expert that belong to no outcome."""
+
+    def outcome_unused(self, note: Mapping[str, Any]) -> None:
+        """Count the tokens in the note of an outcome that is not recorded."""
+
+
+class GameDesk(Protocol):
+    """One game, as chat requests use it."""
+
+    @property
+    def segment(self) -> str:
+        """The segment of the traffic; empty if the route is not divided."""
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """What scores are learned from; none if the game learns no score."""
+
+    @property
+    def embeds_prompts(self) -> bool:
+        """Whether the embedding of the prompt is among it."""
+
+    @property
+    def savings(self) -> TokenCounts:
+        """Counts tokens that belong to no entry."""
+
+    async def arrive(self, expert_calls: int) -> Arrival:
+        """Take the ticket of a request that has just arrived; ``NoTicket`` if the expert is to answer without one.
+
+        Parameters
+        ----------
+        expert_calls: calls of the expert's model that are under way in this process.
+        """
+
+    async def walk(self, ticket: Ticket) -> Walk:
+        """Send a request of a cascade on its way, on the terms of its ticket."""
+
+    def is_under_way(self, ticket: Ticket) -> bool:
+        """Whether a ticket can still be decided, as far as it is known here: an outage may have cut it off."""
+
+    def scored(self, uncertainty: float, draft: Answer) -> None:
+        """Watch the scores: report one, and the draft that has it."""
+
+    async def decide(
+        self,
+        uncertainty: float | Walk,
+        ticket: Ticket,
+        note: dict[str, Any],
+        carry_out: Callable[[Decided], T],
+        *,
+        features: Features | None = None,
+        unfinished: bool = False,
+    ) -> tuple[Decided, T] | None:
+        """Decide a request; none if its ticket was cut off.
+
+        Parameters
+        ----------
+        uncertainty: the score of the draft; in a cascade, the walk of the request.
+        ticket: of the request.
+        note: counts of tokens, and who made the request, for the journal.
+        carry_out: starts what the decision demands; what it returns is returned with the decision.
+        features: what else is known of the draft, where the game learns scores.
+        unfinished: whether the draft is still being generated, so that it matters whether it is worth grading.
+        """
+
+    async def durable(self) -> None:
+        """Wait until everything that this desk has returned so far is durable; ``StoreError`` if it cannot be."""
+
+    def withdraw(self, ticket: Ticket, reason: str) -> None:
+        """Withdraw a ticket without a decision; nothing happens if it was decided or withdrawn before."""
+
+    async def no_score(self, ticket: Ticket, reason: str, *, ended: bool) -> None:
+        """Withdraw the ticket of a request whose draft has no score.
+
+        Parameters
+        ----------
+        ticket: of the request.
+        reason: why there is no score.
+        ended: whether what ended the draft may have ended other drafts at the same time.
+        """
+
+    async def resolve(
+        self, decision: Decision, loss: float | None, note: dict[str, Any], cause: str = GRADER_FAILED
+    ) -> None:
+        """Record the loss of a draft, or forfeit the round for a cause if there is none."""
+
+    async def resolve_stages(
+        self,
+        decision: Decision,
+        answers: Sequence[StageAnswer],
+        losses: Sequence[float | None],
+        note: dict[str, Any],
+    ) -> None:
+        """Record what an audit of a cascade found."""
+
+    async def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> bool:
+        """Forfeit a round: loss 1; false, and nothing is recorded, if it has an outcome already."""
+
+    async def refuse(self, decision: Decision, reason: RefusalReason, *, draft_served: bool) -> bool:
+        """Record that the expert refused to answer; false, and nothing is recorded, if the round has an outcome."""
+
+    async def await_feedback(self, decision: Decision, note: dict[str, Any], answers: dict[str, str]) -> None:
+        """Keep what is needed for feedback on an open round: the note of its outcome, and both answers."""
+
+
+class RouteDesks(Protocol):
+    """The games of a route, as chat requests use them."""
+
+    async def desk(self, request: ChatRequest, caller: Caller, label: str) -> GameDesk:
+        """The game that a request belongs to; a new one for the first request of a segment.
+
+        Parameters
+        ----------
+        request: what is asked.
+        caller: who asks.
+        label: what follows the route's name and a colon in the request's ``model``.
+        """
+
+    def task(self, request: ChatRequest, caller: Caller, label: str) -> str:
+        """The task of a request, as ``task_by`` names it; empty if it names none."""
+
+    def desks(self) -> Iterable[GameDesk]:
+        """The games that are open."""

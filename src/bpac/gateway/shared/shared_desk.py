@@ -1,0 +1,259 @@
+"""A shared game as chat requests use it: the interface is described in ``games/desk.py``.
+
+While Redis cannot be reached, requests get no ticket, and the expert answers them. A request whose decision may or may
+not have been made when Redis was lost is answered by the expert, too; if it was made, its audit counts as a loss of 1.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bpac.answer import Answer
+from bpac.arguments import fraction
+from bpac.dashboard.history.refusals import NOTED, RefusalReason
+from bpac.errors import InputError, StoreError
+from bpac.gateway.games.decision_ids import id_with_key
+from bpac.gateway.games.desk import Arrival, Decided, NoTicket
+from bpac.gateway.games.drafting import DraftsUnderWay
+from bpac.gateway.games.journal import now
+from bpac.gateway.games.open_rounds import OpenRounds
+from bpac.gateway.games.outcomes import DEADLINE, GRADER_FAILED
+from bpac.gateway.games.savings import DRAFT, Savings
+from bpac.gateway.shared.tickets_here import TicketsHere
+from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.unscored_log import UnscoredLog
+from bpac.models.prompts import PROMPT_FEATURES
+from bpac.routing.cascade.rounds import StageAnswer
+from bpac.routing.cascade.walk import Walk
+from bpac.routing.decision import Decision
+from bpac.routing.learning.features import Features
+from bpac.routing.recorded_terms import RecordedScores, draft_scores
+from bpac.routing.tickets.ticket import Ticket
+from bpac.stores.redis.messages import SharedTicket, resolving
+from bpac.wire.usage import Usage
+
+if TYPE_CHECKING:
+    from bpac.gateway.shared.shared_game import SharedGame
+
+T = TypeVar("T")
+
+# Draws that dither scores; callers must not be able to predict them.
+_DITHER = random.SystemRandom()
+
+
+class SharedDesk:
+    """The desk of a shared game.
+
+    Parameters
+    ----------
+    game: the game.
+    metrics: counts requests that found Redis gone.
+    """
+
+    def __init__(self, game: "SharedGame", metrics: Metrics) -> None:
+        self.game = game
+        self._metrics = metrics
+        self._tickets = TicketsHere(game)
+        self.drafting = DraftsUnderWay(self._tickets, game.route)
+        # Counts tokens that belong to no entry, until the next operation takes them along.
+        self.savings = Savings()
+        # Rounds that were decided in this gateway.
+        self._open = OpenRounds()
+        self._deciding: set[asyncio.Task[Any]] = set()
+        self._unscored_log = UnscoredLog(game.route.name)
+        metrics.count("bpac_without_store_total", by=0, route=game.route.name)
+
+    @property
+    def segment(self) -> str:
+        """The segment of the traffic; empty if the route is not divided."""
+        return self.game.segment
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """What scores are learned from; none if the game learns no score."""
+        return self.game.rules.feature_names
+
+    @property
+    def embeds_prompts(self) -> bool:
+        """Whether the embedding of the prompt is among it."""
+        return not set(PROMPT_FEATURES).isdisjoint(self.feature_names)
+
+    async def arrive(self, expert_calls: int) -> Arrival:
+        """Take the ticket of a request that has just arrived."""
+        skips = self.game.arrived(expert_calls)
+        try:
+            shared = await self.game.side.arrive()
+        except StoreError as error:
+            self._metrics.count("bpac_without_store_total", route=self.game.route.name)
+            raise NoTicket(str(error), cause=error.cause, remedy=error.remedy) from error
+        # A ticket that was given out before a cut is void by now; its place must not be mistaken for another one's.
+        self._forget_void(shared.generation)
+        self._tickets.shared[shared.terms] = shared
+        self.drafting.arrived(shared.terms)
+        return Arrival(shared.terms, skips)
+
+    def _forget_void(self, generation: int) -> None:
+        void = [terms for terms, ticket in self._tickets.shared.items() if ticket.generation < generation]
+        for terms in void:
+            del self._tickets.shared[terms]
+            self.drafting.decided(terms)
+
+    async def walk(self, ticket: Ticket) -> Walk:
+        """Raise ``TypeError``: shared games have two models."""
+        raise TypeError("shared games have two models")
+
+    def is_under_way(self, ticket: Ticket) -> bool:
+        """Whether a ticket can still be decided, as far as it is known here."""
+        shared = self._tickets.shared.get(ticket)
+        return shared is not None and shared.generation == self.game.side.messages.generation
+
+    def scored(self, uncertainty: float, draft: Answer) -> None:
+        """Watch the scores."""
+        self.game.scores.add(uncertainty, draft)
+
+    async def decide(
+        self,
+        uncertainty: float | Walk,
+        ticket: Ticket,
+        note: dict[str, Any],
+        carry_out: Callable[[Decided], T],
+        *,
+        features: Features | None = None,
+        unfinished: bool = False,
+    ) -> tuple[Decided, T] | None:
+        """Decide a request; none if its ticket was cut off, or if Redis is gone: then the expert answers."""
+        shared = self._tickets.shared.get(ticket)
+        if shared is None or isinstance(uncertainty, Walk):
+            self.savings.drafted(Usage.from_note(note, DRAFT))
+            return None
+        known = features if self.game.rules.learns else None
+        scores = draft_scores(self.game.rules, uncertainty, _DITHER.random(), shared.models, known)
+        # A task of its own: from the decision on the round counts, even if its caller leaves while this waits.
+        task = asyncio.create_task(
+            self._decided(ticket, shared, scores, note, carry_out=carry_out, unfinished=unfinished)
+        )
+        self._deciding.add(task)
+        task.add_done_callback(self._deciding.discard)
+        return await asyncio.shield(task)
+
+    async def _decided(
+        self,
+        ticket: Ticket,
+        shared: SharedTicket,
+        scores: RecordedScores,
+        note: dict[str, Any],
+        *,
+        carry_out: Callable[[Decided], T],
+        unfinished: bool,
+    ) -> tuple[Decided, T] | None:
+        game = self.game
+        del self._tickets.shared[ticket]
+        self.drafting.decided(ticket)
+        noted = self._noted(note)
+        try:
+            decision = await game.side.decide(shared, scores, noted)
+        except StoreError:
+            decision = None
+        if decision is None:
+            self.savings.drafted(Usage.from_note(noted, DRAFT))
+            return None
+        if decision.call_expert:
+            self._open.wait_for(decision, game.route)
+        self.drafting.release()
+        key = game.side.messages.key(decision.step)
+        worth = not unfinished or game.router.worth_grading(decision)
+        decided = Decided(decision, id_with_key(game.store.secret, game.kept, decision.step, key), worth)
+        return decided, carry_out(decided)
+
+    async def durable(self) -> None:
+        """Nothing to wait for: a decision that Redis has acknowledged is as durable as Redis makes it."""
+
+    def withdraw(self, ticket: Ticket, reason: str) -> None:
+        """Withdraw a ticket without a decision; nothing happens if it was decided or withdrawn before."""
+        self.drafting.withdraw(ticket, reason)
+
+    async def no_score(self, ticket: Ticket, reason: str, *, ended: bool) -> None:
+        """Withdraw the ticket of a request whose draft has no score."""
+        self._unscored_log.add(reason)
+        self.drafting.no_score(ticket, reason, ended=ended)
+
+    async def resolve(
+        self, decision: Decision, loss: float | None, note: dict[str, Any], cause: str = GRADER_FAILED
+    ) -> None:
+        """Record the loss of a draft, or forfeit the round for a cause if there is none."""
+        self._open.close(decision.step)
+        try:
+            known = None if loss is None else fraction(loss, "loss")
+        except InputError:  # a grader that returns NaN has not found a loss
+            known = None
+        self.game.side.tell(
+            resolving(decision.step, known, self._noted(note), cause="" if known is not None else cause)
+        )
+
+    async def resolve_stages(
+        self, decision: Decision, answers: Sequence[StageAnswer], losses: Sequence[float | None], note: dict[str, Any]
+    ) -> None:
+        """Raise ``TypeError``: shared games have two models."""
+        raise TypeError("shared games have two models")
+
+    async def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> bool:
+        """Forfeit a round: loss 1; false if it has an outcome already, or if Redis cannot be told."""
+        if decision.step not in self._open:
+            return False
+        note = self._noted(self._open.close(decision.step))
+        return await self._recorded(resolving(decision.step, None, note, cause=cause, draft_served=draft_served))
+
+    async def refuse(self, decision: Decision, reason: RefusalReason, *, draft_served: bool) -> bool:
+        """Record that the expert refused to answer; false if the round has an outcome, or if Redis cannot be told."""
+        if decision.step not in self._open:
+            return False
+        note = self._noted({**self._open.close(decision.step), NOTED: str(reason)})
+        return await self._recorded(resolving(decision.step, None, note, draft_served=draft_served, refused=True))
+
+    async def _recorded(self, operation: tuple[Any, ...]) -> bool:
+        """Whether Redis has an outcome: a draft may be served in the expert's place only then."""
+        try:
+            await self.game.side.told(operation)
+        except StoreError:
+            self.game.side.tell(operation)  # it is kept until Redis is back; a round that is counted twice is found
+            return False
+        return True
+
+    async def await_feedback(self, decision: Decision, note: dict[str, Any], answers: dict[str, str]) -> None:
+        """Keep what is needed for feedback on an open round: the note of its outcome, and both answers."""
+        self._open.keep(decision.step, note, answers)
+
+    def answers(self, step: int) -> dict[str, str] | None:
+        """Both answers of a round that waits for feedback; none if they are not kept."""
+        return self._open.answers(step)
+
+    def waits_for(self, step: int) -> bool:
+        """Whether a round of this gateway is open."""
+        return step in self._open
+
+    def closed(self, step: int) -> dict[str, Any]:
+        """Stop waiting for the outcome of a round, and return what is noted with it."""
+        self._open.forget_answers(step)
+        return self._noted(self._open.close(step))
+
+    @staticmethod
+    def check_loss(loss: float) -> None:
+        """Raise ``InputError`` unless this is a loss."""
+        fraction(loss, "loss")
+
+    def sweep(self, time_now: float) -> None:
+        """Give up on the drafts and the outcomes whose deadline has passed."""
+        self.drafting.sweep(time_now)
+        for decision in self._open.late(time_now):
+            self.game.side.tell(resolving(decision.step, None, self.closed(decision.step), cause=DEADLINE))
+
+    async def stop(self) -> None:
+        """Wait for decisions that are being made."""
+        if self._deciding:
+            await asyncio.wait(self._deciding, timeout=self.game.side.timeout + 1.0)
+
+    def _noted(self, note: Mapping[str, Any]) -> dict[str, Any]:
+        noted = dict(self.savings.with_late_tokens({"at": now(), **note}))
+        self.savings.late = {}
+        return noted

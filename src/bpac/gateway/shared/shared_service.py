@@ -1,0 +1,80 @@
+"""The service of a gateway that shares its games with others through Redis."""
+
+from typing import Any, cast
+
+from bpac.gateway.auth.keys import Identity
+from bpac.gateway.config.file import Config
+from bpac.gateway.http.metered import RequestCharge
+from bpac.gateway.running_config import RunningConfig
+from bpac.gateway.service import Service
+from bpac.gateway.shared.shared_budgets import SharedBudgets
+from bpac.gateway.shared.shared_game import SharedGame
+from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
+from bpac.stores.redis.store import RedisStore
+
+
+class SharedService(Service):
+    """All routes of a gateway; their games are in Redis.
+
+    Parameters
+    ----------
+    config: the configuration.
+    """
+
+    def __init__(self, config: Config) -> None:
+        for route in config.routes.values():
+            check_route(route)
+        super().__init__(config)
+        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics)
+        self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
+
+    async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
+        """Count a request against the budget of its caller at all gateways; ``BadRequest`` if it is used up."""
+        return await self._shared_budgets.admit(identity, size)
+
+    async def start(self) -> None:
+        """Join the games and open what is needed to answer."""
+        await super().start()
+        await self._games.start()
+
+    async def reload(self, config: Config) -> None:
+        """Answer new requests with another configuration; if this raises, nothing has changed."""
+        for route in config.routes.values():
+            check_route(route)
+        await super().reload(config)
+        await self._games.start()
+
+    def _open_routes(self, running: RunningConfig) -> None:
+        every = running.config.snapshot_every
+        self._opener.open_routes(running, lambda settings: SharedGames(self._games, settings, every))
+
+    def live_games(self) -> list[Any]:
+        """The games of all routes."""
+        routes = self._running.current.routes.values()
+        return [game for _, games in routes if isinstance(games, SharedGames) for game in games]
+
+    def shared_games(self) -> list[dict[str, Any]]:
+        """Who folds each game, and how far its journal is, as JSON values."""
+        return [game.sharing() for game in cast(list[SharedGame], self.live_games()) if game.started]
+
+    def open_games(self) -> list[Any]:
+        """All games that this gateway takes part in, also those that a reload has ended."""
+        return list(self._games)
+
+    async def _end_games(self) -> None:
+        await self._shared_budgets.stop()
+        await self._games.stop()
+
+    def _save_games(self) -> None:
+        """Nothing to do: the folder of a game has taken a snapshot."""
+
+    def store_status(self) -> dict[str, Any]:
+        """Whether Redis can be reached, as JSON values."""
+        failures = [game.side.down or game.side.ended for game in cast(list[SharedGame], self.live_games())]
+        failure = next((one for one in failures if one is not None), None)
+        record = self.store_record
+        if failure is not None:
+            record.failed(failure)
+        elif record.failure is not None:
+            record.works_again()
+        return record.to_json()

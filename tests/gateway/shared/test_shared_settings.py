@@ -1,0 +1,128 @@
+"""What gateways that share games have in common beside the games: budgets, reloads, and settings that are refused."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai import RateLimitError
+
+from bpac.cli.program import main
+from bpac.errors import SettingsError
+from bpac.gateway.config.file import Config
+from bpac.gateway.health.machine_checks import check_store
+from bpac.gateway.server import new_server
+from bpac.testing import Reply
+from tests.gateway.configured import get_json, settings, wait_for
+from tests.gateway.operations.test_budgets import keys
+from tests.gateway.running import ASK, Running
+from tests.gateway.serving import to_toml
+from tests.redis_servers import RedisServer
+from tests.stores.redis.shared_game import new_name
+
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+def test_budgets_hold_over_all_gateways(redis: RedisServer) -> None:
+    """What a tenant uses at one gateway counts at the other, and both say how much it is."""
+    shared = {"store": redis.address(new_name()), **keys(requests_per_day=5)}
+    with (
+        Running(Reply("42"), gateway=shared) as (one, _),
+        Running(Reply("42"), gateway=shared) as (other, _),
+    ):
+        clients = [gateway.client("one", max_retries=0) for gateway in (one, other)]
+        for number in range(5):
+            clients[number % 2].chat.completions.create(**ASK)
+        for client in clients:
+            with pytest.raises(RateLimitError, match="5 requests per day"):
+                client.chat.completions.create(**ASK)
+
+
+@pytest.mark.parametrize(
+    ("route", "why"), [({"policy": "budget"}, "policy = 'budget'"), ({"models": ["small", "large"]}, "a cascade")]
+)
+def test_routes_that_need_the_newest_state_are_refused(redis: RedisServer, route: dict[str, Any], why: str) -> None:
+    """One line says why, and what to do instead."""
+    config = settings(NOWHERE, gateway={"store": redis.address(new_name())}, **route)
+    if "models" in route:
+        config["models"]["middle"] = {**config["models"]["small"], "model": "middle"}
+        config["routes"]["homework"] = {"models": ["small", "middle", "large"], "epsilon": 0.2}
+    with pytest.raises(SettingsError, match=f"routes.homework: {why}.*--workers N"):
+        new_server(Config.read(config))
+
+
+def test_segments_have_games_of_their_own(redis: RedisServer) -> None:
+    """The first request of a segment opens its game at every gateway; a reload goes on with the same games."""
+    shared = {"store": redis.address(new_name(), lease=0.5)}
+    with (
+        Running(Reply("42"), gateway=shared, segment_by="header:x-tenant") as (one, _),
+        Running(Reply("42"), gateway=shared, segment_by="header:x-tenant") as (other, _),
+    ):
+        for number in range(6):
+            tenant = {"x-tenant": f"tenant {number % 3}"}
+            client = (one, other)[number % 2].client()
+            client.chat.completions.create(**ASK, extra_headers=tenant)
+        for gateway in (one, other):
+            wait_for(
+                lambda gateway=gateway: (
+                    sorted(  # type: ignore[misc]
+                        (game["segment"], game["steps"])
+                        for game in get_json(f"{gateway.url}/v1/status")["routes"]["homework"]
+                    )
+                    == [(f"tenant {number}", 2) for number in range(3)]
+                ),
+                20.0,
+            )
+
+
+def test_missing_servers_are_one_line(tmp_path: Path) -> None:
+    """A gateway whose Redis is not there does not start, and says which."""
+    config = settings(NOWHERE, gateway={"store": "redis://127.0.0.1:1"})
+    with pytest.raises(Exception, match=r"Redis at 127.0.0.1:1 cannot be used"):
+        new_server(Config.read(config))
+
+
+def test_commands_say_what_games_in_redis_cannot_do(
+    redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Backups, warm starts and workers are for SQLite: each command says so in one line, and what to do instead."""
+    config = tmp_path / "gateway.toml"
+    config.write_text(to_toml(settings(NOWHERE, gateway={"store": redis.address(new_name())})))
+    table = tmp_path / "table.csv"
+    table.write_text("uncertainty,loss\n0.1,0\n")
+    for words, remedy in (
+        (["backup", str(config), "--out", str(tmp_path / "copy.db")], "append-only file"),
+        (["warm", str(config), str(table)], "SQLite only"),
+        (["serve", str(config), "--workers", "2"], "behind a load balancer"),
+        (["export", str(config), "--out", str(tmp_path / "journal.jsonl")], "has used Redis"),
+    ):
+        assert main(words) in {1, 2}
+        assert remedy in capsys.readouterr().err
+
+
+def test_doctor_checks_redis(redis: RedisServer) -> None:
+    """The store is fine if Redis answers; otherwise the remedy is said."""
+    assert check_store(redis.address(new_name())).level == "ok"
+    found = check_store("redis://127.0.0.1:1")
+    assert (found.level, "check that the server runs" in found.remedy) == ("error", True)
+
+
+def test_the_first_requests_of_a_segment_may_come_together(redis: RedisServer) -> None:
+    """The game is joined once, whoever comes first; requests after a reload that opens another game are decided."""
+    shared = {"store": redis.address(new_name(), lease=0.5)}
+    with Running(Reply("42"), gateway=shared, segment_by="header:x-tenant") as (gateway, models):
+        client = gateway.client()
+
+        def ask(tenant: str) -> str:
+            done = client.chat.completions.with_raw_response.create(**ASK, extra_headers={"x-tenant": tenant})
+            return str(done.headers["x-bpac-decision"])
+
+        with ThreadPoolExecutor(16) as pool:
+            ids = list(pool.map(ask, ["new"] * 16))
+        assert len(set(ids)) == 16
+        assert "unscored" not in ids
+        games: list[Any] = [*gateway.service.live_games()]
+        (game,) = games
+        wait_for(lambda: game.folder.replicas == 1 and game.router.step == 16)
+        assert gateway.reload(settings(models.base_url, gateway=shared, segment_by="header:x-tenant", epsilon=0.3))
+        assert ask("new") != "unscored"
