@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,12 +59,24 @@ def test_each_module_adds_the_command_of_its_name(capsys: pytest.CaptureFixture[
         assert tuple(re.findall(r"\w+", capsys.readouterr().err.rpartition("choose from")[2])) == names
 
 
+def _commands(parser: argparse.ArgumentParser, before: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command with its name, and the commands of commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                yield f"{before}{name}", command
+                yield from _commands(command, f"{before}{name} ")
+
+
 def test_the_help_of_every_command_says_what_it_does_and_names_every_default() -> None:
     """A command's help begins with a sentence; an option that has a default says ``(default: X)`` or ``default: X``."""
-    commands = next(action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    for name, command in commands.choices.items():
+    commands = list(_commands(build_parser()))
+    assert "games move" in [name for name, _ in commands], "commands of commands are among them"
+    for name, command in commands:
         assert re.fullmatch(r"[A-Z].{10,}\.", command.description or ""), name
         for option in command._actions:
+            if isinstance(option, argparse._SubParsersAction):
+                continue
             text = argparse.HelpFormatter("bpac")._expand_help(option)
             assert len(text) > 10, (name, option.dest)
             if option.option_strings and option.nargs != 0 and option.default not in (None, "", []):

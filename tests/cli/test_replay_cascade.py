@@ -15,6 +15,7 @@ from bpac.replay.cascade.reading import default_prices, is_cascade, open_cascade
 from bpac.replay.cascade.replay import CascadeReplay, pair_table
 from bpac.replay.cascade.table import CascadeTable
 from bpac.routing.cascade.policy import Cascade
+from tests.cli.running import run_json
 
 
 def write(path: Path, table: CascadeTable, *, tokens: bool = True) -> Path:
@@ -53,6 +54,57 @@ def test_a_cascade_is_replayed_with_prices(table: Path, capsys: pytest.CaptureFi
     assert "against the better pair" in capsys.readouterr().out
 
 
+def test_a_cascade_is_replayed_with_late_outcomes_and_queries_in_flight(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The options and the keys of the report are those of pairs; the pairs beside it have the same load."""
+    command = ["replay", str(table), "--prices", "1,8,24", "--runs", "1", "--epsilon", "0.2"]
+    loaded = ["--in-flight", "64", "--draft-time", "losses:3", "--delay", "losses:20"]
+    plain, late = run_json(capsys, *command), run_json(capsys, *command, *loaded)
+    pair = run_json(capsys, "replay", "builtin:magpie-like", "--runs", "1")
+    assert set(pair) <= set(plain)
+    assert (late["in_flight"], late["draft_time"], late["delay"], late["tickets"]) == (
+        64,
+        "losses:3",
+        "losses:20",
+        True,
+    )
+    assert late["cost"]["mean"] > plain["cost"]["mean"]
+    assert late["better_pair_cost"] > plain["better_pair_cost"]
+    trace = table.with_name("trace.csv")
+    assert main([*command, *loaded, "--trace", str(trace)]) == 0
+    rows = list(csv.DictReader(trace.read_text(encoding="utf-8").splitlines()))
+    assert list(rows[0]) == ["step", "threshold_before", "propensity", "call_expert", "threshold_after", "stage"]
+    calls = sum(row["call_expert"] == "1" for row in rows)
+    assert calls / len(rows) == pytest.approx(late["expert_call_rate"]["mean"])
+    assert {row["stage"] for row in rows if row["propensity"] == "1.0"} == {"3"}
+    shown = capsys.readouterr().out
+    assert all(
+        f"\n  {line}" in shown for line in ("cost", "expert calls", "actual loss", "tokens", "threshold", "time")
+    )
+
+
+def test_validate_checks_the_promise_of_a_cascade(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Queries are drawn from the rows of a table; the keys of the report are those of a law, for pairs as well."""
+    short = ["validate", "--streams", "3", "--steps", "150", "--in-flight", "8", "--delay", "losses:20"]
+    cascade = run_json(capsys, *short, "--table", str(table), "--prices", "1,8,24")
+    law, pair = run_json(capsys, *short), run_json(capsys, *short, "--table", "builtin:magpie-like")
+    assert set(cascade) == set(law) == set(pair)
+    assert (cascade["policy"], cascade["table"], cascade["law"]) == ("cascade", str(table), None)
+    assert (cascade["streams"], cascade["rounds"]["mean"]) == (3, 150)
+    assert 0.9 < cascade["expert_call_rate"]["mean"] <= 1.0
+    assert (cascade["largest_safe_threshold"], law["table"], pair["law"]) == (None, None, None)
+    assert main([*short, "--table", "builtin:effort-like", "--alpha", "0.9"]) == 0
+    assert capsys.readouterr().out.startswith("cascade: a threshold with a true risk above ε was in force")
+    for options, message in (
+        (["--table", str(table), "--policy", "paper"], "--policy is for tables of two models"),
+        (["--table", str(table), "--prices", "1,2"], "has 2 prices, and"),
+        (["--prices", "1,2,3"], "--prices is for tables of a cascade"),
+    ):
+        assert main([*short, *options]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_a_pair_has_a_cost_too(capsys: pytest.CaptureFixture[str]) -> None:
     """With two prices, the cost of a table of two models is in the report."""
     command = ["replay", "builtin:magpie-like", "--runs", "1", "--prices", "1,10"]
@@ -69,10 +121,6 @@ def test_a_pair_has_a_cost_too(capsys: pytest.CaptureFixture[str]) -> None:
         (["--prices", "1,2"], "has 2 prices"),
         (["--prices", "1,x,3"], "give the price of a call of each model"),
         (["--policy", "paper"], "--policy is for tables of two models"),
-        (["--delay", "losses:20"], "--delay is for tables of two models"),
-        (["--in-flight", "8"], "--in-flight is for tables of two models"),
-        (["--draft-time", "losses:3"], "--draft-time is for tables of two models"),
-        (["--no-tickets"], "--no-tickets is for tables of two models"),
         (["--dither", "0.1"], "--dither is for tables of two models"),
         (["--bet", "fixed:0.05"], "--bet is for tables of two models"),
         (["--assume", "any"], "--assume is for tables of two models"),
@@ -80,6 +128,8 @@ def test_a_pair_has_a_cost_too(capsys: pytest.CaptureFixture[str]) -> None:
         (["--score", "other"], "--score is for tables of two models"),
         (["--exploration", "nope"], "exploration"),
         (["--runs", "0"], "runs"),
+        (["--delay", "losses:"], "delay 'losses:' is none of"),
+        (["--in-flight", "0"], "in-flight must be at least 1"),
     ],
 )
 def test_wrong_options_are_refused(

@@ -73,3 +73,17 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
     failed = (status.get("configuration") or {}).get("failed_reload")
     if failed:
         yield f"CONFIGURATION: not reloaded, the old one stays in use: {failed.get('error')}"
+    if workers := status.get("workers"):
+        yield _processes(workers)
+
+
+def _processes(workers: Mapping[str, Any]) -> str:
+    """The processes of a gateway with several, in one line.
+
+    >>> _processes({"wanted": 2, "fronts": [{}], "lost": 3, "owner": {"restarts": 1}})
+    'PROCESSES: 1 of 2 fronts are connected; ended and started again: 3 times a front, 1 times the owner'
+    """
+    wanted, there = workers["wanted"], len(workers["fronts"])
+    label = "processes" if there >= wanted else "PROCESSES"
+    again = f"{workers['lost']} times a front, {workers['owner']['restarts']} times the owner"
+    return f"{label}: {there} of {wanted} fronts are connected; ended and started again: {again}"

@@ -25,6 +25,7 @@ COMMANDS = (
     "warm",
     "backup",
     "archive",
+    "games",
     "replay",
     "validate",
     "reproduce",

@@ -10,6 +10,8 @@ from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
 from bpac.gateway.games.archiving import Archive, archive_game
 from bpac.stores import SqliteStore, files_of
+from bpac.stores.line_files import PARQUET
+from bpac.stores.redis.address import is_redis, read_address
 
 FINE = 0
 DEFAULT_KEEP = 100_000
@@ -38,11 +40,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def _archive(options: argparse.Namespace) -> int:
     config = load_config(options.config, secrets=False)
+    if options.keep < 1:
+        raise InputError(f"--keep must be at least 1, got {options.keep}")
+    if is_redis(config.store):
+        return _archive_shared(options, config.store)
     files = files_of(config.store)
     if not files:
         raise InputError("store: memory:// keeps no journals after the gateway stops; use sqlite:///FILE")
-    if options.keep < 1:
-        raise InputError(f"--keep must be at least 1, got {options.keep}")
     if not files[0].exists():
         raise InputError(f"{files[0]} does not exist: there is nothing to archive")
     with closing(SqliteStore(str(files[0]), wait_for_disk=True, commit_each=True)) as store:
@@ -55,6 +59,18 @@ def _archive(options: argparse.Namespace) -> int:
                 store.shrink()
             except sqlite3.Error as error:
                 warn([f"{files[0]} could not be made smaller ({error}): its free space is used for new entries"])
+    print_report(options, {"archives": [archive.to_json() for archive in made]}, _text(made))
+    return FINE
+
+
+def _archive_shared(options: argparse.Namespace, address: str) -> int:
+    """Archive games in Redis, also while gateways use them, to Parquet files."""
+    from bpac.stores.redis.store import RedisStore  # noqa: PLC0415  # redis-py is optional
+
+    with closing(RedisStore(read_address(address))) as store:
+        games = [game for game in store.games() if not store.is_over(game)]
+        found = [archive_game(store, game, options.out, options.keep, PARQUET) for game in games]
+        made = [archive for archive in found if archive is not None]
     print_report(options, {"archives": [archive.to_json() for archive in made]}, _text(made))
     return FINE
 

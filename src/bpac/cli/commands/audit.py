@@ -3,17 +3,17 @@
 import argparse
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import IO
 
 from bpac.cli.output import add_json_option, print_report
 from bpac.errors import InputError, JournalError
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.audit.coins import CoinCounts
 from bpac.routing.coins import COMMITTED_BLOCK
+from bpac.stores.line_files import read_lines
 
 FINE, FAILED = 0, 1
 MOST_SHOWN = 20
@@ -70,11 +70,12 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _read(path: Path) -> Iterator[IO[str]]:
+def _read(path: Path) -> Iterator[Iterator[str]]:
     """A file to read; errors in it are reported with its name."""
     try:
-        with path.open(encoding="utf-8") as file:
-            yield file
+        path.open("rb").close()  # what is missing is said before anything is read
+        with closing(read_lines(path)) as lines:
+            yield lines
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a journal: write one with bpac export CONFIG --out FILE") from error
     except OSError as error:

@@ -8,6 +8,7 @@ from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
 from bpac.output_files import refuse_overwriting
 from bpac.stores import files_of
+from bpac.stores.redis.address import is_redis
 from bpac.stores.sqlite.backup import Backup, back_up
 
 FINE = 0
@@ -32,6 +33,11 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def _backup(options: argparse.Namespace) -> int:
     config = load_config(options.config, secrets=False)
+    if is_redis(config.store):
+        raise InputError(
+            "store: games in Redis are backed up with Redis itself (its append-only file, or a copy); bpac archive and "
+            "bpac export write their journals to files"
+        )
     files = files_of(config.store)
     if not files:
         raise InputError("store: memory:// keeps no journals that could be copied; use sqlite:///FILE")

@@ -1,7 +1,6 @@
 """The command ``replay``: what a policy would have done on recorded answers."""
 
 import argparse
-import csv
 import json
 import statistics
 from collections.abc import Mapping
@@ -10,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bpac.arguments import whole
+from bpac.cli.cascade_options import PRICES
 from bpac.cli.commands.replay_cascade import replay_cascade
+from bpac.cli.decision_trace import write_trace
+from bpac.cli.hours_options import add_hours_options, chosen_hours, expert_cost_line, expert_costs
 from bpac.cli.policy_options import (
     WITHOUT_PROMISE,
     add_policy_options,
@@ -19,15 +21,15 @@ from bpac.cli.policy_options import (
     router_factory,
 )
 from bpac.errors import InputError
-from bpac.output_files import refuse_overwriting, whole_file
+from bpac.output_files import refuse_overwriting
 from bpac.replay.cascade.builtin import CASCADES
 from bpac.replay.cascade.reading import is_cascade, prices_from_text
 from bpac.replay.figures import check_figure_format, draw_replays, save
-from bpac.replay.metrics import ReplayMetrics, ReplayPath, mean_and_std
+from bpac.replay.metrics import ReplayMetrics, mean_and_std
 from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
 from bpac.replay.page import write_page
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import dithered_for, learning_for
+from bpac.replay.router_factory import learning_for, suited_to
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX, open_table
 from bpac.replay.tables.table import Table
@@ -90,9 +92,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     replay.add_argument(
         "--prices",
         metavar="P1,…,PM",
-        help="price of a call of each model, the last one the reference: adds the cost per request to the report "
+        help=f"{PRICES}: adds the cost per request to the report "
         "(default: none; for a table of a cascade, the mean tokens of each model relative to the last)",
     )
+    add_hours_options(replay)
     replay.set_defaults(run=_replay)
 
 
@@ -113,7 +116,7 @@ def _replay(options: argparse.Namespace) -> int:
         table = table.only("expert_preferred")
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else chosen_policy(options)
     if options.dither == "auto":
-        policy = dithered_for(policy, table)
+        policy = suited_to(policy, table)
     policy = _learning(policy, table, options.learn)
     make_router = router_factory(options, policy)
     replay = Replay(
@@ -124,6 +127,7 @@ def _replay(options: argparse.Namespace) -> int:
         order=options.order,
         delay=Delay.parse(options.delay),
         drafting=chosen_drafting(options),
+        hours=chosen_hours(options),
     )
     name = Path(options.table).name
     if options.html:
@@ -131,11 +135,11 @@ def _replay(options: argparse.Namespace) -> int:
     if options.trace or options.figure:
         ordered, path = replay.run(0, trace=True)
         if options.trace:
-            _write_trace(options.trace, path)
+            write_trace(options.trace, path.decisions, path.threshold)
         if options.figure:
             save(draw_replays({options.policy: (ordered, path)}, options.epsilon, name), options.figure)
     metrics = replay.run_all()
-    report = _report(options, policy, table, metrics)
+    report = {**_report(options, policy, table, metrics), **expert_costs(replay, metrics)}
     if prices is not None:
         report["cost"] = mean_and_std([prices[0] + prices[1] * run.expert_call_rate for run in metrics])
     print(json.dumps(report) if options.json else _text(report))
@@ -214,6 +218,7 @@ def _text(report: Mapping[str, Any]) -> str:
             f"  actual loss   {percent('empirical_risk')}   ({_promise(report['policy'], report['epsilon'])})",
             f"  tokens        {percent('token_ratio')}   relative to always calling the expert",
             f"  threshold     {threshold['mean']:.4g}{deviation} at the end",
+            *expert_cost_line(report),
             *([f"  cost          {report['cost']['mean']:.4g} per query"] if "cost" in report else []),
             f"  time          {report['microseconds_per_step']:.2f} µs per query",
         )
@@ -224,13 +229,3 @@ def _promise(policy: str, epsilon: float) -> str:
     if policy in WITHOUT_PROMISE:
         return "this policy makes no promise"
     return f"promised: {'' if policy == 'budget' else 'risk of each threshold '}at most {epsilon:.2%}"
-
-
-def _write_trace(path: Path, replayed: ReplayPath) -> None:
-    after = [*(decision.threshold for decision in replayed.decisions[1:]), replayed.threshold]
-    with whole_file(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(("step", "threshold_before", "propensity", "call_expert", "threshold_after"))
-        for decision, threshold in zip(replayed.decisions, after, strict=True):
-            row = (decision.step, decision.threshold, decision.propensity, int(decision.call_expert), threshold)
-            writer.writerow(row)

@@ -6,32 +6,15 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from bpac.cli.policy_options import parse_exploration
-from bpac.errors import InputError
-from bpac.replay.cascade.comparison import oracle_cost, pair_cost
-from bpac.replay.cascade.reading import default_prices, open_cascade, prices_from_text
+from bpac.cli.cascade_options import cascade_factory
+from bpac.cli.decision_trace import write_trace
+from bpac.cli.policy_options import chosen_drafting
+from bpac.replay.cascade.comparison import cheapest_oracle, pair_cost
+from bpac.replay.cascade.reading import open_cascade
 from bpac.replay.cascade.replay import CascadeReplay
 from bpac.replay.metrics import mean_and_std
-from bpac.routing.cascade.policy import Cascade
-
-# Options of ``replay`` that a cascade does not have, and what they are when they are not given.
-OTHERS = {
-    "policy": "portfolio",
-    "assume": None,
-    "bet": None,
-    "dither": "auto",
-    "score": "uncertainty",
-    "learn": None,
-    "delay": "none",
-    "in_flight": 1,
-    "draft_time": "none",
-    "no_tickets": False,
-    "trace": None,
-    "figure": None,
-    "html": None,
-    "expert_correct_only": False,
-    "expert_preferred_only": False,
-}
+from bpac.replay.simulation.delays import Delay
+from bpac.routing.decision import Decision
 
 
 def replay_cascade(options: argparse.Namespace, runs: int) -> int:
@@ -42,49 +25,72 @@ def replay_cascade(options: argparse.Namespace, runs: int) -> int:
     options: the options of the command.
     runs: number of replays.
     """
-    for name, usual in OTHERS.items():
-        if getattr(options, name) != usual and not (name == "learn" and options.learn is False):
-            raise InputError(
-                f"--{name.replace('_', '-')} is for tables of two models, and {options.table} has more: leave it out"
-            )
     table = open_cascade(options.table)
-    prices = prices_from_text(options.prices) if options.prices else default_prices(options.table, table)
-    if len(prices) != table.stages:
-        raise InputError(f"--prices has {len(prices)} prices, and {options.table} has {table.stages} models")
-    policy = Cascade(prices=prices, memory=options.memory or "alarmed")
-    exploration = parse_exploration(options.exploration) if options.exploration else None
+    factory = cascade_factory(options, table)
+    policy, prices = factory.policy, factory.policy.prices
+    delay, drafting = Delay.parse(options.delay), chosen_drafting(options)
     replay = CascadeReplay(
-        table, policy, options.epsilon, options.alpha, runs, options.seed, options.order, exploration
+        table,
+        policy,
+        options.epsilon,
+        options.alpha,
+        runs,
+        options.seed,
+        options.order,
+        factory.exploration,
+        delay,
+        drafting,
     )
+    if options.trace:
+        decisions: list[Decision] = []
+        threshold = replay.run(0, trace=decisions).threshold
+        write_trace(options.trace, decisions, threshold)
     done = replay.run_all()
-    pairs = [
-        [
-            pair_cost(table, stage, prices, options.epsilon, alpha=options.alpha, run=(options.seed, n))
-            for n in range(runs)
-        ]
-        for stage in range(1, table.stages)
-    ]
+
+    def cost_of_pair(stage: int, run: int) -> float:
+        return pair_cost(
+            table,
+            stage,
+            prices,
+            options.epsilon,
+            alpha=options.alpha,
+            run=(options.seed, run),
+            order=options.order,
+            delay=delay,
+            drafting=drafting,
+        )
+
+    pairs = [[cost_of_pair(stage, run) for run in range(runs)] for stage in range(1, table.stages)]
     ratios = [run.token_ratio for run in done if run.token_ratio is not None]
+    oracle = cheapest_oracle(table, prices, options.epsilon)
     report = {
         "table": str(options.table),
         "policy": "cascade",
         "memory": policy.memory,
+        "dither": 0.0,
+        "learn": None,
         "epsilon": options.epsilon,
         "alpha": options.alpha,
         "runs": runs,
         "steps": len(table),
         "order": options.order,
+        "delay": options.delay,
+        "in_flight": options.in_flight,
+        "draft_time": options.draft_time,
+        "tickets": not options.no_tickets,
         "seed": options.seed,
         "prices": list(prices),
         "cost": mean_and_std([run.cost for run in done]),
+        "cost_by_tokens": mean_and_std([run.cost_by_tokens for run in done if run.cost_by_tokens is not None]),
         "pair_costs": [mean_and_std(costs) for costs in pairs],
         "better_pair_cost": min(statistics.mean(costs) for costs in pairs),
-        "oracle_cost": oracle_cost(table, prices, options.epsilon),
+        "oracle_cost": oracle.cost,
         "answered": [statistics.mean(run.answered[stage] for run in done) for stage in range(table.stages)],
         "expert_call_rate": mean_and_std([run.expert_call_rate for run in done]),
         "empirical_risk": mean_and_std([run.empirical_risk for run in done]),
         "token_ratio": mean_and_std(ratios),
         "threshold": mean_and_std([run.threshold for run in done]),
+        "oracle_expert_call_rate": oracle.expert_call_rate,
         "rules": sorted({run.rule for run in done}),
         "microseconds_per_step": 1e6 * statistics.median(run.seconds for run in done) / len(table),
     }
@@ -96,6 +102,8 @@ def _text(report: Mapping[str, Any]) -> str:
     cost, better = report["cost"]["mean"], report["better_pair_cost"]
     answered = ", ".join(f"{share:.1%} by model {stage}" for stage, share in enumerate(report["answered"], start=1))
     pairs = ", ".join(f"{pair['mean']:.4g} with model {stage}" for stage, pair in enumerate(report["pair_costs"], 1))
+    ratio = report["token_ratio"]
+    tokens = f"{ratio['mean']:.2%}   relative to always asking the last model" if ratio else "unknown"
     runs = f"{report['runs']} runs" if report["runs"] > 1 else "1 run"
     return "\n".join(
         (
@@ -105,8 +113,12 @@ def _text(report: Mapping[str, Any]) -> str:
             f"the better pair, oracle: {report['oracle_cost']:.4g})",
             f"  pairs         {pairs}",
             f"  answered      {answered}",
+            f"  expert calls  {report['expert_call_rate']['mean']:.2%}   (oracle: "
+            f"{report['oracle_expert_call_rate']:.2%})",
             f"  actual loss   {report['empirical_risk']['mean']:.2%}   (promised: risk of each threshold at most "
             f"{report['epsilon']:.2%})",
+            f"  tokens        {tokens}",
+            f"  threshold     {report['threshold']['mean']:.4g} at the end, of {', '.join(report['rules'])}",
             f"  time          {report['microseconds_per_step']:.2f} µs per query",
         )
     )

@@ -2,10 +2,12 @@
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bpac.cli.live_status import live_lines, live_status
 from bpac.cli.output import add_json_option, print_report
@@ -46,6 +48,8 @@ def _status(options: argparse.Namespace) -> int:
         "games": [{"route": status.route, **status.to_json()} for status in games],
         "losses": [loss._asdict() for loss in losses],
     }
+    if "workers" in live:
+        report["workers"] = live["workers"]
     print_report(options, report, lines or ["no route has had a request yet"])
     return FINE
 
@@ -61,7 +65,9 @@ def _game_status(store: Store, game: Game, config: Config) -> GameStatus:
     route = config.routes.get(game.route)
     prices = None if route is None else Prices.of(route)
     names = [model.name for model in route.models] if route is not None else []
-    return game_status(game, kept.router, kept.history, kept.savings.report(prices), models=names)
+    status = game_status(game, kept.router, kept.history, kept.savings.report(prices), models=names)
+    sharing = getattr(store, "sharing", None)  # only games in Redis are shared
+    return status if sharing is None else replace(status, shared=sharing(game))
 
 
 def _text(status: GameStatus) -> Iterator[str]:
@@ -80,6 +86,7 @@ def _text(status: GameStatus) -> Iterator[str]:
         )
     else:
         yield f"{name}: no request decided yet, {state}"
+    yield from _shared_text(status.shared)
     for trouble in status.troubles:
         yield f"  {trouble.what}: {trouble.cost}. What to do: {trouble.remedy}"
     if status.stages and status.cost is not None:
@@ -94,8 +101,8 @@ def _text(status: GameStatus) -> Iterator[str]:
     for score in status.scores:
         if score.rounds is not None and not score.share:
             yield (
-                f"  learned score: none, the score of the route is good enough ({score.rounds} audits after round "
-                f"{score.since_step} promise {score.estimated_gain:.0%} more accepted requests)"
+                f"  learned score: none, because a model of {score.rounds} audits after round {score.since_step} would "
+                f"accept only {score.estimated_gain:.0%} more requests; the score of the route decides, with all of α"
             )
         elif score.rounds is not None:
             used = "in force" if score.in_force else "not in force"
@@ -114,6 +121,13 @@ def _text(status: GameStatus) -> Iterator[str]:
         yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
     if summary.steps or status.savings.tokens_saved:  # drafts without a score cost tokens, too
         yield from _savings_text(status.savings)
+
+
+def _shared_text(shared: Mapping[str, Any] | None) -> Iterator[str]:
+    """Who shares a game in Redis."""
+    if shared is not None:
+        by = f"folded by {shared['folder']}" if shared["folder"] else "folded by none"
+        yield f"  gateways that share it: {shared['replicas']}, {by}; rounds not in the journal yet: {shared['lag']}"
 
 
 def _state(status: GameStatus) -> str:

@@ -3,7 +3,9 @@
 import argparse
 import json
 from dataclasses import replace
+from typing import NamedTuple
 
+from bpac.cli.cascade_options import PRICES, cascade_factory
 from bpac.cli.policy_options import (
     WITHOUT_PROMISE,
     add_policy_options,
@@ -11,13 +13,19 @@ from bpac.cli.policy_options import (
     chosen_policy,
     router_factory,
 )
+from bpac.errors import InputError
+from bpac.replay.cascade.reading import is_cascade, open_cascade
+from bpac.replay.cascade.simulation import CascadeStreams
 from bpac.replay.metrics import mean_and_std
+from bpac.replay.router_factory import suited_to
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.faults import FAULTS, Faults
-from bpac.replay.simulation.laws import LAWS, LevelLaw, largest_safe, named_law
-from bpac.replay.validation import Promise, Validation, streams_needed, upper_95
+from bpac.replay.simulation.laws import LAWS, Law, LevelLaw, RecordedLaw, largest_safe, named_law
+from bpac.replay.simulation.streams import Streams
+from bpac.replay.tables.builtin import PREFIX, open_table
+from bpac.replay.validation import MakeRouter, Promise, Validation, streams_needed, upper_95
 from bpac.routing.dithering import WIDTH
-from bpac.routing.policies import ORACLE, Portfolio
+from bpac.routing.policies import ORACLE, Policy, Portfolio
 
 PROMISES: dict[Promise, str] = {
     "threshold": "a threshold with a true risk above ε was in force at some step",
@@ -39,6 +47,17 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="distribution of uncertainty and loss. rising: a loss is more probable if the uncertainty is higher; "
         "flat: equally probable everywhere; graded: like rising, with losses of 0.6; levels: the uncertainty has only "
         "three values; edge: one value, whose risk is just above 0.1 (default: rising)",
+    )
+    validate.add_argument(
+        "--table",
+        metavar="TABLE",
+        help="draw the queries from the rows of this table instead, with replacement, so that their average loss is "
+        f"the true risk: a file or {PREFIX}NAME, of two models or of a cascade, as for bpac replay",
+    )
+    validate.add_argument(
+        "--prices",
+        metavar="P1,…,PM",
+        help=f"for a table of a cascade, the {PRICES} (default: the mean tokens of each model relative to the last)",
     )
     validate.add_argument(
         "--faults",
@@ -63,21 +82,58 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     validate.set_defaults(run=_validate)
 
 
-def _validate(options: argparse.Namespace) -> int:
-    law = named_law(options.law)
+class Validated(NamedTuple):
+    """What is validated.
+
+    Parameters
+    ----------
+    name: name of the policy.
+    policy: the policy.
+    make_router: makes its routers.
+    law: distribution of the queries.
+    largest_safe: the largest threshold that is safe; none for a cascade, where each stopping rule has its own.
+    """
+
+    name: str
+    policy: Policy
+    make_router: MakeRouter
+    law: Law | Streams
+    largest_safe: float | None = None
+
+
+def _subject(options: argparse.Namespace) -> Validated:
+    """What the options name."""
+    if options.table and is_cascade(options.table):
+        answers = open_cascade(options.table)
+        factory = cascade_factory(options, answers)
+        return Validated("cascade", factory.policy, factory, CascadeStreams(answers))
+    if options.prices:
+        raise InputError("--prices is for tables of a cascade: give one with --table, or leave it out")
+    table = open_table(options.table) if options.table else None
+    law = named_law(options.law) if table is None else RecordedLaw(table.uncertainty, table.loss)
     policy = chosen_policy(options)
     if options.policy == "oracle":
         policy = replace(ORACLE, threshold=largest_safe(law, options.epsilon / (1.0 - ORACLE.explores)))
-    if options.dither == "auto" and isinstance(law, LevelLaw) and policy == Portfolio():
-        policy = replace(Portfolio(), dither=WIDTH)
-    promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
+    if options.dither == "auto":
+        if table is not None:
+            policy = suited_to(policy, table)
+        elif isinstance(law, LevelLaw) and policy == Portfolio():
+            policy = replace(Portfolio(), dither=WIDTH)
     make_router = router_factory(options, policy)
+    safe = largest_safe(law, options.epsilon / make_router.kept_share)
+    return Validated(options.policy, policy, make_router, law, safe)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    subject = _subject(options)
+    policy = subject.policy
+    promise: Promise = options.promise or ("served" if options.policy == "budget" else "threshold")
     faults = Faults.parse(options.faults)
     if options.crash_every:
         faults = replace(faults, crash_every=options.crash_every)
     validation = Validation(
-        make_router,
-        law,
+        subject.make_router,
+        subject.law,
         options.steps,
         Delay.parse(options.delay),
         chosen_drafting(options),
@@ -87,11 +143,12 @@ def _validate(options: argparse.Namespace) -> int:
     results = validation.run(options.streams, options.seed)
     violations = sum(promise in result.broken for result in results)
     report = {
-        "policy": options.policy,
+        "policy": subject.name,
         "memory": getattr(policy, "memory", None),
         "dither": getattr(policy, "dither", 0.0),
         "promise": promise,
-        "law": options.law,
+        "law": None if options.table else options.law,
+        "table": options.table,
         "delay": options.delay,
         "in_flight": options.in_flight,
         "draft_time": options.draft_time,
@@ -109,14 +166,14 @@ def _validate(options: argparse.Namespace) -> int:
         "rounds": mean_and_std([result.rounds for result in results]),
         "expert_call_rate": mean_and_std([result.expert_call_rate for result in results]),
         "threshold": mean_and_std([result.threshold for result in results]),
-        "largest_safe_threshold": largest_safe(law, options.epsilon / make_router.kept_share),
+        "largest_safe_threshold": subject.largest_safe,
     }
     if options.json:
         print(json.dumps(report))
         return 0
     promised = f"promised: at most {options.alpha:.2%}"
     print(
-        f"{options.policy}: {PROMISES[promise]} in {violations} of {options.streams} streams "
+        f"{subject.name}: {PROMISES[promise]} in {violations} of {options.streams} streams "
         f"of {options.steps} queries\n"
         f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95% confidence; "
         f"{'this policy makes no promise' if options.policy in WITHOUT_PROMISE else promised}"

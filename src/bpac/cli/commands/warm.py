@@ -15,6 +15,7 @@ from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.chain import GAME
 from bpac.routing.journal.entries import ARCHIVED, read_journal, remark_from_json
 from bpac.stores import SqliteStore, files_of
+from bpac.stores.redis.address import is_redis
 
 FINE = 0
 
@@ -59,6 +60,11 @@ def _warm(options: argparse.Namespace) -> int:
         raise InputError(
             f"history is for routes of two models, and {route.name} is a cascade: start the gateway without bpac warm; "
             "its first requests, in which all models are asked, teach it the same"
+        )
+    if is_redis(config.store):
+        raise InputError(
+            "store: history is fed to games in SQLite only. Warm-start the route there, or let games in Redis begin "
+            "with a threshold of 0"
         )
     files = files_of(config.store)
     if not files:
