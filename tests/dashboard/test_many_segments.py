@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.segments import RouteGames
 from bpac.testing import Reply
 from tests.dashboard.browser import DESKTOP, PHONE, Visit
 from tests.dashboard.traffic import get
@@ -35,9 +36,8 @@ NAMES = {
 def start(gateway: RunningGateway, segment: str) -> LiveGame:
     """The game of a segment, new or not, without a request."""
     (_, games) = gateway.service._running.current.routes["homework"]
-    assert games._segments is not None
-    games._segments.router(segment)
-    return games._games[segment]
+    assert isinstance(games, RouteGames)
+    return games.of_segment(segment)
 
 
 def play(game: LiveGame, rounds: int) -> None:

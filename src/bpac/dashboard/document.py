@@ -59,7 +59,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
 
     >>> game = game_document(Subject("homework"), Router(epsilon=0.05, seed=1), History())
     >>> game["verdict"]["level"], game["clean_rounds_needed"]
-    ('warming', 78)
+    ('warming', 92)
     """
     summary, settings = router.summary(), router.settings
     needed = clean_rounds_needed(router)

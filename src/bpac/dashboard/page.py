@@ -18,6 +18,7 @@ from typing import Any
 MODULES = (
     "dom.js",
     "numbers.js",
+    "score_in_force.js",
     "sources.js",
     "polling.js",
     "charts/scales.js",
@@ -41,6 +42,7 @@ MODULES = (
     "panels/lost_journals.js",
     "panels/troubles.js",
     "panels/models.js",
+    "panels/replicas.js",
     "panels/refused_callers.js",
     "views/overview.js",
     "views/game.js",

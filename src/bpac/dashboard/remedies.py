@@ -1,4 +1,4 @@
-"""What an operator can do about requests without a score, refusals, audits without a grade, and failing models."""
+"""What an operator can do about requests without a score, refusals, audits without a grade, and failing servers."""
 
 from collections.abc import Iterable
 
@@ -19,6 +19,8 @@ UNSCORED = {
     "modalities": "callers ask for other output than text, which cannot be scored: nothing to do",
     "draft-costs-more": "drafts cost more money than they save, so most requests go to the expert directly (minimise = "
     '"money"): choose a cheaper draft model, or remove the route',
+    "store-down": "Redis could not be reached, or no gateway folded the game: check Redis and the network; routing "
+    "resumes by itself",
     "error": "an internal error of the gateway: see its log",
 }
 
@@ -49,6 +51,17 @@ UPSTREAM = {
     "too_long": "its answers are longer than allowed: raise max_answer, or limit the tokens",
     "unusable": "its responses are not chat completions, or, if it is a judge, have no mark: check that base_url leads "
     "to an OpenAI-compatible API, and that the model is able to judge",
+}
+
+# By what is wrong with gateways that share games, or with the processes of a gateway.
+SEVERAL = {
+    "no folder": 'see "could not fold a game" in the logs of all gateways; check that all of them have the same '
+    "version, and restart those that log it",
+    "lag": "the processor of that gateway is busy, or Redis is slow: check both; another gateway takes over when that "
+    "one is stopped; segments divide a route into games that are folded apart",
+    "missing": "they are started again by themselves; if they are not, the log says why they ended",
+    "keeps ending": 'see "ended and is started again" in the log, with the exit code (-9: killed, often for lack of '
+    "memory, so check the memory limit) and the error before it",
 }
 
 # By the status with which the expert's server refused a request without naming a field of it.

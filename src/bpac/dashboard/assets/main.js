@@ -6,6 +6,7 @@ import { gameName } from "./panels/game_name.js";
 import { LostJournalsNotice } from "./panels/lost_journals.js";
 import { ModelsNotice } from "./panels/models.js";
 import { RefusedCallersNotice } from "./panels/refused_callers.js";
+import { ProcessesNotice, ReplicasNotice } from "./panels/replicas.js";
 import { TroublesNotice } from "./panels/troubles.js";
 import { LEVEL_NAMES } from "./panels/verdict.js";
 import { Poller } from "./polling.js";
@@ -27,7 +28,14 @@ class DashboardPage {
     this.view = null;
     this.level = "";
     // What concerns the whole gateway stands above every view.
-    this.notices = [new LostJournalsNotice(), new TroublesNotice(), new ModelsNotice(), new RefusedCallersNotice()];
+    this.notices = [
+      new LostJournalsNotice(),
+      new TroublesNotice(),
+      new ModelsNotice(),
+      new ReplicasNotice(),
+      new ProcessesNotice(),
+      new RefusedCallersNotice(),
+    ];
     this.views = {
       overview: new OverviewView((query) => {
         this.setAddress({ ...query });

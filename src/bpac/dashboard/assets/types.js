@@ -247,6 +247,50 @@
  * @property {string} [cost]
  */
 
+/**
+ * A game that several gateways share.
+ * @typedef {object} SharedGame
+ * @property {string} route
+ * @property {string} segment
+ * @property {number} game
+ * @property {string} folder the name of the replica that folds it
+ * @property {boolean} folding whether this gateway folds it
+ * @property {boolean} folded whether anybody does
+ * @property {number} replicas
+ * @property {number} lag rounds that are decided and not in the journal
+ * @property {number | null} entries_per_second null if not measured yet
+ */
+
+/**
+ * @typedef {object} Replicas
+ * @property {number} replicas
+ * @property {number} games
+ * @property {number} folding games that this gateway folds
+ * @property {number} lag
+ * @property {number | null} entries_per_second
+ * @property {SharedGame[]} listed those that are furthest behind
+ */
+
+/** @typedef {{ restarts: number, lately: number, since: number | null }} ProcessEnds */
+
+/**
+ * @typedef {object} Front
+ * @property {number} front
+ * @property {number} pid
+ * @property {number} connections
+ * @property {number} in_flight
+ */
+
+/**
+ * The processes of a gateway.
+ * @typedef {object} Workers
+ * @property {number} wanted fronts that there should be
+ * @property {Front[]} fronts
+ * @property {number} lost
+ * @property {(ProcessEnds & { front: number })[]} lost_fronts
+ * @property {ProcessEnds & { pid: number }} owner
+ */
+
 /** @typedef {{ kind: string, status: number | null, count: number }} FailureKind */
 
 /**
@@ -344,6 +388,8 @@
  * @property {RouteTotals[]} [routes]
  * @property {LostJournals | null} [lost_journals]
  * @property {Callers} [callers]
+ * @property {Replicas | null} [replicas] null unless gateways share games
+ * @property {Workers | null} [workers] null for a gateway with one process
  * @property {Trouble[]} [troubles] the most serious first
  * @property {Record<string, Model>} [models] by name
  * @property {Decision[]} [decisions] only in a replay's page: the last ones

@@ -29,7 +29,7 @@ def clean_rounds_needed(router: Router) -> int | None:
     ...     thresholds = router.threshold
     ...     router.observe(router.decide(0.5), 0.0)
     >>> needed, thresholds, router.threshold
-    (78, 0.0, 1.0)
+    (92, 0.0, 1.0)
     """
     policy = router.settings.policy
     if router.threshold > 0.0 or isinstance(policy, Fixed):
@@ -125,17 +125,17 @@ def _until(logs: Sequence[int], wins: Sequence[int], bar: float) -> int:
 def _wins(settings: Settings, policy: Portfolio | Cascade) -> list[int]:
     """The log-factor of each gambler for a round without loss while every query goes to the expert."""
     bound = _bound(settings.terms, policy, 1.0)
-    return [log_units(1.0 + fraction * settings.epsilon / bound) for fraction in sorted(policy.fractions)]
+    return [log_units(1.0 + fraction * settings.epsilon / bound) for fraction in sorted(policy.stakes.fractions)]
 
 
 def _charges(settings: Settings, policy: Portfolio | Cascade, propensity: float, least_propensity: float) -> list[int]:
     """The difference that a loss of 1 makes to the log-wealth of each gambler, compared with no loss."""
     bound = _bound(settings.terms, policy, least_propensity)
     payoff = settings.terms.payoff(1.0, propensity)
-    bold = policy.floor_fractions if least_propensity <= settings.terms.floor else None
+    bold = policy.stakes.floor_fractions if least_propensity <= settings.terms.floor else None
     return [
         log_units(1.0 + fraction * payoff / bound) - log_units(1.0 + fraction * settings.epsilon / bound)
-        for fraction in sorted(bold or policy.fractions)
+        for fraction in sorted(bold or policy.stakes.fractions)
     ]
 
 

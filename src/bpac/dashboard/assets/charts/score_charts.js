@@ -1,6 +1,7 @@
 // Charts over the uncertainty score: the betting wealth of each threshold, and how the drafts are distributed.
 
 import { integer, percent, plural, score, wealth } from "../numbers.js";
+import { scoreInForce } from "../score_in_force.js";
 import { linear, squareRoot } from "./scales.js";
 import { LOADING } from "./time_charts.js";
 
@@ -135,7 +136,7 @@ export function uncertaintySpec(game) {
   const all = totals.reduce((sum, count) => sum + count, 0);
   if (all === 0) return { empty: "No drafts scored yet." };
   const kept = histogram.kept.reduce((sum, count) => sum + count, 0);
-  const learned = game.scores.some((one) => one.score > 0 && one.in_force);
+  const learned = scoreInForce(game) !== "uncertainty";
   return {
     sentence:
       `Of ${plural(all, "draft")}, ${integer(kept)} were kept and ${integer(all - kept)} went to the expert. ` +

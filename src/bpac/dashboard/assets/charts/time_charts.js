@@ -1,6 +1,7 @@
 // Charts over the requests of a game: threshold, expert calls and tokens, average loss.
 
 import { integer, percent, percentRoundedUp, score, time, tokens } from "../numbers.js";
+import { scoreInForce } from "../score_in_force.js";
 import { seriesAxis } from "./series_axis.js";
 
 /** @import { Game, Series } from "../types.js" */
@@ -14,17 +15,24 @@ const NO_TIMES = "The times of these requests are not known. Choose charts by re
 /** @type {Record<string, Mark["form"]>} the shape of an event's mark; all others are bells */
 const MARK_FORMS = { opened: "up", closed: "down" };
 
+/** @param {Game} game */
+function thresholdSentence(game) {
+  const { threshold } = game;
+  if (threshold === 0) return "The threshold is 0: the expert answers every request.";
+  if (scoreInForce(game) === "uncertainty") return `Drafts with an uncertainty below ${score(threshold)} are kept.`;
+  return (
+    `Drafts with a learned score below ${score(threshold)} are kept: it is the loss that the model predicts. ` +
+    "Each score has its own scale, so the threshold jumps where another score comes into force."
+  );
+}
+
 /**
  * @param {Game} game
  * @param {AxisName} axisName
  * @returns {ChartSpec}
  */
 export function thresholdSpec(game, axisName) {
-  const { threshold } = game;
-  const sentence =
-    threshold > 0
-      ? `Drafts with an uncertainty below ${score(threshold)} are kept.`
-      : "The threshold is 0: the expert answers every request.";
+  const sentence = thresholdSentence(game);
   if (!game.series) return { empty: LOADING, sentence };
   if (!game.series.step.length) return { empty: NO_REQUESTS, sentence };
   const axis = seriesAxis(game.series, axisName);

@@ -3,6 +3,7 @@
 import { recentRates, recentRequests } from "../charts/time_charts.js";
 import { element, field, setAttribute, setField, setText } from "../dom.js";
 import { integer, percent, plural, score, tokens } from "../numbers.js";
+import { scoreInForce } from "../score_in_force.js";
 import { MoneyTile, TokensTile } from "./savings.js";
 import { Tile, updateCounts } from "./tile.js";
 
@@ -60,9 +61,10 @@ class ThresholdTile extends Tile {
   }
 
   /** @param {Game} game */
-  update({ threshold, epoch }) {
+  update(game) {
+    const { threshold, epoch } = game;
     setField(this.value, threshold, score(threshold));
-    setText(this.meaning, threshold > 0 ? "drafts with a lower uncertainty are kept" : "no draft is kept");
+    setText(this.meaning, threshold > 0 ? `drafts with a lower ${scoreInForce(game)} are kept` : "no draft is kept");
     setField(this.epoch, epoch, integer(epoch));
   }
 }

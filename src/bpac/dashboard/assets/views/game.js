@@ -100,19 +100,19 @@ function settingsText(game) {
   const parts = [`policy ${game.policy}${game.memory ? ` (memory ${game.memory})` : ""}`];
   if (game.score) parts.push(`score ${game.score}`);
   if (game.scores.length === 1) parts.push("learned score: none yet, it needs more audits");
-  for (const { score, share, rounds, since_step, accepted, in_force, estimated_gain } of game.scores) {
+  for (const { score, share, rounds, since_step, accepted, in_force, estimated_gain, shared } of game.scores) {
     if (rounds === null) continue;
     if (share === 0) {
       const gain = percent(estimated_gain ?? 0);
       parts.push(
-        `learned score: none, the score of the route is good enough (${rounds} audits after ` +
-          `round ${since_step} promise ${gain} more accepted requests)`,
+        `learned score: none, because a model of ${rounds} audits after round ${since_step} would accept only ` +
+          `${gain} more requests; the score of the route decides, with all of α`,
       );
       continue;
     }
     const use = in_force ? "in force" : "not in force";
     parts.push(
-      `learned score ${score}: fitted to ${rounds} audits after round ${since_step}, ` +
+      `learned score ${score}: fitted to ${rounds} audits${shared ? " of all segments" : ""} after round ${since_step}, ` +
         `accepts ${percent(accepted)} of the latest requests, ${use}`,
     );
   }
