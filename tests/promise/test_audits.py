@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.bounds.fixed_sample import FRACTIONS
 from bpac.betting.ledgers.ledger import Round
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import PortfolioWealth
@@ -15,6 +16,7 @@ from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.exploration.schedules import Constant, Exploration
 from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Portfolio
+from bpac.routing.policies.stakes import FLOOR_FRACTIONS
 from bpac.routing.router import Router
 from tests.betting.rounds import a_round
 from tests.promise.test_promise import most_explained
@@ -95,8 +97,8 @@ class HindsightWealth(PortfolioWealth):
 def test_bold_stakes_keep_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stakes that depend on the least propensity keep it; stakes that depend on the outcome do not (control)."""
     edge = LevelLaw(levels=(0.2, 0.5), weights=(0.4, 0.6), chances=(0.0, 0.19))
-    at_floor = router(Portfolio(), Constant(0.05))
-    assert violations(at_floor, edge) <= most_explained(STREAMS, ALPHA)
+    assert violations(router(Portfolio(), Constant(0.05)), edge) <= most_explained(STREAMS, ALPHA)
+    at_floor = router(Portfolio(fractions=FRACTIONS, floor_fractions=FLOOR_FRACTIONS), Constant(0.05))
     monkeypatch.setattr("bpac.routing.policies.portfolio.PortfolioWealth", HindsightWealth)
     assert violations(at_floor, edge) > 2 * most_explained(STREAMS, ALPHA)
 

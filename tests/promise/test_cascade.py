@@ -20,7 +20,7 @@ from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
-from bpac.routing.policies.portfolio import FLOOR_FRACTIONS
+from bpac.routing.policies.stakes import FLOOR_FRACTIONS
 from tests.promise.test_promise import most_explained
 
 pytestmark = pytest.mark.promise

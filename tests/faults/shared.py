@@ -1,0 +1,387 @@
+"""Gateways that share a game through Redis, and what can happen to them."""
+
+import os
+import signal
+import time
+import urllib.error
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from bpac.stores import open_store
+from bpac.stores.store import Store
+from bpac.testing import ScriptedServer
+from tests.faults.books import Books
+from tests.faults.callers import Callers
+from tests.faults.lives import Lives, is_alive
+from tests.faults.proxy import PARTITIONS, DroppingProxy
+from tests.faults.scene import Scene
+from tests.gateway.configured import get_json, settings, wait_for
+from tests.gateway.law import KnownPair
+from tests.gateway.serving import to_toml
+from tests.redis_servers import RedisSentinel, RedisServer, free_port
+
+LEASE, TIMEOUT = 1.0, 0.5
+# Seconds after which answers were decided after a fault.
+UNDER_WAY = 0.1
+# Milliseconds. Sentinel fails over at most once in twice this time.
+FAILOVER, DOWN_AFTER = 2000, 1000
+OPTIONS = {"lease": LEASE, "timeout": TIMEOUT}
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+
+
+class Gateway:
+    """A gateway.
+
+    Parameters
+    ----------
+    lives: starts it.
+    directory: for its configuration and its log.
+    base_url: where its models are.
+    store: the address of its store.
+    route: settings of its route.
+    """
+
+    def __init__(self, lives: Lives, directory: Path, base_url: str, store: str, **route: Any) -> None:
+        directory.mkdir()
+        self._lives = lives
+        self.directory = directory
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.config = directory / "gateway.toml"
+        gateway = {"listen": f"127.0.0.1:{self.port}", "store": store, "snapshot_every": 300}
+        self.config.write_text(to_toml(settings(base_url, gateway=gateway, **route)))
+        self.pid = 0
+
+    def start(self) -> None:
+        """Start it."""
+        log = self.directory / "log.jsonl"
+        self.pid = self._lives.start(["serve", str(self.config), "--log-level", "warning"], log)
+
+    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """End it."""
+        self._lives.end(self.pid, how)
+
+    def is_ready(self) -> bool:
+        """Whether it answers."""
+        try:
+            return bool(get_json(f"{self.url}/readyz"))
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def game(self) -> dict[str, Any]:
+        """The status of the one game of the one route."""
+        (game,) = get_json(f"{self.url}/v1/status")["routes"]["homework"]
+        assert isinstance(game, dict)
+        return game
+
+    def shared(self) -> dict[str, Any]:
+        """How it takes part in the game."""
+        found = self.game()["shared"]
+        assert isinstance(found, dict)
+        return found
+
+
+class SharedScene(Scene):
+    """Gateways on one Redis server; the first one reaches it through a proxy that can fail.
+
+    Parameters
+    ----------
+    directory: for files.
+    lives: starts gateways.
+    gateways: how many.
+    redis: options of the server.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        lives: Lives,
+        gateways: int = 3,
+        redis: Sequence[str] = (),
+    ) -> None:
+        super().__init__(directory)
+        self._lives = lives
+        self._count = gateways
+        self._options = redis
+        self._emptied = 0.0
+
+    def open(self) -> None:
+        """Start everything."""
+        models = self.stack.enter_context(ScriptedServer(KnownPair(delay=0.002, delay_of_loss=0.05)))
+        addresses = self._servers()
+        self.gateways = [
+            Gateway(self._lives, self.directory / f"gateway {at}", models.base_url, address)
+            for at, address in enumerate(addresses)
+        ]
+        for gateway in self.gateways:
+            gateway.start()
+            self.stack.callback(self._end, gateway)
+        wait_for(lambda: all(gateway.is_ready() for gateway in self.gateways), 60.0)
+        self._address = addresses[-1]
+        self.books = Books(self.opened_store())
+        self.callers = self.stack.enter_context(Callers(self.urls))
+        self.wait_for_decisions(self.urls, 0.0)
+        self.books.read()
+
+    def _servers(self) -> list[str]:
+        """Start the servers; the address of the store for each gateway."""
+        home = self.directory / "redis"
+        home.mkdir()
+        self.redis = self.stack.enter_context(RedisServer(home, *self._options))
+        self.proxy = self.stack.enter_context(DroppingProxy(self.redis.port))
+        address = self.redis.address("faults", **OPTIONS)
+        through = address.replace(f":{self.redis.port}/", f":{self.proxy.port}/")
+        return [through, *[address] * (self._count - 1)]
+
+    @staticmethod
+    def _end(gateway: Gateway) -> None:
+        with suppress(ProcessLookupError):
+            gateway.end()
+
+    @property
+    def urls(self) -> list[str]:
+        """Where the gateways are."""
+        return [gateway.url for gateway in self.gateways]
+
+    def opened_store(self) -> Store:
+        """The store, for reading."""
+        return open_store(self._address, read_only=True)
+
+    def settled(self) -> None:
+        """Wait until all that happened is in the journal, and every audit has an outcome."""
+
+        def is_settled() -> bool:
+            games = [gateway.game() for gateway in self.gateways]
+            done = all(not game["owed"] and not game["shared"]["lag"] for game in games)
+            whole = all(game["shared"]["replicas"] == len(games) and not game["shared"]["error"] for game in games)
+            same = len({(game["game"], game["steps"], game["threshold"]) for game in games}) == 1
+            return done and whole and same and sum(game["shared"]["folding"] for game in games) == 1
+
+        wait_for(is_settled, 30.0)
+        time.sleep(0.06)  # the longest pause of a folder
+
+    def repair(self) -> None:
+        """Start gateways that a fault has left behind."""
+        for gateway in self.gateways:
+            if not is_alive(gateway.pid):
+                gateway.start()
+                wait_for(gateway.is_ready, 30.0)
+
+    def shown(self) -> None:
+        """Compare what gateways show with the books."""
+        for gateway in self.gateways:
+            self.books.compare(gateway.game())
+
+    def faults(self) -> Sequence[tuple[str, Callable[[], float]]]:
+        """What can happen to gateways."""
+        return [
+            ("SIGKILL of a gateway", self.kill_replica),
+            ("SIGKILL of the folder", self.kill_folder),
+            ("SIGSTOP of the folder", self.stop_folder),
+            ("partition of a gateway and Redis", self.part),
+            ("SIGKILL of Redis, append-only file", self.kill_redis),
+            ("Redis is a copy for a while (READONLY)", self.demote_redis),
+        ]
+
+    def _folder(self) -> Gateway:
+        wait_for(lambda: any(gateway.shared()["folding"] for gateway in self.gateways), 20.0)
+        return next(gateway for gateway in self.gateways if gateway.shared()["folding"])
+
+    def kill_replica(self) -> float:
+        """A gateway that does not fold."""
+        folder = self._folder()
+        return self._killed(self.random.choice([one for one in self.gateways if one is not folder]))
+
+    def kill_folder(self) -> float:
+        """The gateway that folds."""
+        return self._killed(self._folder())
+
+    def _killed(self, victim: Gateway) -> float:
+        others = [one for one in self.gateways if one is not victim]
+        began = time.monotonic()
+        victim.end()
+        wait_for(lambda: all(one.shared()["replicas"] == len(others) for one in others), 30.0)
+        taken_off = time.monotonic()
+        back = self.wait_for_decisions([one.url for one in others], taken_off)
+        victim.start()
+        wait_for(victim.is_ready, 30.0)
+        self.wait_for_decisions([victim.url], back)
+        return back - began
+
+    def stop_folder(self) -> float:
+        """The folder stands still for longer than its lease."""
+        victim = self._folder()
+        others = [one for one in self.gateways if one is not victim]
+        began = time.monotonic()
+        os.kill(victim.pid, signal.SIGSTOP)
+        try:
+            wait_for(lambda: any(one.shared()["folding"] for one in others), 30.0)
+            back = self.wait_for_decisions([one.url for one in others], time.monotonic())
+            time.sleep(max(0.0, began + self.random.uniform(1.2, 2.5) * LEASE - time.monotonic()))
+        finally:
+            os.kill(victim.pid, signal.SIGCONT)
+        self.wait_for_decisions(self.urls, time.monotonic())
+        return back - began
+
+    def part(self) -> float:
+        """One gateway cannot reach Redis, for less or for more than its lease."""
+        self.proxy.set(PARTITIONS[self.random.randrange(len(PARTITIONS))])
+        time.sleep(self.random.uniform(0.2, 2.0) * LEASE)
+        self.proxy.set("pass")
+        began = time.monotonic()
+        return self.wait_for_decisions(self.urls, began + UNDER_WAY) - began
+
+    def kill_redis(self) -> float:
+        """Redis ends and is started again."""
+        self.redis.kill()
+        self._emptied = time.monotonic()
+        time.sleep(self.random.uniform(0.0, 1.5))
+        self.redis.start()
+        began = time.monotonic()
+        return self.wait_for_decisions(self.urls, began + UNDER_WAY) - began
+
+    def demote_redis(self) -> float:
+        """Redis refuses to write, as the copy of another server does."""
+        assert self.redis.command("REPLICAOF 127.0.0.1 1").startswith(b"+OK")
+        time.sleep(self.random.uniform(0.1, 1.0))
+        assert self.redis.command("REPLICAOF NO ONE").startswith(b"+OK")
+        began = time.monotonic()
+        return self.wait_for_decisions(self.urls, began + UNDER_WAY) - began
+
+    def lost_until(self) -> float:
+        """Until when callers may get answers that were decided before Redis was lost."""
+        return self._emptied + 1.0
+
+
+class EmptiedScene(SharedScene):
+    """Redis without an append-only file."""
+
+    empties = True
+
+    def faults(self) -> Sequence[tuple[str, Callable[[], float]]]:
+        """It comes back empty, or with less than it had."""
+        return [
+            ("SIGKILL of Redis, no file", self.lose_redis),
+            ("FLUSHALL", self.empty_redis),
+            ("Redis restored from an old copy", self.restore_redis),
+        ]
+
+    def empty_redis(self) -> float:
+        """An operator's mistake."""
+        self.over = self.gateways[0].game()["game"]
+        self._emptied = time.monotonic()
+        assert self.redis.command("FLUSHALL").startswith(b"+OK")
+        began = time.monotonic()
+        return self.wait_for_decisions(self.urls, began) - began
+
+    def restore_redis(self) -> float:
+        """It is started with what it had a while ago."""
+        assert self.redis.command("SAVE").startswith(b"+OK")
+        self.over = self.gateways[0].game()["game"]
+        time.sleep(self.random.uniform(0.2, 0.6))
+        seconds = self.kill_redis()
+        (self.directory / "redis" / "dump.rdb").unlink()
+        return seconds
+
+    def lose_redis(self) -> float:
+        """It ends, and is empty when it starts."""
+        self.over = self.gateways[0].game()["game"]
+        return self.kill_redis()
+
+
+class ClockScene(SharedScene):
+    """Gateways and Redis whose clocks can be set, with libfaketime.
+
+    Parameters
+    ----------
+    directory: for files.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        assert FAKETIME.exists(), "libfaketime is missing: make faults installs it, or apt-get install faketime"
+        self._clock = directory / "clock"
+        self._clock.write_text("+0")
+        variables = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self._clock)}
+        lives = Lives({**variables, "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        super().__init__(directory, lives, 2, ("--appendonly", "yes"))
+
+    def open(self) -> None:
+        """Start everything."""
+        self.stack.enter_context(closing(self._lives))
+        super().open()
+
+    def faults(self) -> Sequence[tuple[str, Callable[[], float]]]:
+        """Clocks go wrong."""
+        return [("clock jumps, forwards and back", self.jump)]
+
+    def everything(self) -> Sequence[tuple[str, Callable[[], float]]]:
+        """All that can happen to gateways, clocks included."""
+        return [*SharedScene.faults(self), *self.faults()]
+
+    def jump(self) -> float:
+        """The clock of the gateways is up to days off; that of Redis has been ahead, and is back.
+
+        The clock of Redis is in the ids of its streams only. libfaketime cannot be loaded into it.
+        """
+        hours = self.random.choice([-1, 1]) * self.random.randint(1, 300)
+        self._clock.write_text(f"{hours:+d}h")
+        inbox = f"{{faults:{self.gateways[0].game()['game']}}}:inbox"
+        self.redis.command(f"XSETID {inbox} {int(1000 * time.time()) + 10**9 + self.random.randrange(10**9)}-0")
+        time.sleep(1.1)  # until it is read
+        began = time.monotonic()
+        back = self.wait_for_decisions(self.urls, began)
+        shown = parsedate_to_datetime(self.callers.got[-1].headers["date"]).timestamp()
+        assert abs(shown - time.time() - 3600 * hours) < 60, "the clock was not set"
+        return back - began
+
+
+class SentinelScene(SharedScene):
+    """A main server and its copy, and a sentinel that decides when the copy takes over."""
+
+    AT_ONCE = ("--repl-diskless-sync-delay", "0", "--appendonly", "yes", "--appendfsync", "no")
+
+    def _servers(self) -> list[str]:
+        homes = [self.directory / name for name in ("main", "copy", "sentinel")]
+        for home in homes:
+            home.mkdir()
+        self._main = self.stack.enter_context(RedisServer(homes[0], *self.AT_ONCE))
+        follows = (*self.AT_ONCE, "--replicaof", "127.0.0.1", str(self._main.port))
+        self._copy = self.stack.enter_context(RedisServer(homes[1], *follows))
+        wait_for(lambda: b"state=online" in self._main.command("INFO replication"), 20.0)
+        self._sentinel = self.stack.enter_context(RedisSentinel(homes[2], self._main))
+        wait_for(lambda: b"slaves=1" in self._sentinel.command("INFO sentinel"), 20.0)
+        # On a busy machine a server may well be silent for a second.
+        for what in (f"failover-timeout {FAILOVER}", f"down-after-milliseconds {DOWN_AFTER}"):
+            assert self._sentinel.command(f"SENTINEL SET main {what}").startswith(b"+OK")
+        self._again_at = time.monotonic()
+        options = "&".join(f"{name}={value}" for name, value in OPTIONS.items())
+        address = f"redis+sentinel://127.0.0.1:{self._sentinel.port}/main?name=faults&wait=1&{options}"
+        return [address] * self._count
+
+    def faults(self) -> Sequence[tuple[str, Callable[[], float]]]:
+        """The copy takes over."""
+        return [("failover with Sentinel, wait=1", self.fail_over)]
+
+    def fail_over(self) -> float:
+        """The main server is killed, and comes back as a copy of the other one."""
+        time.sleep(max(0.0, self._again_at - time.monotonic()))
+        began = time.monotonic()
+        main, copy = (self._main, self._copy) if self._leads(self._main) else (self._copy, self._main)
+        main.kill()
+        wait_for(lambda: self._leads(copy), 30.0)
+        taken_over = time.monotonic()
+        self._again_at = taken_over + 2.2e-3 * FAILOVER
+        main.options = (*self.AT_ONCE, "--replicaof", "127.0.0.1", str(copy.port))
+        main.start()
+        back = self.wait_for_decisions(self.urls, taken_over, 60.0)
+        servers = (main, copy)
+        wait_for(lambda: any(b"state=online" in one.command("INFO replication") for one in servers), 30.0)
+        wait_for(lambda: b"status=ok" in self._sentinel.command("INFO sentinel"), 30.0)
+        return back - began
+
+    def _leads(self, server: RedisServer) -> bool:
+        """Whether Sentinel takes a server for the main one."""
+        return f"address=127.0.0.1:{server.port},".encode() in self._sentinel.command("INFO sentinel")
