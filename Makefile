@@ -4,15 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
+REDIS := $(VENV)/redis
 NODE_MODULES := node_modules/.package-lock.json
 DEMO_VENV := .venv-demo
 DEMO_READY := $(DEMO_VENV)/ready
+DEPLOY_TOOLS := $(VENV)/deploy-tools
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
 WORKERS = $(shell expr $$(nproc) + 1)
 CORE := $(addprefix src/bpac/,arguments.py betting routing) $(addprefix tests/,test_arguments.py betting routing)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench faults clean deploy-tools deploy-check
 
 demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPTED=1 replaces the models by a script
 	@echo "==> Starting the demo"
@@ -21,7 +23,7 @@ demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPT
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
-test: lint $(BROWSER)  ## run every test: those of the mathematical core, with coverage, then all others
+test: lint $(BROWSER) $(REDIS) $(DEPLOY_TOOLS)  ## run every test: those of the mathematical core, with coverage, then all others
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
@@ -32,12 +34,21 @@ lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of impor
 	$(BIN)/lint-imports
 	$(NPM) run --silent check
 
-bench: $(READY)  ## print what a round and a request cost, beside a plain transcription and other proxies
+bench: $(READY) $(DEPLOY_TOOLS)  ## print what a round and a request cost, beside a plain transcription and other proxies
 	$(BIN)/python -m benchmarks.import_time
 	$(BIN)/python -m benchmarks.cost
 	$(BIN)/python -m benchmarks.json_libraries
 	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
+	$(BIN)/python -m benchmarks.workers
+	$(BIN)/python -m benchmarks.gateways
+	$(BIN)/python -m benchmarks.shared_games
 	$(BIN)/python -m benchmarks.dashboard
+	$(BIN)/python -m benchmarks.capacity
+
+faults: $(READY) $(REDIS)  ## kill, stop and cut off the processes of gateways under load, many times; print a table
+	$(BIN)/python -m tests.faults
+	BPAC_STALLS=1 $(BIN)/pytest -q -s tests/gateway/workers/test_stalls.py
+	BPAC_FAILOVER=1 $(BIN)/pytest -q tests/stores/redis/test_many_servers.py
 
 # Debian has venv, and OpenMP's library, which llama.cpp needs, in packages of their own: they are installed if missing.
 define make_venv
@@ -88,6 +99,27 @@ $(NODE_MODULES): package-lock.json $(READY)
 $(BROWSER): $(READY)
 	@command -v chromium || { $(call apt_install,chromium); }
 	@touch $@
+
+# Tests of games that several gateways share start real servers, by themselves and on free ports, and set their clocks.
+$(REDIS): $(READY)
+	@command -v redis-server || command -v valkey-server || { $(call apt_install,redis-server redis-sentinel); }
+	@command -v faketime || { $(call apt_install,faketime); }
+	@touch $@
+
+# Programs that check and run what is below deploy/. Prometheus is only unpacked: installed, it would start a service.
+deploy-tools: $(DEPLOY_TOOLS)
+$(DEPLOY_TOOLS): $(READY) $(REDIS)
+	@PATH="$$PATH:/usr/sbin" command -v haproxy || { $(call apt_install,haproxy); }
+	@command -v promtool || { $(unpack_prometheus); }
+	@touch $@
+define unpack_prometheus
+echo "==> Unpacking Prometheus from its Debian package" && { apt-get update -qq || true; } && cd $(VENV) && \
+apt-get download -qq prometheus && dpkg -x prometheus_*.deb prometheus && rm prometheus_*.deb && \
+ln -sf ../prometheus/usr/bin/prometheus ../prometheus/usr/bin/promtool bin/
+endef
+
+deploy-check: $(DEPLOY_TOOLS)  ## check the files below deploy/ and run the services of the compose file as processes
+	$(BIN)/pytest -v tests/deploy
 
 clean:
 	rm -rf $(VENV) $(DEMO_VENV) node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

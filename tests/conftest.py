@@ -1,6 +1,18 @@
 """Every run draws the same examples, so that a failure can be repeated anywhere."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from tests.redis_servers import RedisServer, redis_server
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """One Redis server for all tests of a process; each test uses a name of its own on it."""
+    with redis_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server

@@ -40,7 +40,7 @@ def tokens(draw: st.DrawFn) -> Token:
     """A token with its log-probability and those of the most likely tokens."""
     weights = draw(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5))
     total = max(1.0, math.fsum(weights)) * (1.0 - 1e-3)
-    top = tuple(math.log(weight / total) if weight > 0.0 else -math.inf for weight in weights)
+    top = tuple(math.log(weight) - math.log(total) if weight > 0.0 else -math.inf for weight in weights)
     return Token("A", draw(logprobs), top, tuple("ABCDE"[: len(top)]))
 
 

@@ -103,12 +103,14 @@ class PortfolioTranscription:
         fractions: Sequence[float] = FOUR_FRACTIONS,
         floor: float = 0.0,
         floor_fractions: Sequence[float] = (),
+        weights: Sequence[float] = (),
     ) -> None:
         self.epsilon, self.kept_share = epsilon, kept_share
         self.bar = math.log(1.0 / alpha)
         self.round_down = round_down
         self.thresholds: Vector = np.array(sorted({round_down(score) for score in scores} | {1.0}))
-        self.logs: Vector = np.zeros((len(fractions), len(self.thresholds)))
+        first = np.log(np.array(weights) * len(weights)) if weights else np.zeros(len(fractions))
+        self.logs: Vector = np.tile(first[:, np.newaxis], len(self.thresholds))
         self.fractions: Vector = np.array(fractions)[:, np.newaxis]
         self.floor = floor
         self.floor_fractions: Vector = np.array(floor_fractions or fractions)[:, np.newaxis]

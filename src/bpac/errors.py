@@ -28,6 +28,13 @@
             - ``CredentialsRefused`` (``bpac.gateway.chat.upstream``): it does not accept the gateway's own key
     - ``StoreError``: a store cannot be used, or failed and accepts no more entries
         - ``StoreInUse``: another gateway writes to it
+        - ``RedisGone`` (``bpac.stores.redis.connecting``): Redis cannot be reached, or did not do what it was asked to
+        - ``EntriesLost`` (``bpac.stores.redis.journal``): a journal in Redis lost what was acknowledged
+        - ``NoTicket`` (``bpac.gateway.games.desk``): the expert answers, because no ticket can be had
+        - ``OwnerLost`` (``bpac.gateway.workers.front.owner_errors``): the process that owns the journals is away
+            - ``OwnerLate`` (``bpac.gateway.workers.front.owner_errors``): it did not answer in time
+        - ``ConfigurationChanged`` (``bpac.gateway.workers.front.owner_errors``): a reload has ended the game
+    - ``GameNotOpen`` (``bpac.gateway.workers.owner.front_games``): a front names a game that is not open
     - ``BadRequest`` (``bpac.gateway.http.bad_request``): a request that the gateway cannot answer
     - ``MissingExtra``: an optional dependency is not installed
 

@@ -25,6 +25,9 @@ def gateway(environment: Environment) -> None:
     """Traces and the loss by embeddings need extras of their own."""
     write_config(environment.work, NOWHERE, {"traces": True})
     check_missing(environment.run("bpac", "serve", "gateway.toml"), "traces")
+    write_config(environment.work, NOWHERE, {"store": "redis://127.0.0.1:9"})
+    check_missing(environment.run("bpac", "serve", "gateway.toml"), "redis")
+    check_missing(environment.run("bpac", "status", "gateway.toml"), "redis")
     write_config(environment.work, NOWHERE, loss="embedding")
     check_missing(environment.run("bpac", "serve", "gateway.toml"), "embeddings")
 

@@ -1,20 +1,33 @@
 """What each extra promises: the commands that it is for, run in an environment with that extra alone."""
 
+import asyncio
 import re
+import tempfile
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 
+from bpac.routing.router import Router
 from bpac.testing import Reply, ScriptedServer
-from tests.gateway.configured import free_port, get_json, wait_for
+from tests.gateway.configured import free_port, get_json, settings, wait_for
+from tests.gateway.serving import to_toml
 from tests.install.environments import Environment
-from tests.install.inputs import collect_command, write_answers, write_grades, write_lines, write_table
+from tests.install.inputs import NOWHERE, collect_command, write_answers, write_grades, write_lines, write_table
 from tests.install.servers import collector, ends_well, post, question, serving
+from tests.redis_servers import redis_server
+from tests.routing.learning.drafts import Draft
+from tests.stores.redis.shared_game import Seat, close_stores, new_game, settled
 
 DISTANCES = """
 from bpac.models.embedding import SentenceModel
 model = SentenceModel.load()
 print(model.distance("Paris is the capital of France.", "France's capital is Paris."))
 print(model.distance("Paris is the capital of France.", "Bananas are rich in potassium."))
+"""
+OPEN_SHARED_GAME = """
+import json, sys
+from bpac.stores import open_store
+print(open_store(json.load(sys.stdin)).open_game("another", "", "{}").number)
 """
 TO_PARQUET = """
 import pyarrow.csv, pyarrow.parquet
@@ -114,6 +127,30 @@ def gateway(environment: Environment) -> None:
     assert environment.report("audit", "journal.jsonl")["differences"] == []
 
 
+def redis(environment: Environment) -> None:
+    """Games in Redis can be opened, exported and audited; the scripts that Redis runs are in the package."""
+    with tempfile.TemporaryDirectory() as directory, redis_server(Path(directory)) as server:
+        address = server.address("install")
+        asyncio.run(_played(address))
+        gateway = {"listen": "127.0.0.1:1", "store": address}
+        (environment.work / "redis.toml").write_text(to_toml(settings(NOWHERE, gateway=gateway)), encoding="utf-8")
+        assert environment.python(OPEN_SHARED_GAME, address) == "2\n"
+        export = ("bpac", "export", "redis.toml", "--route", "route", "--out", "journal.jsonl")
+        assert environment.run(*export).code == 0
+        assert environment.report("audit", "journal.jsonl")["rounds"] == 20
+
+
+async def _played(address: str) -> None:
+    store, game = new_game(address)
+    seat = Seat(address, game, Router(0.2, 0.1).settings)
+    await seat.sit_down()
+    for _ in range(20):
+        await seat.play(Draft(0.5, (), 0.0), lambda _: 0.0, 0.0)
+    await settled(store, game)
+    await seat.get_up()
+    close_stores()
+
+
 def traces(environment: Environment) -> None:
     """The gateway sends spans of a request to an OpenTelemetry collector."""
     with collector() as (address, received):
@@ -153,6 +190,7 @@ PROMISES: dict[str, Callable[[Environment], None]] = {
     "datasets": datasets,
     "local": local,
     "gateway": gateway,
+    "redis": redis,
     "traces": traces,
     "embeddings": embeddings,
     "demo": demo,

@@ -83,7 +83,8 @@ def test_the_base_install_runs_what_needs_no_extra_and_names_the_extras_of_the_r
     # Every other module can be imported without any extra; computer algebra is a program of its own.
     modules = set(base.python(IMPORT_ALL).split()) - {"bpac.grading.mathematics.algebra"}
     packages = {".".join(module.split(".")[:2]) for module in modules}
-    assert packages <= {"bpac.demo", "bpac.gateway", "bpac.models"}
+    assert packages <= {"bpac.demo", "bpac.gateway", "bpac.models", "bpac.stores"}
+    assert all(module.startswith("bpac.stores.redis") for module in modules if module.startswith("bpac.stores"))
 
 
 def _every_help_can_be_read(base: Environment) -> None:
