@@ -14,7 +14,7 @@ DEPLOY_TOOLS := $(VENV)/deploy-tools
 WORKERS = $(shell expr $$(nproc) + 1)
 CORE := $(addprefix src/bpac/,arguments.py betting routing) $(addprefix tests/,test_arguments.py betting routing)
 
-.PHONY: demo test lint bench faults clean deploy-tools deploy-check
+.PHONY: demo test test-core lint bench faults clean deploy-tools deploy-check
 
 demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPTED=1 replaces the models by a script
 	@echo "==> Starting the demo"
@@ -23,9 +23,13 @@ demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPT
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
-test: lint $(BROWSER) $(REDIS) $(DEPLOY_TOOLS)  ## run every test: those of the mathematical core, with coverage, then all others
-	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
+test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS)  ## run every test: those of the mathematical core, with coverage, then all others
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint test-core
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
+
+# Beside lint, most of which uses one processor.
+test-core:
+	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
 
 lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of imports, of Python and of the dashboard's JavaScript
 	$(BIN)/ruff check .

@@ -66,7 +66,7 @@ def dask(environment: Environment) -> None:
         worker = ["-m", "distributed.cli.dask_worker", found[1], "--nthreads", "1", "--no-nanny", "--no-dashboard"]
         with environment.running("python", *worker):
             done = environment.report(
-                "reproduce", "--tables", "table.csv", "--runs", "1", "--out", "report", "--dask", found[1]
+                "reproduce", "figure-3", "--tables", "table.csv", "--runs", "1", "--out", "report", "--dask", found[1]
             )
     assert (environment.work / "report" / "report.html").exists()
     assert done["results"]

@@ -13,7 +13,7 @@ from tests.promise.test_promise import most_explained
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 500, 600, 0.15, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 250, 600, 0.15, 0.1
 Mode = Literal["serve", "shadow"]
 # Given the router before a round, the step and a random number: the round's uncertainty and loss.
 Stream = Callable[[Router, int, float], tuple[float, float]]

@@ -22,7 +22,7 @@ from bpac.routing.router import Router
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 500, 500, 0.15, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 250, 500, 0.15, 0.1
 RISING: Law = PowerLaw(most=0.6, power=1.0)
 LEVELS: Law = LevelLaw()
 
