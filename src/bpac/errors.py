@@ -4,6 +4,7 @@
     - ``InputError``: an argument is out of range or of the wrong kind (also a ``ValueError``)
         - ``SettingsError``: a setting of a router, policy or schedule
         - ``TableError``: a cell, column or line of a table
+        - ``RequestError``: a caller's request in another API's format cannot be read, or not be expressed as a chat
     - ``ObservationError``: an outcome that fits no open round
         - ``UnknownStep``: the step was never decided here
         - ``NotAudited``: the draft was kept, so there is nothing to observe
@@ -56,6 +57,22 @@ class SettingsError(InputError):
 
 class TableError(InputError):
     """A cell, column or line of a table cannot be used."""
+
+
+class RequestError(InputError):
+    """A request in the format of another API cannot be read, or cannot be expressed as a chat completion.
+
+    Parameters
+    ----------
+    message: what is wrong and what to do.
+    param: the place in the request, such as ``input[2].role``.
+    code: a word for programs: ``unsupported`` if a chat completion cannot express what is asked.
+    """
+
+    def __init__(self, message: str, param: str, code: str = "invalid_value") -> None:
+        super().__init__(message)
+        self.param = param
+        self.code = code
 
 
 class ObservationError(BpacError):

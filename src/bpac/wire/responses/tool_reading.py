@@ -1,0 +1,59 @@
+"""The tools that a request offers to the model, and which of them it must use."""
+
+from typing import Any
+
+from bpac.wire.request_fields import Fields
+
+
+def read_tool(tool: Fields) -> dict[str, Any]:
+    """A tool as chat completions describe it; ``RequestError`` if they cannot.
+
+    >>> read_tool(Fields({"type": "function", "name": "add", "parameters": {"type": "object"}}))
+    {'type': 'function', 'function': {'name': 'add', 'parameters': {'type': 'object'}}}
+    """
+    kind = tool.needed_text("type")
+    if kind not in ("function", "custom"):
+        what = (
+            f"cannot be {kind!r}: that tool runs at OpenAI or is built into its models, and chat completions have "
+            "functions and custom tools only; offer a function that does the same"
+        )
+        raise tool.unsupported("type", what)
+    described: dict[str, Any] = {"name": tool.needed_text("name")}
+    if (description := tool.text("description")) is not None:
+        described["description"] = description
+    if kind == "function":
+        if (parameters := tool.object("parameters")) is not None:
+            described["parameters"] = parameters.values
+        if (strict := tool.flag("strict")) is not None:
+            described["strict"] = strict
+    elif (wanted := tool.object("format")) is not None:
+        described["format"] = _grammar(wanted)
+    return {"type": kind, kind: described}
+
+
+def _grammar(wanted: Fields) -> dict[str, Any]:
+    if wanted.one_of("type", "text", "grammar") == "text":
+        return {"type": "text"}
+    return {"type": "grammar", "grammar": wanted.others(frozenset({"type"}))}
+
+
+def read_tool_choice(fields: Fields) -> Any:
+    """Which tools the model must use, as chat completions say it; none if that is left out."""
+    choice = fields.get("tool_choice")
+    if choice is None:
+        return None
+    if isinstance(choice, str):
+        return fields.one_of("tool_choice", "none", "auto", "required")
+    wanted = fields.needed_object("tool_choice")
+    if wanted.get("type") == "allowed_tools":
+        mode = wanted.one_of("mode", "auto", "required")
+        listed = [_named(tool) for tool in wanted.objects("tools")]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": listed}}
+    return _named(wanted)
+
+
+def _named(tool: Fields) -> dict[str, Any]:
+    kind = tool.needed_text("type")
+    if kind not in ("function", "custom"):
+        raise tool.unsupported("type", f"cannot be {kind!r}: chat completions have functions and custom tools only")
+    return {"type": kind, kind: {"name": tool.needed_text("name")}}
