@@ -176,7 +176,13 @@ class Call(OutputItem):
 
     def item(self) -> dict[str, Any]:
         """The item as it is now."""
-        return {"id": self.id, "type": self._type, "status": self._status, **self._named, self._field: "".join(self._said)}
+        return {
+            "id": self.id,
+            "type": self._type,
+            "status": self._status,
+            **self._named,
+            self._field: "".join(self._said),
+        }
 
     def add(self, text: str) -> Iterator[Event]:
         """Add to its arguments."""
