@@ -6,19 +6,17 @@ from bpac.gateway.auth.failed_logins import FailedLogins
 from bpac.gateway.auth.keys import ApiKeys
 from bpac.gateway.auth.origins import Origins
 from bpac.gateway.config.file import Config
-from bpac.gateway.http import chat
-from bpac.gateway.http.answering import AnsweringEndpoint
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
+from bpac.gateway.http.doors.error_formats import CHAT_ERRORS
 from bpac.gateway.http.endpoints import other_endpoints
-from bpac.gateway.http.errors import error_response
 from bpac.gateway.http.exchange import Exchange
-from bpac.gateway.http.pass_through import pass_through_endpoints
+from bpac.gateway.http.posted_endpoints import posted_endpoints
 from bpac.gateway.service import Service
 
 
 class Gateway:
-    """The application: the chat endpoint as a plain ASGI callable, and Starlette for the other endpoints.
+    """The application: the endpoints for prompts as plain ASGI callables, and Starlette for the other endpoints.
 
     Parameters
     ----------
@@ -37,10 +35,7 @@ class Gateway:
         self._cors = Cors(config.cors_origins)
         self._origins = Origins(config.host, self._cors.allows) if config.open else None
         self._root_path = config.root_path
-        self._answering: dict[str, AnsweringEndpoint] = {
-            chat.PATH: chat.ChatEndpoint(service, authentication),
-            **pass_through_endpoints(service, authentication),
-        }
+        self._posted = posted_endpoints(service, authentication)
         self._others = other_endpoints(service, authentication)
 
     async def reload(self, config: Config) -> None:
@@ -61,17 +56,19 @@ class Gateway:
             if self._root_path and scope["path"].startswith(f"{self._root_path}/"):
                 scope = {**scope, "path": scope["path"][len(self._root_path) :]}
             send = self._cors.answering(scope, Exchange(scope).answering(send))
+            endpoint = self._posted.get(scope["path"])
             if self._origins is not None:
                 try:
                     self._origins.check(scope["method"], scope["path"], scope["headers"])
                 except BadRequest as error:
                     self.service.rejections.count_error(error, address_of(scope))
-                    await send_error(send, error_response(error))
+                    errors = CHAT_ERRORS if endpoint is None else endpoint.errors
+                    await send_error(send, errors.response(error))
                     return
             if self._cors.is_preflight(scope):
                 await self._cors.answer_preflight(scope, send)
                 return
-            if (endpoint := self._answering.get(scope["path"])) is not None:
+            if endpoint is not None:
                 await endpoint(scope, receive, send)
                 return
         await self._others(scope, receive, send)

@@ -96,6 +96,11 @@ class Dispatcher:
         with self._admitted(running, name):
             return await single.pass_through(path, body)
 
+    def check_route(self, model: str) -> None:
+        """Raise ``BadRequest`` if there is no such route."""
+        if model not in self._running.current.single_routes:
+            self._route(model)
+
     @contextmanager
     def _admitted(self, running: RunningConfig, route: str) -> Iterator[None]:
         """Count a request that is being answered, or refuse it before anything of it is known."""

@@ -36,7 +36,8 @@ class Authentication:
         key = request_key(scope["headers"])
         found = await self.checked(key, scope) if key else None
         if found is None:
-            raise BadRequest("no valid API key: send it as  Authorization: Bearer KEY", 401, code="invalid_api_key")
+            message = "no valid API key: send it as  Authorization: Bearer KEY  or  x-api-key: KEY"
+            raise BadRequest(message, 401, code="invalid_api_key")
         return found
 
     async def checked(self, key: bytes, scope: Mapping[str, Any]) -> Identity | None:
@@ -62,9 +63,17 @@ def address_of(scope: Mapping[str, Any]) -> str:
 def request_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """The API key in the headers of a request; empty if there is none.
 
-    >>> request_key([(b"authorization", b"Bearer abc")])
-    b'abc'
+    OpenAI's clients send it in ``Authorization``, which counts if there are both, and Anthropic's in ``x-api-key``.
+
+    >>> request_key([(b"authorization", b"Bearer abc")]), request_key([(b"x-api-key", b"abc")])
+    (b'abc', b'abc')
     """
-    value = next((value for name, value in headers if name == b"authorization"), b"")
-    scheme, _, key = value.partition(b" ")
-    return key.strip() if scheme.lower() == b"bearer" else b""
+    other = b""
+    for name, value in headers:
+        if name == b"authorization":
+            scheme, _, key = value.partition(b" ")
+            if scheme.lower() == b"bearer":
+                return key.strip()
+        elif name == b"x-api-key":
+            other = other or value.strip()
+    return other

@@ -15,8 +15,8 @@ Header = tuple[bytes, bytes]
 _PATHS = "/v1/"
 # What a page may read of a response, beside its body.
 _EXPOSED = (
-    b"x-request-id, x-bpac-decision, x-bpac-answered-by, x-bpac-uncertainty, x-bpac-threshold, x-bpac-propensity, "
-    b"x-bpac-unscored, x-bpac-fallback, x-bpac-deployment, retry-after"
+    b"x-request-id, request-id, x-bpac-decision, x-bpac-answered-by, x-bpac-uncertainty, x-bpac-threshold, "
+    b"x-bpac-propensity, x-bpac-unscored, x-bpac-fallback, x-bpac-deployment, retry-after"
 )
 # Seconds for which a browser may keep the answer to a preflight request.
 _KEPT = b"600"

@@ -50,7 +50,17 @@ class ChatRequest(NamedTuple):
         >>> ChatRequest.parse(b'{"model": "homework", "messages": [{"role": "user", "content": "6 * 7?"}]}').model
         'homework'
         """
-        body = parse_object(data, max_depth, max_values)
+        return cls.read(parse_object(data, max_depth, max_values), caller)
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any], caller: str = "") -> "ChatRequest":
+        """The request in a decoded body, or ``BadRequest``.
+
+        Parameters
+        ----------
+        body: the body.
+        caller: the owner of decisions on it (default: empty, as on an open gateway).
+        """
         model = _typed(body, "model", str, "a text")
         if not model:
             raise BadRequest("model is missing: /v1/models lists the routes", param="model")

@@ -1,44 +1,24 @@
-"""Endpoints whose requests models answer: read the request, have it answered, send the response.
-
-They are plain ASGI applications: nearly all requests come here, and each layer costs.
-"""
+"""Endpoints whose requests models answer: read the request, have it answered, send the response."""
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from bpac.gateway.auth.authentication import Authentication, address_of
-from bpac.gateway.auth.keys import Identity, Role
+from bpac.gateway.auth.keys import Identity
 from bpac.gateway.chat.response import ChatResponse
-from bpac.gateway.config.file import Config
-from bpac.gateway.dispatcher import Dispatcher
-from bpac.gateway.http.asgi import Message, Receive, Send, send_error
-from bpac.gateway.http.bad_request import BadRequest, stopping
-from bpac.gateway.http.body import read_body
+from bpac.gateway.http.asgi import Message, Receive, Send
+from bpac.gateway.http.bad_request import stopping
 from bpac.gateway.http.disconnects import DisconnectWatches
-from bpac.gateway.http.errors import error_response
+from bpac.gateway.http.doors.door import ReplyWriter
+from bpac.gateway.http.doors.error_formats import CHAT_ERRORS, ErrorFormat
+from bpac.gateway.http.doors.translating import translated
 from bpac.gateway.http.exchange import exchange_of
 from bpac.gateway.http.keep_alive import KeepAlive
 from bpac.gateway.http.metered import RequestCharge, metered, refund
+from bpac.gateway.http.posting import AnsweringService, PostEndpoint
 from bpac.gateway.http.sending import send_response
-from bpac.gateway.telemetry.rejections import Rejections
-from bpac.gateway.telemetry.traces import Traces
-
-
-class AnsweringService(Protocol):
-    """What these endpoints need of the gateway behind them."""
-
-    traces: Traces
-    rejections: Rejections
-    dispatcher: Dispatcher
-
-    @property
-    def config(self) -> Config:
-        """The configuration of new requests."""
-
-    async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
-        """Count a request against the budget of its caller, or raise ``BadRequest`` if it is used up."""
 
 
 class Pending(NamedTuple):
@@ -49,49 +29,43 @@ class Pending(NamedTuple):
     answer: answers it; the argument says, when the request is cancelled, whether its caller left.
     stream: whether the answer is a stream.
     hide_usage: whether a stream has counts of tokens that its caller did not ask for.
+    writer: writes the answer in another format; none if the caller gets a chat completion.
     """
 
     answer: Callable[[Callable[[], bool]], Awaitable[ChatResponse]]
     stream: bool
     hide_usage: bool = False
+    writer: ReplyWriter | None = None
 
 
-class AnsweringEndpoint(ABC):
+class AnsweringEndpoint(PostEndpoint):
     """An endpoint whose requests models answer.
 
     Parameters
     ----------
     service: answers requests.
     authentication: finds out who sends a request.
+    errors: how errors look (default: as those of chat completions).
     """
 
-    def __init__(self, service: AnsweringService, authentication: Authentication) -> None:
-        self._service = service
-        self._authentication = authentication
+    def __init__(
+        self, service: AnsweringService, authentication: Authentication, errors: ErrorFormat = CHAT_ERRORS
+    ) -> None:
+        super().__init__(service, authentication, errors)
         self._watches = DisconnectWatches()
 
     @abstractmethod
     def _read(self, data: bytes, identity: Identity, scope: Message) -> Pending:
         """The request in a body, or ``BadRequest``."""
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["method"] != "POST":
-            response = error_response(BadRequest("this endpoint needs the method POST", 405))
-            await send_error(send, response._replace(headers=response.headers | {"allow": "POST"}))
-            return
-        with self._service.traces.request(scope["headers"]):
-            try:
-                identity = await self._authentication.identity(scope)
-                identity.require(Role.CALL)
-                data = await read_body(scope["headers"], receive, self._service.config.limits.max_body)
-                pending = self._read(data, identity, scope)
-                charge = await self._service.admit(identity, len(data))
-            except Exception as error:  # every error has its response
-                self._service.rejections.count_error(error, address_of(scope))
-                await send_error(send, error_response(error))
-            else:
-                await self._answer(pending, charge, scope, receive, send)
+    async def _handle(self, data: bytes, identity: Identity, scope: Message, receive: Receive, send: Send) -> None:
+        try:
+            pending = self._read(data, identity, scope)
+            charge = await self._service.admit(identity, len(data))
+        except Exception as error:  # every error has its response
+            await self._refuse(error, scope, send)
+        else:
+            await self._answer(pending, charge, scope, receive, send)
 
     async def _answer(
         self, pending: Pending, charge: RequestCharge | None, scope: Message, receive: Receive, send: Send
@@ -99,17 +73,21 @@ class AnsweringEndpoint(ABC):
         exchange = exchange_of(scope)
         work = asyncio.current_task()
         watch = self._watches.new(receive, work)
-        kept_alive = KeepAlive(send, self._service.config.stream_keep_alive if pending.stream else 0.0)
+        every = self._service.config.stream_keep_alive if pending.stream else 0.0
+        kept_alive = KeepAlive(send, every, self.errors)
         started = False
         try:
             try:
                 response = await pending.answer(lambda: watch.left)
             finally:
                 kept_alive.end()
-            started = True
             exchange.known[:] = response.headers
             if charge is not None:
                 response = metered(response, charge, hide_usage=pending.hide_usage)
+                charge = None  # an answer that cannot be sent was used all the same
+            if pending.writer is not None:
+                response = translated(response, pending.writer)
+            started = True
             await send_response(kept_alive.send, response)
         except asyncio.CancelledError:
             # If the caller has disconnected, the request ends and the task goes on. Otherwise the gateway stops and

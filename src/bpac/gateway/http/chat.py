@@ -1,7 +1,8 @@
-"""``POST /v1/chat/completions``: answers a chat, whole or as a stream."""
+"""``POST /v1/chat/completions``, ``/v1/responses`` and ``/v1/messages``: answer a chat, whole or as a stream."""
 
 from collections.abc import Awaitable, Callable
 
+from bpac.gateway.auth.authentication import Authentication
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.request import ChatRequest
@@ -9,17 +10,31 @@ from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.answering import AnsweringEndpoint, Pending
 from bpac.gateway.http.asgi import Message
+from bpac.gateway.http.doors.door import Door
 from bpac.gateway.http.exchange import exchange_of
+from bpac.gateway.http.posting import AnsweringService, read_as
 
 PATH = "/v1/chat/completions"
 
 
 class ChatEndpoint(AnsweringEndpoint):
-    """The chat endpoint."""
+    """An endpoint for chats.
+
+    Parameters
+    ----------
+    door: the API in which callers ask.
+    service: answers requests.
+    authentication: finds out who sends a request.
+    """
+
+    def __init__(self, door: Door, service: AnsweringService, authentication: Authentication) -> None:
+        super().__init__(service, authentication, door.errors)
+        self._door = door
 
     def _read(self, data: bytes, identity: Identity, scope: Message) -> Pending:
-        headers, limits = scope["headers"], self._service.config.limits
-        request = ChatRequest.parse(data, limits.max_depth, limits.max_values, identity.owner)
+        headers = scope["headers"]
+        asked = read_as(self._door.read, self._parsed(data))
+        request = ChatRequest.read(asked.chat, identity.owner)
         request = request._replace(known=exchange_of(scope).known)
         # A stream reports its tokens only if it is asked to.
         metered = identity.budget is not None and identity.budget.tokens_per_day is not None
@@ -32,4 +47,4 @@ class ChatEndpoint(AnsweringEndpoint):
         def answer(caller_left: Callable[[], bool]) -> Awaitable[ChatResponse]:
             return self._service.dispatcher.answer(request, caller, caller_left, force)
 
-        return Pending(answer, request.stream, hide_usage)
+        return Pending(answer, request.stream, hide_usage, asked.writer)

@@ -10,6 +10,7 @@ from bpac.gateway.chat.request import parse_object
 from bpac.gateway.http.bad_request import BadRequest, no_such_route
 from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.dashboard import Dashboard
+from bpac.gateway.http.doors.missing_endpoints import missing_endpoints
 from bpac.gateway.http.errors import error_body, error_response
 from bpac.gateway.http.openapi import document
 from bpac.gateway.http.web_framework import HTTPException, PlainTextResponse, Request, Response, Route, Starlette
@@ -39,7 +40,11 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return checked
 
     async def models(_: Request, __: Identity) -> Response:
-        return _json({"object": "list", "data": [_model(name) for name in service.routes()]})
+        names = service.routes()
+        # OpenAI's clients read the first two fields, and Anthropic's the others and the data.
+        first, last = (names[0], names[-1]) if names else (None, None)
+        listed = {"object": "list", "data": [_model(name) for name in names]}
+        return _json({**listed, "has_more": False, "first_id": first, "last_id": last})
 
     async def model(request: Request, identity: Identity) -> Response:
         name = request.path_params["model"]
@@ -111,6 +116,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         routes=[
             Route("/v1/models", authenticated(models)),
             Route("/v1/models/{model:path}", authenticated(model)),  # names of routes may contain slashes
+            *missing_endpoints(),
             Route("/v1/feedback", authenticated(feedback, Role.FEEDBACK), methods=["POST"]),
             Route("/v1/decisions/{decision}", authenticated(answers)),
             Route("/v1/status", authenticated(status, Role.OPERATOR)),
@@ -131,7 +137,9 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
 
 
 def _model(name: str) -> dict[str, object]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "bpac"}
+    """A route, as a model of OpenAI's API and of Anthropic's."""
+    described = {"type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+    return {"id": name, "object": "model", "created": 0, "owned_by": "bpac", **described}
 
 
 async def _no_such_endpoint(_: Request, error: Exception) -> Response:

@@ -12,6 +12,10 @@ Header = tuple[bytes, bytes]
 KEY = "bpac.exchange"
 # A request with this header and the value ``body`` gets the ids in its response's body, too.
 WANTED = (b"x-bpac-ids", b"body")
+# Anthropic's clients look for the id in this header.
+_OF_MESSAGES, _MESSAGES = b"request-id", "/v1/messages"
+# What a stream of that API gets while its first event is awaited: there are no ids yet to put into it.
+_PING = b"event: ping"
 # The headers that are repeated in the body, and the names they have there.
 _IN_BODY = {
     b"x-bpac-decision": "decision",
@@ -31,14 +35,18 @@ class Exchange:
     Attributes
     ----------
     id: the id of the request.
+    headers: the headers with which the response carries it.
     known: headers about the decision, from the moment of the decision on, so that an error has them, too.
     """
 
-    __slots__ = ("_in_body", "id", "known")
+    __slots__ = ("_in_body", "headers", "id", "known")
 
     def __init__(self, scope: Message) -> None:
         headers = scope["headers"]
         self.id = request_id(headers)
+        self.headers = [(HEADER, self.id)]
+        if scope["path"].startswith(_MESSAGES):
+            self.headers.append((_OF_MESSAGES, self.id))
         self.known: list[Header] = []
         self._in_body = WANTED in headers
         scope[KEY] = self
@@ -51,7 +59,7 @@ class Exchange:
     def _with_header(self, send: Send) -> Send:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (HEADER, self.id)]
+                message["headers"] = [*message["headers"], *self.headers]
             await send(message)
 
         return sent
@@ -79,13 +87,13 @@ class _WithIds:
             kind = next((value for name, value in message["headers"] if name == b"content-type"), b"")
             streamed = kind.startswith(b"text/event-stream")
             self._before = b"data: {" if streamed else b"{" if kind.startswith(b"application/json") else b""
-            start = {**message, "headers": [*message["headers"], (HEADER, exchange.id)]}
+            start = {**message, "headers": [*message["headers"], *exchange.headers]}
             if self._before and not streamed:
                 self._start = start
             else:
                 await self._send(start)
             return
-        if self._before and message.get("body"):
+        if self._before and message.get("body") and not message["body"].startswith(_PING):
             message, added = self._with_ids(message)
             if self._start is not None:
                 self._start["headers"] = [_longer(header, added) for header in self._start["headers"]]

@@ -2,7 +2,8 @@ r"""Keep-alive comments: a stream whose first event takes long gets comments, so
 
 1. The response of a stream starts with its first event, so that errors before it have a status, and decisions headers.
 2. If the first event has not come after some seconds, the response starts without it, with the header
-   ``x-bpac-decision: pending``, and gets a comment (``: waiting``) every so often. Clients ignore comments.
+   ``x-bpac-decision: pending``, and gets a comment (``: waiting``) every so often, or what its API has for that, such
+   as the event ``ping``. Clients ignore both.
 3. What the headers would have said follows as comments (``: x-bpac-decision: …``) before the first event, and an error
    as an event.
 """
@@ -11,13 +12,10 @@ import asyncio
 from collections.abc import Iterable
 
 from bpac.gateway.http.asgi import Message, Send, send_error
-from bpac.gateway.http.errors import error_response
-from bpac.wire.json import from_json
-from bpac.wire.rendering import event
+from bpac.gateway.http.doors.error_formats import ErrorFormat
 
 Header = tuple[bytes, bytes]
 
-WAITING = b": waiting\n\n"
 STREAM_HEADERS: tuple[Header, ...] = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -31,13 +29,15 @@ class KeepAlive:
     ----------
     send: sends the messages of the response.
     every: seconds until the first comment, and between comments; 0 if the request does not stream, or for no comments.
+    errors: how errors and comments look.
     """
 
-    __slots__ = ("_every", "_send", "_started", "_task", "_timer")
+    __slots__ = ("_errors", "_every", "_send", "_started", "_task", "_timer")
 
-    def __init__(self, send: Send, every: float) -> None:
+    def __init__(self, send: Send, every: float, errors: ErrorFormat) -> None:
         self._send = send
         self._every = every
+        self._errors = errors
         self._started = False
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -53,7 +53,7 @@ class KeepAlive:
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         self._started = True
         while True:
-            await self._send_part(WAITING)
+            await self._send_part(self._errors.waiting)
             await asyncio.sleep(self._every)
 
     def end(self) -> None:
@@ -79,11 +79,10 @@ class KeepAlive:
         error: the error.
         known: headers about the decision.
         """
-        response = error_response(error)
         if not self._started:
-            await send_error(self._send, response, known)
+            await send_error(self._send, self._errors.response(error), known)
             return
-        await self._send_part(_comments(known) + event(from_json(response.body)))
+        await self._send_part(_comments(known) + self._errors.event(error))
         await self._send({"type": "http.response.body", "body": b""})
 
     async def _send_part(self, part: bytes) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bpac import __version__
+from bpac.gateway.http.door_schemas import DOOR_SCHEMAS
 from bpac.gateway.http.schemas import CHAT_REQUEST, SCHEMAS, SHARE, TEXT, Schema, ref
 
 # Headers of every response to a chat request.
@@ -57,13 +58,22 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
     >>> sorted(document(["homework"])["paths"])[0]
     '/healthz'
     """
-    fields = CHAT_REQUEST["properties"]
-    chat = {**CHAT_REQUEST, "properties": {**fields, "model": {**fields["model"], "examples": list(routes)}}}
+    schemas = {**SCHEMAS, **DOOR_SCHEMAS, "ChatRequest": CHAT_REQUEST}
+    for name in ("ChatRequest", "ResponsesRequest", "MessagesRequest", "CountRequest"):
+        fields = schemas[name]["properties"]
+        schemas[name] = {**schemas[name], "properties": {**fields, "model": {**fields["model"], "examples": [*routes]}}}
     # Without keys, 403 is the status for requests with another host or origin.
     seen, guarded = ((401,), (401, 403)) if keys else ((403,), (403,))
     json_only = () if keys else (415,)
     paths: dict[str, Any] = {
-        "/v1/chat/completions": {"post": _chat((*guarded, *json_only))},
+        "/v1/chat/completions": {
+            "post": _chat("Create a chat completion", "ChatRequest", "ChatCompletion", (*guarded, *json_only))
+        },
+        "/v1/responses": {"post": _chat("Create a response", "ResponsesRequest", "Response", (*guarded, *json_only))},
+        "/v1/messages": {
+            "post": _of_messages(_chat("Create a message", "MessagesRequest", "Message", (*guarded, *json_only)))
+        },
+        "/v1/messages/count_tokens": {"post": _of_messages(_count_tokens((*guarded, *json_only)))},
         **{f"/v1{path}": {"post": _passed_through(title, (*guarded, *json_only))} for path, title in _PASSED.items()},
         "/v1/models": {"get": _operation("The routes", ref("Models"), seen)},
         "/v1/models/{model}": {
@@ -94,28 +104,45 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "bpac gateway", "version": __version__},
-        "security": [{"key": []}] if keys else [],
+        "security": [{"key": []}, {"x-api-key": []}] if keys else [],
         "paths": paths,
         "components": {
-            "schemas": {**SCHEMAS, "ChatRequest": chat},
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas,
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer"},
+                "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+            },
         },
     }
 
 
-def _chat(guarded: Sequence[int]) -> dict[str, Any]:
-    operation = _operation(
-        "Create a chat completion", ref("ChatCompletion"), (400, *guarded, 404, 408, 413, 429, 502, 503)
-    )
+def _chat(summary: str, request: str, reply: str, guarded: Sequence[int]) -> dict[str, Any]:
+    operation = _operation(summary, ref(reply), (400, *guarded, 404, 408, 413, 429, 502, 503))
     good = operation["responses"]["200"]
-    good["description"] = "a chat completion, or server-sent events if stream is true"
+    good["description"] = "the answer, or server-sent events if stream is true"
     good["content"]["text/event-stream"] = {"schema": ref("Event")}
     good["headers"] = {name: {"required": True, "schema": schema} for name, schema in _HEADERS.items()}
     good["headers"] |= {name: {"schema": schema} for name, schema in _SOMETIMES.items()}
     # A refusal of the expert's server, including 429, is passed on unchanged if it is JSON.
     refused = {"description": "the expert's server refused the request", "content": {"application/json": {}}}
     operation["responses"]["4XX"] = refused
-    return operation | {"requestBody": _body("ChatRequest")}
+    return operation | {"requestBody": _body(request)}
+
+
+def _count_tokens(guarded: Sequence[int]) -> dict[str, Any]:
+    operation = _operation("Estimate the tokens of a prompt", ref("Count"), (400, *guarded, 404, 408, 413))
+    return operation | {"requestBody": _body("CountRequest")}
+
+
+def _of_messages(operation: dict[str, Any]) -> dict[str, Any]:
+    """An operation of the Messages API, whose errors have a body of their own."""
+    for status, response in operation["responses"].items():
+        if response.get("content", {}).get("application/json", {}).get("schema") == ref("Error"):
+            # The last three may come from the connection, before the endpoint is known.
+            own = ref("MessagesError")
+            schema = {"anyOf": [own, ref("Error")]} if status in ("408", "431", "503") else own
+            response["content"] = {"application/json": {"schema": schema}}
+    return operation
 
 
 def _passed_through(summary: str, guarded: Sequence[int]) -> dict[str, Any]:

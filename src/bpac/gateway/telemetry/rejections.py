@@ -37,6 +37,8 @@ REMEDIES = {
     "too_large": "the body is too large: raise max_body if such requests are intended",
     "too_many_headers": "there are too many headers: have callers send fewer, or raise max_headers",
     "too_many_values": "the JSON has too many values: raise max_values if such requests are intended",
+    "unsupported": "a request to /v1/responses or /v1/messages asked for something that chat completions cannot "
+    "express: docs/doors.md says what callers can do instead",
 }
 
 

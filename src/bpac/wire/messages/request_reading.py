@@ -94,7 +94,8 @@ def _prompt(fields: Fields) -> dict[str, Any]:
 
 def _messages(fields: Fields) -> list[dict[str, Any]]:
     conversation = Conversation()
-    _system(fields, "system", conversation)
+    if fields.get("system") not in (None, ""):
+        _system(fields, "system", conversation)
     if not fields.needed("messages"):
         raise fields.wrong("messages", "must be a list of at least one message", "invalid_type")
     for message in fields.objects("messages"):
@@ -112,8 +113,7 @@ def _messages(fields: Fields) -> list[dict[str, Any]]:
 
 def _system(fields: Fields, name: str, conversation: Conversation) -> None:
     if isinstance(given := fields.get(name), str):
-        if given:
-            conversation.spoken("system", given)
+        conversation.spoken("system", given)
         return
     parts = []
     for block in fields.objects(name):

@@ -8,9 +8,9 @@ from bpac.wire.chat_deltas import Counts
 # What a response repeats of its request, and what it says where the request says nothing.
 _REPEATED: Mapping[str, Any] = {
     "instructions": None, "max_output_tokens": None, "max_tool_calls": None, "metadata": {},
-    "parallel_tool_calls": True, "prompt_cache_key": None, "reasoning": {"effort": None, "summary": None}, "safety_identifier": None,
-    "service_tier": "default", "temperature": None, "text": {"format": {"type": "text"}}, "tool_choice": "auto",
-    "tools": [], "top_logprobs": 0, "top_p": None, "truncation": "disabled", "user": None,
+    "parallel_tool_calls": True, "prompt_cache_key": None, "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None, "service_tier": "default", "temperature": None, "text": {"format": {"type": "text"}},
+    "tool_choice": "auto", "tools": [], "top_logprobs": 0, "top_p": None, "truncation": "disabled", "user": None,
 }  # fmt: skip
 # Finish reasons of answers that were cut off, as different servers name them.
 _INCOMPLETE = {

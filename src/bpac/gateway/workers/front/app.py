@@ -12,14 +12,13 @@ from bpac.gateway.auth.cors import Cors
 from bpac.gateway.auth.failed_logins import FailedLogins
 from bpac.gateway.auth.keys import ApiKeys
 from bpac.gateway.auth.origins import Origins
-from bpac.gateway.http import chat
-from bpac.gateway.http.answering import AnsweringEndpoint
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.http.body import read_body
+from bpac.gateway.http.doors.error_formats import CHAT_ERRORS
 from bpac.gateway.http.errors import error_response
 from bpac.gateway.http.exchange import Exchange
-from bpac.gateway.http.pass_through import pass_through_endpoints
+from bpac.gateway.http.posted_endpoints import posted_endpoints
 from bpac.gateway.workers.front.owner_errors import CAUSE, REMEDY
 from bpac.gateway.workers.front.owner_link import PATIENCE
 from bpac.gateway.workers.front.service import FrontService
@@ -59,10 +58,7 @@ class FrontGateway:
         self._cors = Cors(config.cors_origins)
         self._origins = Origins(config.host, self._cors.allows) if config.open else None
         self._root_path = config.root_path
-        self._answering: dict[str, AnsweringEndpoint] = {
-            chat.PATH: chat.ChatEndpoint(service, authentication),
-            **pass_through_endpoints(service, authentication),
-        }
+        self._posted = posted_endpoints(service, authentication)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or start and stop with the server."""
@@ -74,7 +70,7 @@ class FrontGateway:
             path = path[len(self._root_path) :]
         # Health is that of this process; whether the owner is well, /readyz says.
         healthy = path == "/healthz" and scope["method"] == "GET"
-        endpoint = self._answering.get(path)
+        endpoint = self._posted.get(path)
         if not healthy and (endpoint is None or scope["method"] == "OPTIONS"):
             await self._pass_on(scope, receive, send)
         else:
@@ -85,7 +81,8 @@ class FrontGateway:
                     self._origins.check(scope["method"], path, scope["headers"])
                 except BadRequest as error:
                     self.service.rejections.count_error(error, address_of(scope))
-                    await send_error(send, error_response(error))
+                    errors = CHAT_ERRORS if endpoint is None else endpoint.errors
+                    await send_error(send, errors.response(error))
                     return
             if endpoint is None:
                 await _send_json(send, HEALTHY)

@@ -1,0 +1,1 @@
+"""Tests of the doors, against a running gateway."""

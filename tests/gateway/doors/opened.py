@@ -1,0 +1,71 @@
+"""A gateway with a route of each kind, and the official clients of every door."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from anthropic import Anthropic
+from openai import OpenAI
+
+from bpac.testing import Reply, ScriptedServer
+from tests.gateway.configured import ALL_ROLES
+from tests.gateway.running import RunningGateway, pair
+
+KEY = "one"
+DRAFT = Reply("It is 42, I think", probability=0.8)
+EXPERT = Reply("It is 42", reasoning="six times seven", probability=0.99)
+ADD: Any = {"id": "call-1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+CALLS = Reply("", tool_calls=(ADD,), finish_reason="tool_calls")
+PIXEL = "iVBORw0KGgo="
+
+
+class Opened(NamedTuple):
+    """A running gateway, its models, and clients with a valid key."""
+
+    gateway: RunningGateway
+    models: ScriptedServer
+    openai: OpenAI
+    anthropic: Anthropic
+
+    def play(self, expert: Any, draft: Any = DRAFT) -> None:
+        """Have the models answer in another way from now on."""
+        self.gateway.idle()
+        self.models.script = pair(draft, expert)
+        self.models.requests.clear()
+
+    def asked(self, model: str = "expert") -> dict[str, Any]:
+        """The last request that a model got."""
+        self.gateway.idle()
+        found = [request.body for request in self.models.requests if request.body["model"] == model]
+        return dict(found[-1])
+
+
+@contextmanager
+def opened(**gateway: Any) -> Iterator[Opened]:
+    """Open a gateway: the route ``homework`` asks the expert, ``kept`` keeps drafts, ``single`` has one model."""
+    with ScriptedServer(pair(DRAFT, EXPERT)) as models:
+        ours = {"base_url": models.base_url, "timeout": 5.0, "retries": 0, "backoff": 0.01}
+        route = {"draft": "small", "expert": "large", "epsilon": 0.2}
+        score = {"name": "perplexity", "otherwise": 0.5}
+        keys = [
+            {"name": "all", "key": KEY, "roles": ALL_ROLES},
+            {"name": "metered", "key": "two", "roles": ["call"], "tokens_per_day": 1_000_000},
+        ]
+        config: dict[str, Any] = {
+            "gateway": {"listen": "127.0.0.1:0", "store": "memory://", "probe": False, "keys": keys, **gateway},
+            "models": {"small": {**ours, "model": "draft"}, "large": {**ours, "model": "expert"}},
+            "routes": {
+                "homework": {**route, "policy": "always", "score": score},
+                "kept": {**route, "policy": "never", "score": score},
+                "early": {**route, "policy": "never", "score": {**score, "first_tokens": 2}},
+                "divided": {**route, "policy": "always", "score": score, "segment_by": "user"},
+                "labelled": {**route, "policy": "always", "score": score, "segment_by": "metadata:team"},
+                "single": {"kind": "single", "expert": "large"},
+            },
+        }
+        with (
+            RunningGateway(config) as running,
+            Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=20.0) as anthropic,
+        ):
+            yield Opened(running, models, running.client(KEY), anthropic)

@@ -1,0 +1,1 @@
+"""Tests of the translations between chats and other APIs."""
