@@ -33,12 +33,12 @@ def post(url: str, body: Any, path: str = CHAT, headers: Mapping[str, str] | Non
     return got
 
 
-def open_chat(url: str, body: Any, headers: Mapping[str, str] | None = None) -> socket.socket:
+def open_chat(url: str, body: Any, headers: Mapping[str, str] | None = None, path: str = CHAT) -> socket.socket:
     """Send a request and leave the response unread; closing the socket disconnects the caller."""
     host, port = url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)), timeout=20)
     data = json.dumps(body).encode()
     sent = {"Host": host, "Content-Type": "application/json", "Content-Length": str(len(data)), **(headers or {})}
-    lines = [f"POST {CHAT} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]
     connection.sendall("\r\n".join(lines).encode() + data)
     return connection

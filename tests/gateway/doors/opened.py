@@ -61,7 +61,7 @@ def opened(**gateway: Any) -> Iterator[Opened]:
                 "early": {**route, "policy": "never", "score": {**score, "first_tokens": 2}},
                 "divided": {**route, "policy": "always", "score": score, "segment_by": "user"},
                 "labelled": {**route, "policy": "always", "score": score, "segment_by": "metadata:team"},
-                "single": {"kind": "single", "expert": "large"},
+                "single": {"expert": "large"},
             },
         }
         with (
