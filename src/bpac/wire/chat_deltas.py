@@ -42,7 +42,7 @@ class Delta(NamedTuple):
     calls: what is added to tool calls.
     thinking_blocks: thinking as an Anthropic server wrote it, with signatures.
     reasoning_items: reasoning as a Responses server wrote it, with a part that only that server can read.
-    annotations: citations in the text.
+    annotations: citations in the text, each as one flat object.
     logprobs: log-probabilities of the tokens.
     finish_reason: why the answer ends; empty before its end.
     stop_sequence: the sequence that ended it; empty if it is not known.
@@ -109,7 +109,7 @@ class DeltaReader:
             tuple(self._call(at, call, whole) for at, call in enumerate(message.get("tool_calls") or ())),
             _objects(message.get("thinking_blocks")),
             _objects(message.get("reasoning_items")),
-            _objects(message.get("annotations")),
+            tuple(_flat(one) for one in _objects(message.get("annotations"))),
             _objects(logprobs.get("content")) if isinstance(logprobs, Mapping) else (),
             _text(choice.get("finish_reason")),
             stopped_by if isinstance(stopped_by, str) else "",
@@ -208,6 +208,12 @@ def _text(value: Any) -> str:
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _flat(annotation: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An annotation without the object within it, which has the name of its type."""
+    kind = annotation.get("type")
+    return {"type": kind, **_object(annotation.get(str(kind)))}
 
 
 def _objects(value: Any) -> tuple[Mapping[str, Any], ...]:

@@ -120,6 +120,28 @@ def game_of(crew: KeyedCrew, route: str) -> Any:
     return game
 
 
+def test_every_door_is_open_at_every_front(crew: KeyedCrew) -> None:
+    """Requests in any API are rounds of one game, and have the errors of their API."""
+    question = [{"role": "user", "content": "6 * 7?"}]
+    bodies: Any = {
+        "/v1/responses": {"input": "6 * 7?"},
+        "/v1/messages": {"max_tokens": 9, "messages": question},
+        "/v1/messages/count_tokens": {"messages": question},
+    }
+    before = game_of(crew, "homework")["steps"]
+    for path, body in list(bodies.items()) * 4:
+        for stream in (False, True):
+            status, headers, _ = post(
+                f"{crew.url}{path}", {"model": "homework", **body, "stream": stream}, bearer(KEY)
+            )
+            assert status == 200
+            assert ("x-bpac-decision" in headers) is not path.endswith("count_tokens")
+    wait_for(lambda: game_of(crew, "homework")["steps"] == before + 16)
+    status, _, got = post(f"{crew.url}/v1/messages", {"model": "nothing", **bodies["/v1/messages"]}, {"x-api-key": KEY})
+    assert (status, got["error"]["type"]) == (404, "not_found_error")
+    assert post(f"{crew.url}/v1/responses/resp_1/cancel", {}, bearer(KEY))[2]["error"]["code"] == "not_kept"
+
+
 def test_all_fronts_decide_in_one_game(crew: KeyedCrew) -> None:
     """Steps are numbered without gaps or repetitions, every audit is graded, and the counters sum to the journal."""
     got = in_parallel(crew, "counted", 60)

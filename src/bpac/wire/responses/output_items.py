@@ -96,7 +96,7 @@ class _Part:
     def __init__(self, field: str) -> None:
         self.field = field
         self.said: list[str] = []
-        self.annotations: list[dict[str, Any]] = []
+        self.annotations: list[Mapping[str, Any]] = []
         self.logprobs: list[Mapping[str, Any]] = []
 
     def part(self) -> dict[str, Any]:
@@ -128,11 +128,9 @@ class Message(OutputItem):
             part.logprobs += logprobs
             yield self._in_part("output_text.delta", delta=delta.text, logprobs=logprobs)
             for annotation in delta.annotations:
-                kind = annotation.get("type")
-                flat = {"type": kind, **(annotation.get(str(kind)) or {})}
-                part.annotations.append(flat)
+                part.annotations.append(annotation)
                 number = len(part.annotations) - 1
-                yield self._in_part("output_text.annotation.added", annotation_index=number, annotation=flat)
+                yield self._in_part("output_text.annotation.added", annotation_index=number, annotation=annotation)
         if delta.refusal:
             yield from self.begin("refusal")
             self._parts[-1].said.append(delta.refusal)
