@@ -160,7 +160,7 @@ def test_everything_else_that_chats_have(door: Opened) -> None:
     assert door.asked() == {
         "model": "expert",
         "messages": [
-            {"role": "system", "content": [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}]},
+            {"role": "system", "content": system},
             {"role": "user", "content": [
                 {"type": "text", "text": "What is this?"},
                 {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
@@ -198,7 +198,7 @@ def test_what_chats_cannot_express_is_refused(door: Opened, refused: Any, param:
 def test_errors(door: Opened) -> None:
     """A wrong key, an unknown route, malformed bodies and a refusing model, as the client knows them."""
     with anthropic.Anthropic(base_url=door.gateway.url, api_key="wrong", max_retries=0) as stranger:
-        for ask in (lambda: stranger.messages.create(**ASK), lambda: stranger.models.list()):
+        for ask in (lambda: stranger.messages.create(**ASK), stranger.models.list):
             with pytest.raises(anthropic.AuthenticationError):
                 ask()
     expected: Any = [
@@ -226,10 +226,10 @@ def test_errors(door: Opened) -> None:
 def test_a_stream_that_is_cut_off(door: Opened) -> None:
     """The client raises an error after the text so far, and never sees the end of a message."""
     door.play(Reply("one two three", cut=3))
-    seen = []
+    seen: list[str] = []
+    stream = door.anthropic.messages.create(**ASK, stream=True)
     with pytest.raises(anthropic.APIStatusError, match="no usable answer"):
-        for event in door.anthropic.messages.create(**ASK, stream=True):
-            seen.append(event.type)
+        seen.extend(event.type for event in stream)
     assert "content_block_delta" in seen
     assert "message_stop" not in seen
 

@@ -171,7 +171,7 @@ def test_what_chats_cannot_express_is_refused(door: Opened, refused: Any, param:
 
 
 def test_errors(door: Opened) -> None:
-    """A wrong key, an unknown route, a malformed body, a refusing model and a kept response, as the client knows them."""
+    """A wrong key, an unknown route, a malformed body and a refusing model, as the client knows them."""
     with pytest.raises(openai.AuthenticationError):
         door.gateway.client("wrong").responses.create(model="homework", input="6 * 7?")
     with pytest.raises(openai.NotFoundError) as missing:
@@ -195,10 +195,10 @@ def test_errors(door: Opened) -> None:
 def test_a_stream_that_is_cut_off(door: Opened) -> None:
     """The client raises an error after the text so far; the last event says that the response has failed."""
     door.play(Reply("one two three", cut=3))
-    seen = []
+    seen: list[str] = []
+    stream = door.openai.responses.create(model="homework", input="6 * 7?", stream=True)
     with pytest.raises(openai.APIError, match="no usable answer"):
-        for event in door.openai.responses.create(model="homework", input="6 * 7?", stream=True):
-            seen.append(event.type)
+        seen.extend(event.type for event in stream)
     assert "response.output_text.delta" in seen
     assert "response.completed" not in seen
 

@@ -131,9 +131,7 @@ def test_every_door_is_open_at_every_front(crew: KeyedCrew) -> None:
     before = game_of(crew, "homework")["steps"]
     for path, body in list(bodies.items()) * 4:
         for stream in (False, True):
-            status, headers, _ = post(
-                f"{crew.url}{path}", {"model": "homework", **body, "stream": stream}, bearer(KEY)
-            )
+            status, headers, _ = post(f"{crew.url}{path}", {"model": "homework", **body, "stream": stream}, bearer(KEY))
             assert status == 200
             assert ("x-bpac-decision" in headers) is not path.endswith("count_tokens")
     wait_for(lambda: game_of(crew, "homework")["steps"] == before + 16)

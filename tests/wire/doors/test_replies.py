@@ -129,8 +129,9 @@ def test_stop_sequences_and_custom_tools_and_citations() -> None:
 
 def test_cached_tokens() -> None:
     """They are a part of the input in one API, and beside it in the other."""
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {
-        "cached_tokens": 6, "cache_creation_tokens": 3}, "completion_tokens_details": {"reasoning_tokens": 2}}  # fmt: skip
+    details = {"cached_tokens": 6, "cache_creation_tokens": 3}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": details}
+    usage["completion_tokens_details"] = {"reasoning_tokens": 2}
     completion = {"choices": [{"message": {"content": "a"}}], "usage": usage}
     counted = MessageWriter(ASKS, "t", "req").whole(completion)["usage"]
     assert counted == {
@@ -148,7 +149,8 @@ def test_malformed_answers_are_refused_or_read(writer: Callable[[], Any], whole:
     """With a wrong value anywhere, they are an ``AnswerError`` or can be written; nothing else is raised."""
     said = {
         "role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}],
-        "reasoning_content": "r", "refusal": "no", "thinking_blocks": [SIGNED, REDACTED], "reasoning_items": [ENCRYPTED],
+        "reasoning_content": "r", "refusal": "no", "thinking_blocks": [SIGNED, REDACTED],
+        "reasoning_items": [ENCRYPTED],
         "tool_calls": [call(0, "add", "{}", "c1"), {"index": 1, "custom": {"name": "c", "input": "x"}}],
         "annotations": [{"type": "url_citation", "url_citation": {"url": "u"}}],
     }  # fmt: skip
