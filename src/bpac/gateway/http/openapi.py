@@ -131,11 +131,15 @@ def _chat(summary: str, request: str, reply: str, guarded: Sequence[int]) -> dic
 
 def _count_tokens(guarded: Sequence[int]) -> dict[str, Any]:
     operation = _operation("Estimate the tokens of a prompt", ref("Count"), (400, *guarded, 404, 408, 413))
+    operation["responses"]["200"]["headers"] = {
+        "x-bpac-estimated": {"required": True, "schema": {"const": "input_tokens"}}
+    }
     return operation | {"requestBody": _body("CountRequest")}
 
 
 def _of_messages(operation: dict[str, Any]) -> dict[str, Any]:
-    """An operation of the Messages API, whose errors have a body of their own."""
+    """An operation of the Messages API: errors have a body of their own, and the id of a request has another header."""
+    operation["responses"]["200"]["headers"]["request-id"] = {"required": True, "schema": TEXT}
     for status, response in operation["responses"].items():
         if response.get("content", {}).get("application/json", {}).get("schema") == ref("Error"):
             # The last three may come from the connection, before the endpoint is known.

@@ -10,11 +10,15 @@ from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.http.doors.door import ReplyWriter
 from bpac.gateway.http.doors.error_formats import reported
 from bpac.gateway.http.errors import status_and_body
+from bpac.gateway.telemetry.log_rate import LogRate
 from bpac.wire.json import from_json, to_json
 from bpac.wire.sse import SseReader
 from bpac.wire.stream import DONE
 
 log = logging.getLogger("bpac.gateway")
+
+# A server that writes such answers writes many of them.
+_rate = LogRate()
 
 
 def translated(response: ChatResponse, writer: ReplyWriter) -> ChatResponse:
@@ -65,7 +69,8 @@ def _written(datas: list[bytes], writer: ReplyWriter) -> tuple[bytes, bool]:
 
 
 def _untranslatable(error: AnswerError) -> Unavailable:
-    log.warning("answer cannot be translated", extra={"error": str(error)})
+    if times := _rate.count("untranslatable"):
+        log.warning("answer cannot be translated", extra={"error": str(error), "since_last_line": times})
     return Unavailable("the model's answer cannot be translated")
 
 
