@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from anthropic import Anthropic
-from openai import OpenAI
+from pydantic import BaseModel
 
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import ALL_ROLES
@@ -20,13 +20,20 @@ CALLS = Reply("", tool_calls=(ADD,), finish_reason="tool_calls")
 PIXEL = "iVBORw0KGgo="
 
 
+class Point(BaseModel):
+    """A structured answer."""
+
+    x: int
+    y: int
+
+
 class Opened(NamedTuple):
-    """A running gateway, its models, and clients with a valid key."""
+    """A running gateway, its models, and clients with a valid key, whose requests are plain dictionaries here."""
 
     gateway: RunningGateway
     models: ScriptedServer
-    openai: OpenAI
-    anthropic: Anthropic
+    openai: Any
+    anthropic: Any
 
     def play(self, expert: Any, draft: Any = DRAFT) -> None:
         """Have the models answer in another way from now on."""

@@ -1,14 +1,13 @@
 """What the gateway does for chats, it does for every door: headers, ids, budgets, segments, force, and errors."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from bpac.testing import Reply
 from tests.gateway.configured import bearer, wait_for
-from tests.gateway.doors.opened import EXPERT, KEY, Opened, opened
+from tests.gateway.doors.opened import EXPERT, KEY, Opened
 from tests.gateway.raw import CHAT, Got, open_chat, post
 from tests.gateway.running import Running, pair
 from tests.wire.doors.accumulated import decoded
@@ -23,18 +22,6 @@ BODIES: dict[str, Any] = {
 }
 doors = pytest.mark.parametrize("path", DOORS)
 streamed = pytest.mark.parametrize("stream", [False, True])
-
-
-@pytest.fixture(scope="module")
-def door() -> Iterator[Opened]:
-    """A gateway for all tests of this file."""
-    with opened(stream_keep_alive=0.05) as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def _usual_answers(door: Opened) -> None:
-    door.play(EXPERT)
 
 
 def ask(door: Opened, path: str, key: str = KEY, headers: Any = None, **more: Any) -> Got:
@@ -120,7 +107,7 @@ def test_keeping_a_stream_alive(door: Opened) -> None:
         assert got.body.startswith(waiting)
         assert b": x-bpac-answered-by: expert\n" in got.body
     with door.anthropic.messages.stream(**BODIES[MESSAGES]) as stream:
-        assert stream.get_final_message().content[0].text == "42"  # type: ignore[union-attr]
+        assert stream.get_final_message().content[0].text == "42"
     with door.openai.responses.stream(**BODIES[RESPONSES]) as events:
         assert events.get_final_response().output_text == "42"
 

@@ -1,37 +1,16 @@
 """Anthropic's client, unmodified except for its address."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import anthropic
 import pytest
-from pydantic import BaseModel
 
 from bpac.testing import Reply
-from tests.gateway.doors.opened import ADD, CALLS, DRAFT, EXPERT, KEY, PIXEL, SCHEMA, Opened, opened
+from tests.gateway.doors.opened import ADD, CALLS, DRAFT, EXPERT, KEY, PIXEL, SCHEMA, Opened, Point
 
 ASK: Any = {"model": "homework", "max_tokens": 100, "messages": [{"role": "user", "content": "6 * 7?"}]}
 TOOLS: Any = [{"name": "add", "description": "Adds.", "input_schema": SCHEMA}]
 THINKS: Any = {"thinking": {"type": "adaptive"}}
-
-
-class Point(BaseModel):
-    """A structured answer."""
-
-    x: int
-    y: int
-
-
-@pytest.fixture(scope="module")
-def door() -> Iterator[Opened]:
-    """A gateway for all tests of this file."""
-    with opened() as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def _usual_answers(door: Opened) -> None:
-    door.play(EXPERT)
 
 
 def answered(door: Opened, stream: bool, **more: Any) -> Any:
@@ -280,4 +259,4 @@ def test_counting_and_models(door: Opened) -> None:
 def test_a_key_as_a_bearer(door: Opened) -> None:
     """The client may send its key in ``Authorization``, too."""
     with anthropic.Anthropic(base_url=door.gateway.url, auth_token=KEY, max_retries=0) as client:
-        assert client.messages.create(**ASK).content[0].text == EXPERT.text  # type: ignore[union-attr]
+        assert client.messages.create(**ASK).content[0].text == EXPERT.text

@@ -1,38 +1,17 @@
 """OpenAI's client with the Responses API, unmodified except for its address."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
-from pydantic import BaseModel
 
 from bpac.testing import Reply
-from tests.gateway.doors.opened import ADD, CALLS, DRAFT, EXPERT, PIXEL, SCHEMA, Opened, opened
+from tests.gateway.doors.opened import ADD, CALLS, DRAFT, EXPERT, PIXEL, SCHEMA, Opened, Point
 
 TOOLS: Any = [{"type": "function", "name": "add", "parameters": SCHEMA, "strict": True}]
 ROUTES = [("kept", "draft", DRAFT.text), ("early", "draft", DRAFT.text), ("homework", "expert", EXPERT.text),
           ("single", "expert", EXPERT.text)]  # fmt: skip
-
-
-class Point(BaseModel):
-    """A structured answer."""
-
-    x: int
-    y: int
-
-
-@pytest.fixture(scope="module")
-def door() -> Iterator[Opened]:
-    """A gateway for all tests of this file."""
-    with opened() as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def _usual_answers(door: Opened) -> None:
-    door.play(EXPERT)
 
 
 @pytest.mark.parametrize(("route", "by", "text"), ROUTES)
@@ -43,8 +22,8 @@ def test_text(door: Opened, route: str, by: str, text: str, stream: bool) -> Non
         with door.openai.responses.with_streaming_response.create(model=route, input="6 * 7?", stream=True) as raw:
             headers, events = raw.headers, list(raw.parse())
         assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == text
-        assert [event.sequence_number for event in events] == list(range(len(events)))  # type: ignore[union-attr]
-        answer: Any = events[-1].response  # type: ignore[union-attr]
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        answer: Any = events[-1].response
     else:
         whole = door.openai.responses.with_raw_response.create(model=route, input="6 * 7?")
         headers, answer = whole.headers, whole.parse()
@@ -124,7 +103,7 @@ def test_everything_else_that_chats_have(door: Opened) -> None:
                 {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}", "detail": "low"},
             ],
         }],
-        max_output_tokens=50, temperature=0.5, reasoning={"effort": "auto", "summary": "auto"},  # type: ignore[typeddict-item]
+        max_output_tokens=50, temperature=0.5, reasoning={"effort": "auto", "summary": "auto"},
         include=["message.output_text.logprobs"], top_logprobs=1, metadata={"team": "a"}, store=True, user="anna",
         text={"verbosity": "low"}, extra_body={"seed": 7},
     )  # fmt: skip
@@ -178,7 +157,7 @@ def test_errors(door: Opened) -> None:
         door.openai.responses.create(model="nothing", input="6 * 7?")
     assert missing.value.code == "model_not_found"
     with pytest.raises(openai.BadRequestError) as wrong:
-        door.openai.responses.create(model="homework", input=7)  # type: ignore[arg-type]
+        door.openai.responses.create(model="homework", input=7)
     assert wrong.value.param == "input"
     with pytest.raises(openai.NotFoundError) as kept:
         door.openai.responses.retrieve("resp_1")

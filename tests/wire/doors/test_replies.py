@@ -159,11 +159,11 @@ def test_malformed_answers_are_refused_or_read(writer: Callable[[], Any], whole:
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 1}}
     body = {"model": "m", "choices": [choice], "usage": usage}
     refused = 0
-    for _, change in changed(body):
+    for place in changed(body):
         for wrong in WRONG:
             writing = writer()
             try:
-                given = with_change(body, change, wrong)
+                given = with_change(body, place, wrong)
                 to_json(writing.whole(given)) if whole else decoded(writing.add(given) + writing.end())
             except AnswerError:
                 refused += 1

@@ -31,7 +31,7 @@ def chunk(delta: dict[str, Any], **more: Any) -> dict[str, Any]:
 def answers(draw: st.DrawFn) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A whole chat completion, and the chunks of the same answer: pieces of anything, in any order."""
     texts, thoughts = draw(st.lists(TEXT, max_size=3)), draw(st.lists(TEXT, max_size=3))
-    calls = [
+    calls: list[dict[str, Any]] = [
         {"id": f"call-{at}", "type": "function", "function": {"name": f"tool{at}", "arguments": json.dumps(arguments)}}
         for at, arguments in enumerate(draw(st.lists(ARGUMENTS, max_size=3)))
     ]
@@ -50,7 +50,7 @@ def answers(draw: st.DrawFn) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     usage = {"prompt_tokens": draw(st.integers(0, 99)), "completion_tokens": draw(st.integers(0, 99))}
     finish = draw(st.sampled_from(["stop", "length", "content_filter", "tool_calls"]))
     mixed += [chunk({}, finish_reason=finish), {"choices": [], "usage": usage}]
-    message = {"role": "assistant", "content": "".join(texts), "reasoning_content": "".join(thoughts)}
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(texts), "reasoning_content": "".join(thoughts)}
     message |= {"tool_calls": calls} if calls else {}
     return {"model": "m", "choices": [{"message": message, "finish_reason": finish}], "usage": usage}, mixed
 
