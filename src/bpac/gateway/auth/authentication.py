@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bpac.gateway.auth.addresses import network_of
@@ -60,7 +60,7 @@ def address_of(scope: Mapping[str, Any]) -> str:
     return client[0] if client else ""
 
 
-def request_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+def request_key(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """The API key in the headers of a request; empty if there is none.
 
     OpenAI's clients send it in ``Authorization``, which counts if there are both, and Anthropic's in ``x-api-key``.
@@ -68,12 +68,8 @@ def request_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     >>> request_key([(b"authorization", b"Bearer abc")]), request_key([(b"x-api-key", b"abc")])
     (b'abc', b'abc')
     """
-    other = b""
-    for name, value in headers:
-        if name == b"authorization":
-            scheme, _, key = value.partition(b" ")
-            if scheme.lower() == b"bearer":
-                return key.strip()
-        elif name == b"x-api-key":
-            other = other or value.strip()
-    return other
+    value = next((value for name, value in headers if name == b"authorization"), b"")
+    scheme, _, key = value.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return key.strip()
+    return next((value.strip() for name, value in headers if name == b"x-api-key"), b"")

@@ -16,7 +16,8 @@ _PATHS = "/v1/"
 # What a page may read of a response, beside its body.
 _EXPOSED = (
     b"x-request-id, request-id, x-bpac-decision, x-bpac-answered-by, x-bpac-uncertainty, x-bpac-threshold, "
-    b"x-bpac-propensity, x-bpac-unscored, x-bpac-fallback, x-bpac-deployment, retry-after"
+    b"x-bpac-propensity, x-bpac-unscored, x-bpac-fallback, x-bpac-deployment, x-bpac-estimated, "
+    b"retry-after"
 )
 # Seconds for which a browser may keep the answer to a preflight request.
 _KEPT = b"600"

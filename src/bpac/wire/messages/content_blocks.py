@@ -58,14 +58,14 @@ class Block:
         return {"type": "content_block_delta", "index": self.index, "delta": {"type": kind, field: value}}
 
 
-class Text(Block):
+class TextBlock(Block):
     """A text."""
 
     def __init__(self, index: int) -> None:
         super().__init__(index, {"type": "text", "text": ""}, "text")
 
 
-class Thinking(Block):
+class ThinkingBlock(Block):
     """Thinking, with the signature of the server that wrote it; an empty one if the server signs nothing."""
 
     def __init__(self, index: int) -> None:
@@ -77,7 +77,7 @@ class Thinking(Block):
         yield self._delta("signature_delta", "signature", signature)
 
 
-class Redacted(Block):
+class RedactedBlock(Block):
     """Thinking that only the server that wrote it can read."""
 
     def __init__(self, index: int, data: str) -> None:
@@ -85,7 +85,7 @@ class Redacted(Block):
         self.said.append(data)
 
 
-class ToolUse(Block):
+class ToolUseBlock(Block):
     """A tool call.
 
     Parameters

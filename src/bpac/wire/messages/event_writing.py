@@ -13,7 +13,7 @@ from typing import Any
 
 from bpac.errors import AnswerError
 from bpac.wire.chat_deltas import CallPart, Counts, Delta, DeltaReader, read_counts
-from bpac.wire.messages.content_blocks import Block, Event, Redacted, Text, Thinking, ToolUse
+from bpac.wire.messages.content_blocks import Block, Event, RedactedBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from bpac.wire.messages.reply_writing import described, error_body, stop_fields, usage
 from bpac.wire.messages.request_reading import shows_thinking
 from bpac.wire.named_events import event_bytes
@@ -38,9 +38,9 @@ class MessageWriter:
         self._reader = DeltaReader()
         self._blocks: list[Block] = []
         self._open: Block | None = None
-        self._calls: dict[int, ToolUse] = {}
+        self._calls: dict[int, ToolUseBlock] = {}
         self._waiting: dict[int, list[CallPart]] = {}
-        self._held: list[tuple[type[Text | Thinking], str]] = []
+        self._held: list[tuple[type[TextBlock | ThinkingBlock], str]] = []
         self._refusal: list[str] = []
         self._stop = Delta()
         self._counts: Counts | None = None
@@ -80,7 +80,7 @@ class MessageWriter:
         delta = self._reader.read(chunk)
         yield from self._begin(chunk)
         yield from self._think(delta)
-        yield from self._say(Text, delta.text + delta.refusal)
+        yield from self._say(TextBlock, delta.text + delta.refusal)
         if delta.refusal:
             self._refusal.append(delta.refusal)
         for part in delta.calls:
@@ -91,21 +91,21 @@ class MessageWriter:
 
     def _think(self, delta: Delta) -> Iterator[Event]:
         if delta.reasoning and self._shows_thinking and not delta.thinking_blocks:
-            yield from self._say(Thinking, delta.reasoning)
+            yield from self._say(ThinkingBlock, delta.reasoning)
         for block in delta.thinking_blocks:
             # The whole block, of which the thinking may have come before.
             thought, signature, data = block.get("thinking"), block.get("signature"), block.get("data")
             if isinstance(signature, str):
-                thinking = yield from self._last(Thinking)
+                thinking = yield from self._last(ThinkingBlock)
                 if isinstance(thought, str) and self._shows_thinking and not thinking.said:
                     yield from thinking.add(thought)
                 yield from thinking.sign(signature)
                 yield from self._close()
             elif isinstance(data, str):
-                yield from self._begin_block(Redacted(len(self._blocks), data))
+                yield from self._begin_block(RedactedBlock(len(self._blocks), data))
                 yield from self._close()
 
-    def _say(self, kind: type[Text | Thinking], said: str) -> Iterator[Event]:
+    def _say(self, kind: type[TextBlock | ThinkingBlock], said: str) -> Iterator[Event]:
         if not said:
             return
         self._held.append((kind, said))
@@ -115,7 +115,7 @@ class MessageWriter:
     @property
     def _calling(self) -> bool:
         """Whether a tool call is being written, so that everything else has to wait."""
-        return isinstance(self._open, ToolUse) and not self._open.complete
+        return isinstance(self._open, ToolUseBlock) and not self._open.complete
 
     def _say_held(self) -> Iterator[Event]:
         held, self._held = self._held, []
@@ -158,7 +158,7 @@ class MessageWriter:
         parts = self._waiting.pop(number)
         call_id = next((part.id for part in parts if part.id), f"toolu_{self._token}{len(self._blocks)}")
         name = next((part.name for part in parts if part.name), "")
-        call = ToolUse(len(self._blocks), call_id, name)
+        call = ToolUseBlock(len(self._blocks), call_id, name)
         self._calls[number] = call
         yield from self._begin_block(call)
         yield from call.add("".join(part.arguments for part in parts))

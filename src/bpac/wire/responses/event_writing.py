@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from bpac.wire.chat_deltas import CallPart, Counts, Delta, DeltaReader, read_counts
 from bpac.wire.named_events import event_bytes
-from bpac.wire.responses.output_items import Call, Event, Message, OutputItem, Reasoning
+from bpac.wire.responses.output_items import CallItem, Event, MessageItem, OutputItem, ReasoningItem
 from bpac.wire.responses.reply_writing import described, error_event, incomplete_reason, usage
 
-T = TypeVar("T", Reasoning, Message)
+T = TypeVar("T", ReasoningItem, MessageItem)
 
 
 class ResponseWriter:
@@ -32,8 +32,8 @@ class ResponseWriter:
         self._response = described(request, f"resp_{token}", created)
         self._reader = DeltaReader()
         self._items: list[OutputItem] = []
-        self._said: Reasoning | Message | None = None
-        self._calls: dict[int, Call] = {}
+        self._said: ReasoningItem | MessageItem | None = None
+        self._calls: dict[int, CallItem] = {}
         self._unnamed: dict[int, list[CallPart]] = {}
         self._finish_reason = ""
         self._counts: Counts | None = None
@@ -89,15 +89,15 @@ class ResponseWriter:
 
     def _add(self, delta: Delta) -> Iterator[Event]:
         if delta.reasoning:
-            reasoning = yield from self._last(Reasoning, "rs")
+            reasoning = yield from self._last(ReasoningItem, "rs")
             yield from reasoning.add(delta.reasoning)
         for written in delta.reasoning_items:
             if isinstance(content := written.get("encrypted_content"), str):
-                reasoning = yield from self._last(Reasoning, "rs")
+                reasoning = yield from self._last(ReasoningItem, "rs")
                 reasoning.encrypted(content)
                 yield from reasoning.close()
         if delta.text or delta.refusal or delta.annotations:
-            message = yield from self._last(Message, "msg")
+            message = yield from self._last(MessageItem, "msg")
             yield from message.add(delta)
         for part in delta.calls:
             yield from self._call(part)
@@ -128,7 +128,7 @@ class ResponseWriter:
         parts = self._unnamed.pop(number)
         index = len(self._items)
         call_id = next((part.id for part in parts if part.id), f"call_{self._token}{index}")
-        call = Call(f"{'ctc' if named.custom else 'fc'}_{self._token}{index}", index, named, call_id)
+        call = CallItem(f"{'ctc' if named.custom else 'fc'}_{self._token}{index}", index, named, call_id)
         yield from self._end_said()
         self._calls[number] = call
         self._items.append(call)
@@ -140,7 +140,7 @@ class ResponseWriter:
         for number, parts in sorted(self._unnamed.items()):
             yield from self._open_call(number, parts[0])  # a call of nothing: the caller sees it as it is
         if not self._items:
-            empty = yield from self._last(Message, "msg")
+            empty = yield from self._last(MessageItem, "msg")
             yield from empty.begin("text")
         reason = incomplete_reason(self._finish_reason)
         status = "incomplete" if reason else "completed"

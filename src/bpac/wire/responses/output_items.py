@@ -51,7 +51,7 @@ class OutputItem(ABC):
         return {"type": f"response.{kind}", "item_id": self.id, "output_index": self.index, **more}
 
 
-class Reasoning(OutputItem):
+class ReasoningItem(OutputItem):
     """Reasoning that the model shows: the summary of an item that is called so."""
 
     def __init__(self, item_id: str, index: int) -> None:
@@ -107,7 +107,7 @@ class _Part:
         return {"type": "output_text", "text": said, "annotations": self.annotations, "logprobs": self.logprobs}
 
 
-class Message(OutputItem):
+class MessageItem(OutputItem):
     """What the model says: texts, and texts in which it refuses to answer."""
 
     def __init__(self, item_id: str, index: int) -> None:
@@ -155,7 +155,7 @@ class Message(OutputItem):
         return self._event(kind, content_index=len(self._parts) - 1, **more)
 
 
-class Call(OutputItem):
+class CallItem(OutputItem):
     """A call of a function or of a custom tool.
 
     Parameters
