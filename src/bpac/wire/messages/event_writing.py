@@ -3,8 +3,8 @@
 1. A message has content blocks, which are written one after the other: the next one begins when the last has ended.
 2. Tool calls of a chat may be written in turns. The first is passed on as it comes, and ends when its input is a whole
    JSON object and something else has begun. What comes of anything else until then waits.
-3. Thinking that is signed is always shown, because its server needs it back. All other thinking is shown to callers
-   who ask for thinking: the others expect the text in the first block.
+3. Thinking that is signed is always shown, because its server needs it back as it was. All other thinking is shown to
+   callers who ask for thinking: the others expect the text in the first block.
 4. A whole completion is a stream of one chunk: the message that its events add up to.
 """
 
@@ -97,7 +97,7 @@ class MessageWriter:
             thought, signature, data = block.get("thinking"), block.get("signature"), block.get("data")
             if isinstance(signature, str):
                 thinking = yield from self._last(ThinkingBlock)
-                if isinstance(thought, str) and self._shows_thinking and not thinking.said:
+                if isinstance(thought, str) and not thinking.said:
                     yield from thinking.add(thought)
                 yield from thinking.sign(signature)
                 yield from self._close()
