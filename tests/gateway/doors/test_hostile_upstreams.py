@@ -48,14 +48,16 @@ def test_a_stream_that_breaks_before_its_first_event(door: Opened, path: str, se
     "delta", [{"content": 7}, {"tool_calls": [{"index": 0, "function": {"name": 7}}]}, {"tool_calls": 7}]
 )
 def test_a_stream_that_breaks(door: Opened, path: str, delta: Any) -> None:
-    """What came before arrives, and the last event is an error in the format of the door."""
+    """What came before arrives, the last event is an error in the format of the door, and it is counted."""
+    before = door.gateway.service.rejections.counts.get("untranslatable", 0)
     got = ask(door, path, streamed(chunk({"content": "a"}), chunk(delta)), stream=True)
     assert got.status == 200
     events = decoded(got.body)
     kinds = [event["type"] for event in events]
     assert ENDS & set(kinds) <= {"error", "response.failed"}
     (error,) = [event for event in events if event["type"] == "error"]
-    assert error["error"]["message"]
+    assert "cannot be expressed" in error["error"]["message"]
+    assert door.gateway.service.rejections.counts["untranslatable"] == before + 1
     said = [event["delta"] for event in events if event["type"].endswith(("output_text.delta", "block_delta"))]
     assert said in (["a"], [{"type": "text_delta", "text": "a"}])
 
@@ -72,7 +74,13 @@ def test_odd_streams_that_can_be_read(door: Opened, path: str) -> None:
 
 
 @doors
-@pytest.mark.parametrize("raw", [b"[]", b"{}", b'{"choices": [{"message": {"content": 7}}]}', b"\xff", b""])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[]", b"{}", b'{"choices": [{"message": {"content": 7}}]}', b"\xff", b"",
+        b'{"choices": [{"message": {"tool_calls": [{"function": {"name": 7}}]}}]}',
+    ],
+)  # fmt: skip
 def test_whole_answers_that_are_none(door: Opened, path: str, raw: bytes) -> None:
     """Status 502 with the error body of the door, and the gateway goes on."""
     got = ask(door, path, Reply(raw=raw))

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from bpac.gateway.auth.authentication import Authentication, address_of
+from bpac.gateway.auth.authentication import Authentication
 from bpac.gateway.auth.keys import Identity
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.http.asgi import Message, Receive, Send
@@ -86,7 +86,7 @@ class AnsweringEndpoint(PostEndpoint):
                 response = metered(response, charge, hide_usage=pending.hide_usage)
                 charge = None  # an answer that cannot be sent was used all the same
             if pending.writer is not None:
-                response = translated(response, pending.writer)
+                response = translated(response, pending.writer, lambda error: self._count(error, scope))
             started = True
             await send_response(kept_alive.send, response)
         except asyncio.CancelledError:
@@ -103,7 +103,7 @@ class AnsweringEndpoint(PostEndpoint):
             if started:
                 raise
             refund(charge, error)
-            self._service.rejections.count_error(error, address_of(scope))
+            self._count(error, scope)
             await kept_alive.send_error(error, exchange.known)
         finally:
             self._watches.end(watch)

@@ -27,7 +27,10 @@ log = logging.getLogger("bpac.gateway")
 _rate = LogRate()
 
 # The ``type`` of a BadRequest, by its status (default: invalid_request_error).
-_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error"}
+_TYPES = {
+    401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 502: "upstream_error",
+    503: "server_error",
+}  # fmt: skip
 
 
 class ErrorResponse(NamedTuple):

@@ -77,8 +77,11 @@ class PostEndpoint(ABC):
                 await self._handle(data, identity, scope, receive, send)
 
     async def _refuse(self, error: Exception, scope: Message, send: Send) -> None:
-        self._service.rejections.count_error(error, address_of(scope))
+        self._count(error, scope)
         await send_error(send, self.errors.response(error))
+
+    def _count(self, error: Exception, scope: Message) -> None:
+        self._service.rejections.count_error(error, address_of(scope))
 
     def _parsed(self, data: bytes) -> dict[str, Any]:
         limits = self._service.config.limits

@@ -39,6 +39,8 @@ REMEDIES = {
     "too_many_values": "the JSON has too many values: raise max_values if such requests are intended",
     "unsupported": "a request to /v1/responses or /v1/messages asked for something that chat completions cannot "
     "express: docs/doors.md says what callers can do instead",
+    "untranslatable": "a model's answer could not be expressed in the API of the caller, who got an error: look at the "
+    "model's server, whose answers are not valid chat completions",
 }
 
 
