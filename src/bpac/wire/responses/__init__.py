@@ -1,0 +1,1 @@
+"""OpenAI's Responses API, translated to and from chat completions."""
