@@ -19,7 +19,9 @@ class ScriptedServer:
     """An OpenAI-compatible server for tests, which runs on the loopback interface inside the ``with`` block.
 
     Requests to ``/responses`` get their replies in the format of OpenAI's Responses API, those to ``/messages`` in that
-    of Anthropic's Messages API, and all others as chat completions. It answers ``POST`` requests as the script says and ``GET`` requests with a list of one model. An exception in the
+    of Anthropic's Messages API, and all others as chat completions.
+
+    It answers ``POST`` requests as the script says and ``GET`` requests with a list of one model. An exception in the
     script is sent as status 500, and raised again at the end of the ``with`` block so that the test fails.
 
     Parameters

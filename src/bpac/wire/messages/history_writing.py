@@ -56,6 +56,8 @@ def _turn(message: Mapping[str, Any], where: str) -> tuple[str, list[Block]]:
         raise not_expressible("messages.name", API)
     parts = content_parts(message.get("content"), where)
     if role == "assistant":
+        if message.get("refusal"):
+            parts = [*parts, {"type": "refusal", "refusal": message["refusal"]}]
         return role, [*_thinking(message), *_answered(parts, where), *_calls(message, where)]
     blocks = [_block(part, where) for part in parts]
     if role in ("system", "developer"):

@@ -42,7 +42,7 @@ def write_request(chat: Mapping[str, Any], default_max_tokens: int) -> dict[str,
         thinking is added to it.
 
     >>> write_request({"model": "m", "messages": [{"role": "user", "content": "6 · 7?"}], "stop": "\n"}, 100)
-    {'model': 'm', 'messages': [{'role': 'user', 'content': '6 · 7?'}], 'max_tokens': 100, 'stop_sequences': ['\\n']}
+    {'model': 'm', 'messages': [{'role': 'user', 'content': '6 · 7?'}], 'max_tokens': 100, 'stop_sequences': ['\n']}
     """
     check_fields(chat, UNKNOWN, API)
     left_out = {*UNKNOWN, *NOT_SENT, *_TRANSLATED}
