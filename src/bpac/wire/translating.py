@@ -42,31 +42,38 @@ class ReportedError(AnswerError):
     ----------
     message: what the server says.
     code: the server's name for the error.
+    begun: whether a part of the answer came before: then it is a failure, whatever the server blames (default: no).
 
     Attributes
     ----------
     refused: whether the request is at fault, so that a repetition would fail as well; otherwise the server is.
     """
 
-    def __init__(self, message: str, code: str) -> None:
+    def __init__(self, message: str, code: str, begun: bool = False) -> None:
         super().__init__(message)
         self.code = code
-        self.refused = code in _OF_REQUEST or code.startswith(("invalid_", "image_"))
+        self.refused = not begun and (code in _OF_REQUEST or code.startswith(("invalid_", "image_")))
 
     def body(self) -> bytes:
         """The error as OpenAI's servers write it."""
         return error_body(str(self), self.code, None, self.code)
 
 
-def reported(error: Any) -> ReportedError:
+def reported(error: Any, begun: bool = False) -> ReportedError:
     """The error that an object of a server describes.
+
+    Parameters
+    ----------
+    error: the object.
+    begun: whether a part of the answer came before (default: no).
 
     >>> reported({"type": "overloaded_error", "message": "Overloaded"}).refused
     False
     """
     values = error if isinstance(error, Mapping) else {}
     code = values.get("code") or values.get("type")
-    return ReportedError(str(values.get("message") or "no message")[:300], code if isinstance(code, str) else "unknown")
+    said = str(values.get("message") or "no message")[:300]
+    return ReportedError(said, code if isinstance(code, str) else "unknown", begun)
 
 
 def error_body(message: str, kind: str, param: str | None, code: str | None) -> bytes:
@@ -154,17 +161,18 @@ class ChunkWriter:
     Attributes
     ----------
     head: the fields that all chunks have.
+    started: whether there was something to say.
     """
 
     def __init__(self, created: int) -> None:
         self.head: dict[str, Any] = {"id": "", "object": "chat.completion.chunk", "created": created, "model": ""}
-        self._started = False
+        self.started = False
 
     def delta(self, logprobs: list[Any] | None = None, **delta: Any) -> bytes:
         """A chunk that adds to the message."""
         choice: dict[str, Any] = {"index": 0, "delta": delta, "finish_reason": None}
-        if not self._started:
-            self._started = True
+        if not self.started:
+            self.started = True
             choice["delta"] = {"role": "assistant", **delta}
         if logprobs is not None:
             choice["logprobs"] = {"content": logprobs, "refusal": None}

@@ -310,7 +310,6 @@ class Upstream:
     async def _events(
         self, request: bytes, counting: Callable[[], Attempt], deadline: float
     ) -> AsyncGenerator[list[StreamEvent], None]:
-        empty = True
         try:
             with counting() as attempt:
                 async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
@@ -320,6 +319,7 @@ class Upstream:
                         await self._refuse(response)
                     max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
                     arriving = stream_events(response.content, max_bytes, max_values, deadline, self._translation)
+                    empty = True
                     async with aclosing(arriving):
                         async for events in arriving:
                             empty = False
@@ -329,7 +329,7 @@ class Upstream:
             self._failed("cut_off", "it broke off its stream")
             raise
         except (*FAILURES, AnswerError) as error:
-            raise self._failure(error, begun=not empty) from error
+            raise self._failure(error) from error
         if empty:
             self._failed("unusable", "its stream has no events")
         else:
@@ -356,16 +356,10 @@ class Upstream:
         busy.refusal = refusal
         raise busy
 
-    def _failure(self, error: Exception, *, begun: bool = False) -> Failed | Unavailable | UpstreamRefused:
-        """What a failed attempt raises, after it was counted by its kind.
-
-        Parameters
-        ----------
-        error: what went wrong.
-        begun: whether a part of the answer has been passed on (default: no).
-        """
+    def _failure(self, error: Exception) -> Failed | Unavailable | UpstreamRefused:
+        """What a failed attempt raises, after it was counted by its kind."""
         if isinstance(error, ReportedError):
-            if not error.refused or begun:
+            if not error.refused:
                 self._failed("busy", "it reports an error within its response")
                 return Failed("the server reports an error")
             fields = fields_named(error.body())

@@ -114,7 +114,7 @@ class MessageEvents:
             self._usage |= {name: value for name, value in usage.items() if value is not None}
 
     def _error(self, event: Mapping[str, Any]) -> list[bytes]:
-        raise reported(event.get("error"))
+        raise reported(event.get("error"), self._chunks.started)
 
 
 _READERS: Mapping[Any, Callable[[MessageEvents, Mapping[str, Any]], list[bytes]]] = {

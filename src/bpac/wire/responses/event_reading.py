@@ -39,7 +39,6 @@ class ResponseEvents:
         self._calls: dict[Any, tuple[int, str]] = {}  # the number of each call and its type, by the index of its item
         self._with_arguments: set[Any] = set()
         self._reasoning = ""  # which events bring the reasoning: a server may send it and its summary
-        self._said = False
 
     def feed(self, events: list[bytes]) -> tuple[list[bytes], bool]:
         """The chunks that follow from the data of the next events, and whether the stream has ended."""
@@ -63,7 +62,6 @@ class ResponseEvents:
         return []
 
     def _delta(self, logprobs: list[Any] | None = None, **delta: Any) -> list[bytes]:
-        self._said = True
         return [self._chunks.delta(logprobs, **delta)]
 
     def _text(self, event: Mapping[str, Any]) -> list[bytes]:
@@ -117,7 +115,7 @@ class ResponseEvents:
         message, logprobs = read_message(response["output"])
         finish = finish_reason(response, has_calls=bool(self._calls) or "tool_calls" in message)
         chunks: list[bytes] = []
-        if not self._said:
+        if not self._chunks.started:
             calls = [{"index": number, **call} for number, call in enumerate(message.pop("tool_calls", ()))]
             message.pop("role")
             whole = message | ({"tool_calls": calls} if calls else {})
@@ -126,11 +124,12 @@ class ResponseEvents:
         return [*chunks, self._chunks.finish(finish), *([self._chunks.usage(usage)] if usage else [])]
 
     def _failed(self, event: Mapping[str, Any]) -> list[bytes]:
-        raise reported(event["response"].get("error"))
+        raise reported(event["response"].get("error"), self._chunks.started)
 
     def _error(self, event: Mapping[str, Any]) -> list[bytes]:
         nested = event.get("error")
-        raise reported(nested if isinstance(nested, Mapping) else {**event, "type": None})
+        error = nested if isinstance(nested, Mapping) else {**event, "type": None}
+        raise reported(error, self._chunks.started)
 
 
 _LAST = frozenset({"response.completed", "response.incomplete"})
