@@ -178,9 +178,9 @@ class ChunkWriter:
             choice["logprobs"] = {"content": logprobs, "refusal": None}
         return to_json({**self.head, "choices": [choice]})
 
-    def finish(self, reason: str) -> bytes:
-        """The chunk with the finish reason."""
-        return to_json({**self.head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    def finish(self, reason: str, **more: Any) -> bytes:
+        """The chunk with the finish reason, and further fields of the choice."""
+        return to_json({**self.head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason, **more}]})
 
     def usage(self, usage: Mapping[str, Any]) -> bytes:
         """The chunk with the counts of tokens."""

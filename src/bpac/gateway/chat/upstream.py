@@ -12,6 +12,7 @@ from bpac.gateway.chat.model import Check
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
+from bpac.gateway.telemetry.attempt_spans import AttemptSpan, ModelAddress
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.gateway.telemetry.upstream_failures import CREDENTIALS, UpstreamRecord, fields_named
 from bpac.models.api import model_api
@@ -93,7 +94,7 @@ class Upstream:
     ----------
     settings: the model and its server.
     session: the connections, shared by all upstreams.
-    traces: adds headers to requests, with which the server can continue the trace (default: no traces).
+    traces: records each attempt, and adds headers with which the server can continue the trace (default: no traces).
     record: records answers and failed attempts (default: a private one).
     limits: how long an answer may be.
     path: the endpoint below the address of the server (default: that of chats in the API of the model).
@@ -117,7 +118,8 @@ class Upstream:
         path: str | None = None,
     ) -> None:
         self.settings = settings
-        self._traces = traces or NoTraces()
+        address = ModelAddress(settings.name, settings.model, settings.base_url, settings.api, path or "")
+        self._spans = (traces or NoTraces()).attempts(address)
         self.record = record or UpstreamRecord(settings.name)
         self._limits = limits or Limits()
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
@@ -154,7 +156,8 @@ class Upstream:
             and is raised without a retry (default: every answer can be used).
         """
         counting = partial(Attempt, meter, self._rates, prompt_size(body))
-        return await self._retried(partial(self._complete, self._request(body), counting, logprobs_only, check))
+        span = partial(self._spans, body)
+        return await self._retried(partial(self._complete, self._request(body), counting, span, logprobs_only, check))
 
     async def once(self, body: Mapping[str, Any], seconds: float) -> Completion:
         """The answer of one attempt, also while the server is down; ``Failed`` or a ``ModelError`` if there is none.
@@ -206,7 +209,7 @@ class Upstream:
             async with asyncio.timeout(seconds):
                 # Whom a trial is billed to no game knows.
                 counting = partial(Attempt, Meter(), self._rates, len(request))
-                return await self._complete(request, counting)
+                return await self._complete(request, counting, partial(self._spans, {}))
         except TimeoutError as error:
             self._failed("timeout", f"no answer within {seconds:g} s")
             raise Failed("no answer in time") from error
@@ -236,7 +239,8 @@ class Upstream:
 
         async def start() -> tuple[list[StreamEvent], AsyncGenerator[list[StreamEvent], None]]:
             request = self._request(body)
-            return await self._retried(lambda: started(self._events(request, counting, deadline)))
+            span = partial(self._spans, body)
+            return await self._retried(lambda: started(self._events(request, counting, span, deadline)))
 
         return resumed(start, str(self))
 
@@ -282,12 +286,14 @@ class Upstream:
         self,
         request: bytes,
         counting: Callable[[], Attempt],
+        span: Callable[[], AttemptSpan],
         logprobs_only: bool = False,
         check: Check | None = None,
     ) -> Completion:
         try:
-            with counting() as attempt:
-                async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
+            with counting() as attempt, span() as traced:
+                async with self._endpoint.post(request, self._whole_timeout, traced.headers) as response:
+                    traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
                         await self._refuse(response)
@@ -296,6 +302,7 @@ class Upstream:
                     data, self._limits.max_answer_values, self._translation, logprobs_only=logprobs_only
                 )
                 attempt.answered(answer.answer)
+                traced.answered(answer.body)
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
         if check is not None:
@@ -308,12 +315,13 @@ class Upstream:
         return answer
 
     async def _events(
-        self, request: bytes, counting: Callable[[], Attempt], deadline: float
+        self, request: bytes, counting: Callable[[], Attempt], span: Callable[[], AttemptSpan], deadline: float
     ) -> AsyncGenerator[list[StreamEvent], None]:
         try:
-            with counting() as attempt:
-                async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
+            with counting() as attempt, span() as traced:
+                async with self._endpoint.post(request, self._stream_timeout, traced.headers) as response:
                     attempt.streaming()
+                    traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
                         await self._refuse(response)
@@ -324,6 +332,7 @@ class Upstream:
                         async for events in arriving:
                             empty = False
                             attempt.received(events)
+                            traced.received(events)
                             yield events
         except StreamCutOff:
             self._failed("cut_off", "it broke off its stream")

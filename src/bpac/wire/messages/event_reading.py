@@ -11,7 +11,7 @@ from typing import Any
 from bpac.answer import excerpt
 from bpac.errors import AnswerError
 from bpac.wire.json import from_json, to_json
-from bpac.wire.messages.reply_reading import finish_reason, read_usage, refusal_of, tool_call
+from bpac.wire.messages.reply_reading import finish_reason, read_usage, refusal_of, stopped_by, tool_call
 from bpac.wire.translating import WRONG_KIND, ChunkWriter, reported
 
 
@@ -29,6 +29,7 @@ class MessageEvents:
         self._calls: dict[Any, int] = {}  # the number of each tool call, by the index of its block
         self._with_arguments: set[Any] = set()
         self._usage: dict[str, Any] = {}
+        self._finished = False
 
     def feed(self, events: list[bytes]) -> tuple[list[bytes], bool]:
         """The chunks that follow from the data of the next events, and whether the stream has ended."""
@@ -38,7 +39,8 @@ class MessageEvents:
             try:
                 kind = event["type"]
                 if kind == "message_stop":
-                    return chunks, True
+                    # Without a reason it is not known that the model came to its end.
+                    return chunks if self._finished else [*chunks, self._chunks.finish("length")], True
                 if (read := _READERS.get(kind)) is not None:
                     chunks += read(self, event)
             except WRONG_KIND as error:
@@ -102,10 +104,11 @@ class MessageEvents:
         stopped = event["delta"]
         if stopped.get("stop_reason") is None:
             return []
+        self._finished = True
         refusal, usage = refusal_of(stopped), read_usage(self._usage)
         return [
             *([self._chunks.delta(refusal=refusal)] if refusal else []),
-            self._chunks.finish(finish_reason(stopped)),
+            self._chunks.finish(finish_reason(stopped), **stopped_by(stopped)),
             *([self._chunks.usage(usage)] if usage else []),
         ]
 

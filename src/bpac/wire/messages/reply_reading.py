@@ -59,7 +59,13 @@ def _completion(body: Mapping[str, Any], created: int) -> dict[str, Any]:
         message["reasoning_content"] = "\n\n".join(filter(None, thoughts))
     if refusal := refusal_of(body):
         message["refusal"] = refusal
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(body)}
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": finish_reason(body),
+        **stopped_by(body),
+    }
     head = {"id": body.get("id") or "", "object": "chat.completion", "created": created, "model": body.get("model")}
     usage = read_usage(body.get("usage"))
     return {**head, "choices": [choice], **({"usage": usage} if usage else {})}
@@ -83,6 +89,16 @@ def finish_reason(stopped: Mapping[str, Any]) -> Finish:
     ('stop', 'length')
     """
     return _FINISH.get(stopped.get("stop_reason"), "length")
+
+
+def stopped_by(stopped: Mapping[str, Any]) -> dict[str, str]:
+    """The stop sequence at which the model stopped, in the field that vLLM has for it; nothing if there was none.
+
+    >>> stopped_by({"stop_reason": "stop_sequence", "stop_sequence": "END"})
+    {'stop_reason': 'END'}
+    """
+    found = stopped.get("stop_sequence")
+    return {"stop_reason": found} if isinstance(found, str) else {}
 
 
 def refusal_of(stopped: Mapping[str, Any]) -> str:

@@ -44,8 +44,8 @@ class ResponseEvents:
         """The chunks that follow from the data of the next events, and whether the stream has ended."""
         chunks: list[bytes] = []
         for data in events:
-            if data.strip() == DONE:
-                return chunks, True
+            if data.strip() == DONE:  # some servers send it, but it does not say how the response ended
+                continue
             event = from_json(data)
             try:
                 kind = event["type"]
