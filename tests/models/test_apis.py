@@ -2,16 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 
+from bpac.answer import Token
 from bpac.errors import Refused, Unavailable
 from bpac.models.client import ModelClient
 from bpac.testing import Reply, Request, ScriptedServer, in_turn
 from bpac.wire.stream import Transcript
 from tests.models.asking import QUESTION, asking, error_of
+from tests.models.asking import completed as with_logprobs
+from tests.models.asking import streamed as streamed_with_logprobs
 
 API = pytest.mark.parametrize("api", ["responses", "messages"])
 ANSWER = Reply("The answer is 42", reasoning="6 times 7", cached_tokens=5)
@@ -68,17 +71,19 @@ def test_keys_are_sent_in_the_headers_of_the_api() -> None:
 def test_log_probabilities_are_asked_for_where_the_api_has_them() -> None:
     """A model behind the Responses API can be a draft; one behind the Messages API refuses before anything is sent."""
     scored, _ = asking(
-        Reply("4 2"), lambda client: client.complete(QUESTION, logprobs=True, top_logprobs=1), api="responses"
+        Reply(tokens=(Token("4", -0.1, (-0.1, -1.0, -2.0), ("4", "5", "6")),) * 2), with_logprobs, api="responses"
     )
-    assert [len(token.top) for token in scored.tokens] == [1, 1]
-    for ask in (
-        lambda client: client.complete(QUESTION, logprobs=True),
-        lambda client: anext(client.stream(QUESTION, logprobs=True)),
-    ):
-        error, server = asking(ANSWER, lambda client, ask=ask: error_of(ask(client)), api="messages")
+    assert [len(token.top) for token in scored.tokens] == [3, 3]
+    for ask in (with_logprobs, streamed_with_logprobs):
+        error, server = asking(ANSWER, refused(ask), api="messages")
         assert isinstance(error, Refused)
         assert "logprobs cannot be expressed in Anthropic's Messages API" in str(error)
         assert server.requests == []
+
+
+def refused(ask: Callable[[ModelClient], Awaitable[Any]]) -> Callable[[ModelClient], Awaitable[Exception]]:
+    """The error that a question ends in."""
+    return lambda client: error_of(ask(client))
 
 
 @API

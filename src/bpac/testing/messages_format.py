@@ -12,6 +12,10 @@ _ERRORS = {
     400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
     413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error",
 }  # fmt: skip
+# What blocks are before the first of their parts is there.
+_EMPTY: dict[str, dict[str, Any]] = {
+    "text": {"text": ""}, "tool_use": {"input": {}}, "thinking": {"thinking": "", "signature": ""},
+}  # fmt: skip
 SIGNATURE = "EqQBCgIYAhIkc2NyaXB0ZWQ="
 
 
@@ -29,8 +33,7 @@ def events(reply: "Reply", request: "Request") -> Iterator[dict[str, Any]]:
     yield {"type": "message_start", "message": {**_head(request), "content": [], "usage": _usage(reply, 1)}}
     yield {"type": "ping"}
     for index, block in enumerate(_blocks(reply)):
-        empty = {"text": {"text": ""}, "tool_use": {"input": {}}, "thinking": {"thinking": "", "signature": ""}}
-        yield {"type": "content_block_start", "index": index, "content_block": block | empty[block["type"]]}
+        yield {"type": "content_block_start", "index": index, "content_block": block | _EMPTY[block["type"]]}
         for delta in _deltas(reply, block):
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}

@@ -113,7 +113,8 @@ class Reply:
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body of a complete reply to a request."""
         if request.api != "chat":
-            return _FORMATS[request.api].body(self, request)
+            other: dict[str, Any] = _FORMATS[request.api].body(self, request)
+            return other
         if self.status >= 300:
             return {"error": {"message": self.text, "type": "scripted", "code": self.status}}
         message: dict[str, Any] = {

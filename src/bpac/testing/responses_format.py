@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from bpac.answer import Token
     from bpac.testing.replies import Reply, Request
 
+# What items are before the first of their parts is there.
+_EMPTY: dict[str, dict[str, Any]] = {
+    "message": {"content": []}, "function_call": {"arguments": ""}, "reasoning": {"summary": []},
+}  # fmt: skip
 LOGPROBS = "message.output_text.logprobs"
 
 
@@ -30,8 +34,7 @@ def _events(reply: "Reply", request: "Request") -> Iterator[dict[str, Any]]:
         yield {"type": f"response.{state}", "response": _response(reply, request, [], ended=False)}
     for index, item in enumerate(items):
         where = {"output_index": index, "item_id": item["id"]}
-        empty = {"message": {"content": []}, "function_call": {"arguments": ""}, "reasoning": {"summary": []}}
-        begun = {**item, **empty[item["type"]], "status": "in_progress"}
+        begun = {**item, **_EMPTY[item["type"]], "status": "in_progress"}
         yield {"type": "response.output_item.added", "output_index": index, "item": begun}
         if item["type"] == "message":
             yield from _text(reply, request, item, where)
@@ -67,14 +70,14 @@ def _text(reply: "Reply", request: "Request", item: dict[str, Any], where: dict[
 def _items(reply: "Reply", request: "Request") -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if reply.reasoning:
-        thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": reply.reasoning}]}
+        thought: dict[str, Any] = {"type": "reasoning", "summary": [{"type": "summary_text", "text": reply.reasoning}]}
         if "reasoning.encrypted_content" in (request.body.get("include") or ()):
             thought["encrypted_content"] = "gAAAAscripted"
         items.append({"id": f"rs_{request.number}", **thought})
     if reply.answer_tokens():
         text = "".join(token.text for token in reply.answer_tokens())
-        part = {"type": "output_text", "text": text, "annotations": []}
-        part["logprobs"] = _logprobs(reply, request, reply.answer_tokens())
+        logprobs = _logprobs(reply, request, reply.answer_tokens())
+        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
         said = {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
         items.append({"id": f"msg_{request.number}", **said})
     for number, call in enumerate(reply.tool_calls):

@@ -8,7 +8,7 @@ import pytest
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
-from bpac.models.api import model_api
+from bpac.models.api import ApiName, model_api
 from bpac.models.reading import TooLong, read_answer
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
@@ -67,14 +67,14 @@ def test_the_official_client_gets_the_answer(gateway: RunningGateway, models: Sc
     """The draft is scored by its log-probabilities, the expert answers, and both are compared: an ordinary round."""
     before = gateway.status()
     create = gateway.client().chat.completions.with_raw_response.create
-    got = create(model="homework", messages=MESSAGES, stream=stream)
+    got: Any = create(model="homework", messages=MESSAGES, stream=stream)
     assert float(got.headers["x-bpac-uncertainty"]) == pytest.approx(0.3)
+    answer = got.parse()
     if stream:
-        said = "".join(chunk.choices[0].delta.content or "" for chunk in got.parse() if chunk.choices)  # type: ignore[attr-defined]
+        said = "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
     else:
-        completion = got.parse()
-        said = completion.choices[0].message.content
-        assert completion.usage.prompt_tokens_details.cached_tokens == 5
+        said = answer.choices[0].message.content
+        assert answer.usage.prompt_tokens_details.cached_tokens == 5
     assert said == "42"
     gateway.idle()
     after = gateway.status()
@@ -93,12 +93,12 @@ def test_tools_work_over_two_turns(gateway: RunningGateway, models: ScriptedServ
     called = Reply("", tool_calls=CALLS, finish_reason="tool_calls")
     models.script = pair(called, called)
     client = gateway.client()
-    first = client.chat.completions.create(model="homework", messages=MESSAGES, tools=TOOLS)
+    first: Any = client.chat.completions.create(model="homework", messages=MESSAGES, tools=TOOLS)
     calls = first.choices[0].message.tool_calls
     assert [(call.id, json.loads(call.function.arguments)) for call in calls or ()] == [
         ("call_a", {"a": 6}),
         ("call_b", {"b": 7}),
-    ]  # type: ignore[union-attr]
+    ]
     models.script = pair(DRAFT, EXPERT)
     models.requests.clear()
     results: Any = [{"role": "tool", "tool_call_id": call["id"], "content": "42"} for call in CALLS]
@@ -297,8 +297,9 @@ def test_the_api_is_a_term_of_the_game() -> None:
 
 def test_answers_of_any_api_are_limited() -> None:
     """Before they are translated: a short text can take much memory once it is decoded."""
-    for api in ("responses", "messages"):
-        translation = model_api(api).translation  # type: ignore[arg-type]
+    apis: tuple[ApiName, ...] = ("responses", "messages")
+    for api in apis:
+        translation = model_api(api).translation
         body = json.dumps(EXPERT.body(Request(1, {}, path=f"/v1/{api}"))).encode()
         assert read_answer(body, 1000, translation).answer.text == "42"
         with pytest.raises(TooLong):
