@@ -268,7 +268,15 @@ def test_models_behind_other_apis(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     def written(url: str, *more: str) -> None:
         asked = ["--draft-url", url, "--draft-model", "draft", "--expert-url", url, "--expert-model", "expert", *more]
-        stored = ["--listen", f"127.0.0.1:{free_port()}", "--store", "memory://", "--out", str(file), "--force"]
+        stored = [
+            "--listen",
+            f"127.0.0.1:{free_port()}",
+            "--store",
+            f"sqlite:///{tmp_path}/a.db",
+            "--out",
+            str(file),
+            "--force",
+        ]
         assert main(["init", *asked, *stored]) == 0
         capsys.readouterr()
 

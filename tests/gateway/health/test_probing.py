@@ -83,7 +83,7 @@ BROKEN = Reply(tokens=tuple(Token(word, -9999.0) for word in ["it", "scatters"])
             Reply(raw=b"<html>hello</html>"),
             "reachable",
             "error",
-            "something else than a chat completion: check base_url",
+            "something else than a chat completion: check base",
         ),
         (Reply("x", status=302, headers={"Location": "/"}), "reachable", "error", "redirects elsewhere (status 302)"),
         (SILENCE, "reachable", "error", "within 1.5 s: see whether the server hangs"),
