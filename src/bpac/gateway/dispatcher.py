@@ -14,8 +14,8 @@ from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.running_config import RunningConfig, RunningConfigs
-from bpac.gateway.telemetry.attempt_spans import operation_of
 from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.gen_ai import operation_of
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 
 # The reasoning_effort with which a caller leaves the choice to the route.

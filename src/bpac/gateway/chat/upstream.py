@@ -12,7 +12,8 @@ from bpac.gateway.chat.model import Check
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
-from bpac.gateway.telemetry.attempt_spans import AttemptSpan, ModelAddress
+from bpac.gateway.telemetry.attempt_spans import AttemptSpan
+from bpac.gateway.telemetry.gen_ai import ModelAddress
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.gateway.telemetry.upstream_failures import CREDENTIALS, UpstreamRecord, fields_named
 from bpac.models.api import model_api
@@ -268,9 +269,9 @@ class Upstream:
             return to_json(self._translation.write(chat))
         except NotExpressible as error:
             # No other deployment could be asked this either, and no retry would help: as if the server had refused it.
-            self._failed("not_expressible", f"its API cannot express {error.field}", None, (error.field,))
-            said = f"{self}: its API cannot express {error.field}"
-            raise UpstreamRefused(said, 400, error.body(), None, (error.field,)) from error
+            said = f"its API cannot express {error.field}"
+            self._failed("not_expressible", said)
+            raise UpstreamRefused(f"{self}: {said}", 400, error.body(), None, (error.field,)) from error
 
     async def _retried(self, attempt: Callable[[], Awaitable[T]]) -> T:
         self.breaker.check()

@@ -12,15 +12,8 @@ from typing import Any, Protocol
 
 from bpac import __version__
 from bpac.errors import BpacError, MissingExtra
-from bpac.gateway.telemetry.attempt_spans import (
-    NO_ATTEMPT,
-    AttemptSpan,
-    ModelAddress,
-    NewAttempt,
-    OpenAttempt,
-    error_type,
-    request_attributes,
-)
+from bpac.gateway.telemetry.attempt_spans import NO_ATTEMPT, AttemptSpan, NewAttempt, OpenAttempt
+from bpac.gateway.telemetry.gen_ai import ModelAddress, error_type, request_attributes
 
 
 class Traces(Protocol):

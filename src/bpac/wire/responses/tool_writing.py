@@ -10,18 +10,14 @@ def write_tool(tool: Any) -> Any:
     A function is strict here unless it says otherwise, and lax in the chat API: it therefore always says so.
 
     >>> write_tool({"type": "function", "function": {"name": "now"}})
-    {'type': 'function', 'parameters': None, 'name': 'now', 'strict': False}
+    {'type': 'function', 'name': 'now', 'parameters': None, 'strict': False}
     """
-    if not isinstance(tool, Mapping):
+    written = _flat(tool)
+    if written is None:
         return tool
-    kind = tool.get("type")
-    given = tool.get(kind) if isinstance(kind, str) else None
-    if not isinstance(given, Mapping):
-        return tool
-    if kind == "function":
-        return {"type": kind, "parameters": None, **given, "strict": bool(given.get("strict"))}
-    written = {"type": kind, **given}
-    layout = given.get("format")
+    if written["type"] == "function":
+        return {**written, "parameters": written.get("parameters"), "strict": bool(written.get("strict"))}
+    layout = written.get("format")
     if isinstance(layout, Mapping) and isinstance(layout.get("grammar"), Mapping):
         written["format"] = {"type": "grammar", **layout["grammar"]}
     return written
@@ -33,13 +29,18 @@ def write_tool_choice(choice: Any) -> Any:
     >>> write_tool_choice({"type": "function", "function": {"name": "now"}})
     {'type': 'function', 'name': 'now'}
     """
-    if not isinstance(choice, Mapping):
+    written = _flat(choice)
+    if written is None:
         return choice
-    kind = choice.get("type")
-    given = choice.get(kind) if isinstance(kind, str) else None
-    if not isinstance(given, Mapping):
-        return choice
-    written = {"type": kind, **given}
     if isinstance(written.get("tools"), list):
         written["tools"] = [write_tool_choice(tool) for tool in written["tools"]]
     return written
+
+
+def _flat(value: Any) -> dict[str, Any] | None:
+    """An object ``{type: T, T: {…}}`` of the chat API with the inner fields beside its type; none if it is no such."""
+    if not isinstance(value, Mapping):
+        return None
+    kind = value.get("type")
+    given = value.get(kind) if isinstance(kind, str) else None
+    return {"type": kind, **given} if isinstance(given, Mapping) else None
