@@ -1,6 +1,6 @@
 """What translations between chat completions and other APIs share: their errors, checks of fields, and chunks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol
 
 from bpac.answer import token_count
@@ -93,6 +93,17 @@ def check_fields(body: Mapping[str, Any], neutral: Mapping[str, Any], api: str) 
     for name, default in neutral.items():
         if body.get(name) not in (None, default):
             raise not_expressible(name, api)
+
+
+def check_stateless(body: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse a request that refers to something that the server has stored.
+
+    All callers share the gateway's key, so that one could read or go on with what belongs to another.
+    """
+    for name in names:
+        if body.get(name) not in (None, False):
+            message = f"{name} cannot be used: callers share an account on the server, and so send whole conversations"
+            raise NotExpressible(message, name)
 
 
 def not_expressible(field: str, api: str, instead: str = "") -> NotExpressible:

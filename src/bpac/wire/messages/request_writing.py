@@ -11,7 +11,7 @@ from typing import Any
 
 from bpac.wire.messages.history_writing import API, write_history
 from bpac.wire.messages.tool_writing import write_tool_choice, write_tools
-from bpac.wire.translating import WRONG_KIND, NotExpressible, check_fields, not_expressible
+from bpac.wire.translating import WRONG_KIND, NotExpressible, check_fields, check_stateless, not_expressible
 
 # Fields that the API does not have, each with the value that asks for nothing.
 UNKNOWN: Mapping[str, Any] = {
@@ -45,6 +45,7 @@ def write_request(chat: Mapping[str, Any], default_max_tokens: int) -> dict[str,
     {'model': 'm', 'messages': [{'role': 'user', 'content': '6 · 7?'}], 'max_tokens': 100, 'stop_sequences': ['\n']}
     """
     check_fields(chat, UNKNOWN, API)
+    check_stateless(chat, ("container",))
     left_out = {*UNKNOWN, *NOT_SENT, *_TRANSLATED}
     own = {name: value for name, value in chat.items() if name not in left_out and value is not None}
     try:

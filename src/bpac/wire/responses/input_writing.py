@@ -49,11 +49,16 @@ def _answer(message: Mapping[str, Any], text: str, has_calls: bool) -> list[Item
     if message.get("audio") is not None:
         raise not_expressible("audio", API)
     listed = message.get("reasoning_items")
-    items = [dict(item) for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    # Nothing but reasoning: an item may also refer to one that the server has stored for another caller.
+    items = [dict(item) for item in listed if _is_reasoning(item)] if isinstance(listed, list) else []
     text = text or str(message.get("refusal") or "")
     if text or not has_calls:
         items.append({"type": "message", "role": "assistant", "content": text})
     return items
+
+
+def _is_reasoning(item: Any) -> bool:
+    return isinstance(item, Mapping) and item.get("type") == "reasoning"
 
 
 def _call(call: Mapping[str, Any], where: str) -> Item:

@@ -3,7 +3,8 @@
 1. Each field of the chat API is translated, or has the same name and meaning in both. Fields that it does not know,
    such as ``reasoning``, ``include`` or ``truncation``, are the API's own and stay as they are.
 2. What the API has no field for is refused, unless its value is the default (``UNKNOWN``).
-3. Nothing is stored on the server unless the request asks for it: the default of the chat API, not of this one.
+3. Nothing is stored on the server unless the request asks for it: the default of the chat API, not of this one. What
+   is stored there cannot be referred to (``STORED``).
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Any
 
 from bpac.wire.responses.input_writing import API, write_input
 from bpac.wire.responses.tool_writing import write_tool, write_tool_choice
-from bpac.wire.translating import WRONG_KIND, NotExpressible, check_fields
+from bpac.wire.translating import WRONG_KIND, NotExpressible, check_fields, check_stateless
 
 # Fields that the API does not have, each with the value that asks for nothing.
 UNKNOWN: Mapping[str, Any] = {
@@ -23,6 +24,7 @@ _TRANSLATED = (
     "logprobs", "max_completion_tokens", "max_tokens", "messages", "reasoning_effort", "response_format",
     "stream_options", "tool_choice", "tools", "top_logprobs", "verbosity",
 )  # fmt: skip
+STORED = ("background", "conversation", "previous_response_id")
 LOGPROBS = "message.output_text.logprobs"
 
 
@@ -33,6 +35,7 @@ def write_request(chat: Mapping[str, Any]) -> dict[str, Any]:
     [{'type': 'message', 'role': 'user', 'content': '6 · 7?'}]
     """
     check_fields(chat, UNKNOWN, API)
+    check_stateless(chat, STORED)
     left_out = {*UNKNOWN, *_TRANSLATED}
     own = {name: value for name, value in chat.items() if name not in left_out and value is not None}
     try:
