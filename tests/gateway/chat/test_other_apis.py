@@ -230,6 +230,22 @@ def test_tokens_are_counted_as_the_server_counts_them(models: ScriptedServer) ->
             }  # fmt: skip
 
 
+def test_deployments_have_the_api_of_their_model(models: ScriptedServer) -> None:
+    """The next one is tried if one is overloaded, and none is asked what the API cannot express."""
+    with ScriptedServer(Reply("Overloaded", status=529)) as busy:
+        found = config(models.base_url)
+        del found["models"]["large"]["base_url"]
+        found["models"]["large"]["deployments"] = [{"base_url": busy.base_url}, {"base_url": models.base_url}]
+        with RunningGateway(found) as gateway:
+            for stream in (False, True):
+                assert b"42" in post(gateway.url, {**ASK, "stream": stream}).body
+                gateway.idle()
+            asked = len(busy.requests)
+            assert post(gateway.url, {**ASK, "seed": 7}).status == 400
+        assert {request.path for request in busy.requests} == {"/v1/messages"}
+        assert asked == len(busy.requests) == 2
+
+
 def test_a_judge_may_be_behind_another_api(models: ScriptedServer) -> None:
     """Its marks are read as from a chat."""
     found = config(models.base_url, loss={"name": "judge", "judge": "judge"})
