@@ -22,6 +22,7 @@
         - ``NoVerdict``: a judge gave no usable mark
         - ``TooLong`` (``bpac.models.reading``): it is longer than allowed
         - ``TooSlow`` (``bpac.models.reading``): it takes longer than allowed
+        - ``ReportedError`` (``bpac.wire.translating``): a server reports an error within a response that began well
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it rejected the request (a status 4xx); a retry would not help
             - ``UpstreamRefused`` (``bpac.gateway.chat.upstream``): the gateway's caller gets the server's error
@@ -36,6 +37,7 @@
             - ``OwnerLate`` (``bpac.gateway.workers.front.owner_errors``): it did not answer in time
         - ``ConfigurationChanged`` (``bpac.gateway.workers.front.owner_errors``): a reload has ended the game
     - ``GameNotOpen`` (``bpac.gateway.workers.owner.front_games``): a front names a game that is not open
+    - ``NotExpressible`` (``bpac.wire.translating``): a request that the API of a model cannot express
     - ``BadRequest`` (``bpac.gateway.http.bad_request``): a request that the gateway cannot answer
     - ``MissingExtra``: an optional dependency is not installed
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from bpac.answer import Answer
 from bpac.benchmarks.registry import named_benchmark
 from bpac.benchmarks.sampling import INSTRUCT
 from bpac.cli.program import main
 from bpac.testing import Reply, Request, ScriptedServer
-from tests.collecting.pairs import adds, arguments, bpac, number, request_counts, role
+from tests.collecting.pairs import adds, arguments, bpac, number, recorded_answers, request_counts, role
 
 
 def one_object(*words: str) -> dict[str, Any]:
@@ -53,6 +54,23 @@ def test_collect_grade_table_and_replay_work_together(tmp_path: Path) -> None:
     assert replayed["steps"] == 38
     assert replayed["token_ratio"] is not None
     assert one_object("replay", table, "--runs", "2", "--score", "uncertainty_entropy")["steps"] == 38
+
+
+def test_models_behind_other_apis_are_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The draft has log-probabilities where its API has them; a file is not continued through another API."""
+    with ScriptedServer(Reply("So \\boxed{2}")) as server:
+        words = arguments(server, tmp_path, 2)
+        for api in ("responses", "messages"):
+            out = str(tmp_path / f"{api}.jsonl")
+            apis = ["--draft-api", api, "--expert-api", "messages", "--out", out, "--json"]
+            assert main([*words, *apis]) == 0
+            assert json.loads(capsys.readouterr().out)["answered"] == {"draft": 2, "expert": 2}
+            assert {request.path for request in server.requests} == {f"/v1/{api}", "/v1/messages"}
+            drafts = [one.outcome for one in recorded_answers(Path(out)) if one.role == "draft"]
+            scored = [isinstance(draft, Answer) and bool(draft.tokens) for draft in drafts]
+            assert scored == [api == "responses"] * 2
+            server.requests.clear()
+        assert main([*words, "--draft-api", "chat", "--out", str(tmp_path / "messages.jsonl"), "--json"]) == 2
 
 
 def test_text_reports_and_warnings_are_separate(tmp_path: Path) -> None:

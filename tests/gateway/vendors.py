@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from bpac.testing import Reply, Request
+from tests.wire.translating.chats import MESSAGE_REQUEST, RESPONSE_REQUEST, known
 
 # A rule looks at a request and says what is wrong with it; empty if nothing is.
 Rule = Callable[[Request], str]
@@ -53,7 +56,8 @@ class Vendor:
             self.refusals.append(f"invalid value {error}")
             return Reply(f"invalid value {error}", status=self.status)
         self.thought[str(request.body["model"])] = thinks
-        limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens") or 10**6
+        limits = (request.body.get(f"max_{name}tokens") for name in ("", "completion_", "output_"))
+        limit = next(filter(None, limits), 10**6)
         if thinks and limit <= THOUGHTS:
             return Reply("", reasoning="6 times 7 is " * limit, finish_reason="length")
         return Reply(ANSWER, reasoning="6 times 7 is 42" if thinks else "", logprobs=not thinks)
@@ -115,6 +119,37 @@ def level_or_budget(request: Request) -> str:
     return "You can only set one of thinking_level and thinking_budget" if both else ""
 
 
+def of_api(path: str, adapters: Mapping[bool, TypeAdapter[Any]], *more: str) -> Rule:
+    """Requests are those that the vendor's own package defines, at its address; ``more`` are fields of older models."""
+
+    def rule(request: Request) -> str:
+        if request.path != path:
+            return f"not found: {request.path}"
+        if path.endswith("messages") and "anthropic-version" not in request.headers:
+            return "anthropic-version: header is required"
+        body = {name: value for name, value in request.body.items() if name not in more}
+        try:
+            unknown = known(adapters["stream" in body], body) != body
+        except ValidationError as error:
+            return str(error)
+        return "Extra inputs are not permitted" if unknown else ""
+
+    return rule
+
+
+def no_blocks_of_thinking(request: Request) -> str:
+    """As ``no_thinking_in_history``, in the format of the Messages API."""
+    blocks = [
+        block for turn in request.body["messages"] if isinstance(turn["content"], list) for block in turn["content"]
+    ]
+    if any(block["type"] == "thinking" for block in blocks) or "<think>" in str(blocks):
+        return "Invalid signature in thinking block"
+    wrong = [
+        block["id"] for block in blocks if block["type"] == "tool_use" and not re.fullmatch(r"[\w-]+", block["id"])
+    ]
+    return f"tool_use.id: {wrong[0]} should match pattern" if wrong else ""
+
+
 def azure_address(request: Request) -> str:
     """The path goes before the query, and the key is not a bearer token."""
     if not re.fullmatch(r"/v1/chat/completions\?api-version=[\w-]+", request.path):
@@ -158,6 +193,7 @@ OPENAI = (
     refuses("max_tokens"), refuses(*SAMPLING, *LOGPROBS, when=GPT), ids(r".{1,40}"),
 )  # fmt: skip
 ANTHROPIC = (refuses(*LOGPROBS), ids(r"[\w-]{1,64}"), no_thinking_in_history)
+NATIVE = (no_blocks_of_thinking, refuses(*LOGPROBS))
 MISTRAL_FIELDS = (
     "model", "messages", "temperature", "top_p", "max_tokens", "stream", "stop", "random_seed", "metadata",
     "response_format", "tools", "tool_choice", "presence_penalty", "frequency_penalty", "n", "prediction",
@@ -176,6 +212,18 @@ def vendor(preset: str) -> Vendor:
         "anthropic-4.5": lambda: Vendor(switched, (*ANTHROPIC, refuses(*SAMPLING, when=switched), _budget)),
         "anthropic-4.6": lambda: Vendor(switched, (*ANTHROPIC, refuses(*SAMPLING, when=switched))),
         "anthropic": lambda: Vendor(claude, (*ANTHROPIC, refuses(*SAMPLING, "top_k"))),
+        "openai-responses": lambda: Vendor(
+            lambda body: GPT({"reasoning_effort": body.get("reasoning", {}).get("effort", "high")}),
+            (of_api("/v1/responses", RESPONSE_REQUEST), _too_small),
+        ),
+        "anthropic-messages-4.5": lambda: Vendor(
+            switched,
+            (of_api("/v1/messages", MESSAGE_REQUEST, *SAMPLING), refuses(*SAMPLING, when=switched), _budget, *NATIVE),
+        ),
+        "anthropic-messages-4.6": lambda: Vendor(
+            switched, (of_api("/v1/messages", MESSAGE_REQUEST, *SAMPLING), refuses(*SAMPLING, when=switched), *NATIVE)
+        ),
+        "anthropic-messages": lambda: Vendor(claude, (of_api("/v1/messages", MESSAGE_REQUEST), *NATIVE)),
         "gemini-2.5-flash": lambda: Vendor(effort(none=False, low=True, high=True), (level_or_budget,)),
         "gemini-3-flash": lambda: Vendor(effort(minimal=False, low=True, high=True), (level_or_budget,)),
         "gemini-3-pro": lambda: Vendor(effort(low=False, high=True), (level_or_budget,)),
@@ -203,3 +251,7 @@ def _budget(request: Request) -> str:
     budget = request.body.get("thinking", {}).get("budget_tokens", 0)
     limit = request.body.get("max_tokens")
     return "max_tokens must be greater than thinking.budget_tokens" if limit is not None and limit <= budget else ""
+
+
+def _too_small(request: Request) -> str:
+    return "max_output_tokens must be at least 16" if request.body.get("max_output_tokens", 16) < 16 else ""

@@ -39,6 +39,8 @@ def add_model_options(
     parser.add_argument(f"--{role}-model", required=required, metavar="MODEL", help=model)
     parser.add_argument(f"--{role}-body", metavar="JSON", help=body)
     parser.add_argument(f"--{role}-key", metavar="KEY", help=key)
+    api = f"API of the {role}'s server: chat completions, OpenAI's responses or Anthropic's messages (default: chat)"
+    parser.add_argument(f"--{role}-api", choices=("chat", "responses", "messages"), default="chat", help=api)
 
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
@@ -62,13 +64,15 @@ def request_body(options: argparse.Namespace, role: str) -> dict[str, Any]:
         raise InputError(f"--{role}-body is not JSON ({error}): {text}") from error
     if not isinstance(given, dict):
         raise InputError(f"--{role}-body must be a JSON object, got {text}")
-    return {**(DRAFT_BODY if role == "draft" else {}), **sampling, **given}
+    # The Messages API has no log-probabilities, and refuses to be asked for them.
+    scored = role == "draft" and options.draft_api != "messages"
+    return {**(DRAFT_BODY if scored else {}), **sampling, **given}
 
 
 def model_server(options: argparse.Namespace, role: str) -> ModelServer:
     """The server of a model; wrong options are an error before any request is sent."""
-    url, model, key = (getattr(options, f"{role}_{name}") for name in ("url", "model", "key"))
-    server = ModelServer(url, model, key, options.timeout, options.retries)
+    url, model, key, api = (getattr(options, f"{role}_{name}") for name in ("url", "model", "key", "api"))
+    server = ModelServer(url, model, key, options.timeout, options.retries, api)
     try:
         server.client()  # this does not connect, but it checks its arguments
     except InputError as error:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Benchmark, Message, Question
@@ -28,6 +28,7 @@ class RequestTemplate:
     model: the model's name on the server.
     body: request fields besides the messages: sampling, log-probabilities, a switch for thinking (default: none).
     method: prompting method (default: ``direct``).
+    api: the API of the server: ``chat``, ``responses`` or ``messages`` (default: ``chat``).
 
     >>> template = RequestTemplate("m", {"temperature": 0.0})
     >>> template.settings()
@@ -37,10 +38,12 @@ class RequestTemplate:
     model: str
     body: Mapping[str, Any] = field(default_factory=dict)
     method: PromptingMethod = METHODS["direct"]
+    api: str = "chat"
 
     def settings(self) -> dict[str, Any]:
         """Everything that the answers depend on. The server's address is left out: it may change between runs."""
-        return {"model": self.model, "method": self.method.name, "body": dict(self.body)}
+        api = {} if self.api == "chat" else {"api": self.api}  # runs of earlier versions have none
+        return {"model": self.model, "method": self.method.name, "body": dict(self.body), **api}
 
     def messages(self, benchmark: Benchmark, question: Question) -> list[Message]:
         """The messages that ask a question."""
@@ -68,6 +71,7 @@ class ModelServer:
     api_key: the API key, or ``env:NAME`` for the environment variable that contains it (default: none).
     timeout: time limit of one attempt in seconds (default: 600).
     retries: how many times a failed attempt is repeated, each time after a longer wait (default: 4).
+    api: the API of the server: ``chat``, ``responses`` or ``messages`` (default: ``chat``).
     """
 
     base_url: str
@@ -75,6 +79,7 @@ class ModelServer:
     api_key: str | None = field(default=None, repr=False)
     timeout: float = 600.0
     retries: int = 4
+    api: Literal["chat", "responses", "messages"] = "chat"
 
     def client(self, body: Mapping[str, Any] | None = None) -> "ChatClient":
         """A client of the server, to be used as an asynchronous context manager."""
@@ -87,6 +92,7 @@ class ModelServer:
             timeout=self.timeout,
             retries=self.retries,
             body=body or {},
+            api=self.api,
         )
 
 

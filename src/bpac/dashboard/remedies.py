@@ -45,6 +45,8 @@ UPSTREAM = {
     "credentials": "its server does not accept the gateway's key: correct api_key or headers of this model",
     "cut_off": "its server ends streams early: check its health and the proxies before it",
     "elsewhere": "its server redirects to another address: correct base_url",
+    "not_expressible": "its API has no field for what callers ask: add the field to drop of this model, or use a model "
+    "with another api",
     "refused": "its server refuses requests: check model and base_url, and whether it supports what callers ask for, "
     "such as log-probabilities",
     "timeout": "its server does not answer in time: check its health, or raise timeout",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from bpac.errors import StoreError, Unavailable
 from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.outside import effort_key
 from bpac.gateway.chat.request import ChatRequest
@@ -14,6 +15,8 @@ from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
 from bpac.gateway.running_config import RunningConfig, RunningConfigs
 from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.gen_ai import operation_of
+from bpac.gateway.telemetry.traces import NoTraces, Traces
 
 # The reasoning_effort with which a caller leaves the choice to the route.
 AUTO = "auto"
@@ -27,16 +30,24 @@ class Dispatcher:
     running: the configuration of new requests.
     metrics: counts the requests that are turned away.
     check_store: raises ``StoreError`` while nothing can be written to the journal.
+    traces: traces of requests (default: no traces).
 
     Attributes
     ----------
     stopping: whether new requests are refused because the gateway stops.
     """
 
-    def __init__(self, running: RunningConfigs, metrics: Metrics, check_store: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        running: RunningConfigs,
+        metrics: Metrics,
+        check_store: Callable[[], None],
+        traces: Traces | None = None,
+    ) -> None:
         self._running = running
         self._metrics = metrics
         self._check_store = check_store
+        self._traces = traces or NoTraces()
         self.stopping = False
 
     async def answer(
@@ -93,7 +104,7 @@ class Dispatcher:
                 message = f"the route {name!r} decides between two models, for chats only: use a route with one model"
                 raise BadRequest(message, 400, "model", "not_a_single_route")
             raise no_such_route(name)
-        with self._admitted(running, name):
+        with self._admitted(running, name, operation_of(path)):
             return await single.pass_through(path, body)
 
     def check_route(self, model: str) -> None:
@@ -102,8 +113,9 @@ class Dispatcher:
             self._route(model)
 
     @contextmanager
-    def _admitted(self, running: RunningConfig, route: str) -> Iterator[None]:
+    def _admitted(self, running: RunningConfig, route: str, operation: str = "chat") -> Iterator[None]:
         """Count a request that is being answered, or refuse it before anything of it is known."""
+        self._traces.asked(operation, route)
         # Before anything is decided, so that refusing a request does not depend on what its coin would have said.
         if self.stopping:
             raise stopping()
@@ -113,6 +125,9 @@ class Dispatcher:
         running.answering += 1
         try:
             yield
+        except (Unavailable, StoreError) as error:
+            self._traces.failed(error)
+            raise
         finally:
             running.answering -= 1
 

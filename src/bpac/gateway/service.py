@@ -81,7 +81,7 @@ class Service:
         self.monitor = HealthMonitor()
         self._running = RunningConfigs(RunningConfig(config, graders))
         self._retired = RetiredGames()
-        self.dispatcher = Dispatcher(self._running, self.metrics, self._check_store)
+        self.dispatcher = Dispatcher(self._running, self.metrics, self._check_store, self.traces)
         self._prompts = PromptFeatures(MissingPromptFeatures(self.metrics).add)
         self._sweeper: asyncio.Task[None] | None = None
 

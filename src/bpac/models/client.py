@@ -1,4 +1,4 @@
-"""A client of any server that speaks OpenAI's chat API."""
+"""A client of any server that speaks OpenAI's chat API, its Responses API, or Anthropic's Messages API."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -10,6 +10,7 @@ from typing import Any, Self
 from bpac.answer import Answer
 from bpac.arguments import positive
 from bpac.errors import AnswerError, Refused, Unavailable
+from bpac.models.api import DEFAULT_MAX_TOKENS, ApiName, ModelApi, model_api
 from bpac.models.connections import (
     FAILURES,
     HEADERS,
@@ -28,6 +29,7 @@ from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_json, to_json
 from bpac.wire.stream import StreamEvent
+from bpac.wire.translating import NotExpressible, ReportedError
 from bpac.wire.usage import Meter
 
 # The most bytes and JSON values of an answer.
@@ -61,6 +63,10 @@ class ModelClient:
         They override those of a call, because they make this model the draft or the expert.
     headers: headers of every request; values may be ``env:NAME`` (default: none).
     ca_file: a file with certificates (PEM) that are trusted in addition to those of the system (default: none).
+    api: the API of the server: ``chat``, ``responses`` (OpenAI) or ``messages`` (Anthropic) (default: ``chat``).
+        Questions and answers are those of the chat API in any case.
+    default_max_tokens: the limit on generated tokens of requests without one to ``messages``, which demands one
+        (default: 16,384).
     """
 
     base_url: str = field(repr=False)  # may hold a password
@@ -73,6 +79,9 @@ class ModelClient:
     body: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     ca_file: str | None = None
+    api: ApiName = "chat"
+    default_max_tokens: int = DEFAULT_MAX_TOKENS
+    _api: ModelApi = field(init=False, repr=False)
     _retrying: RetryPolicy = field(init=False, repr=False)
     _session: Session | None = field(default=None, init=False, repr=False)
     _rates: TokenRates = field(default_factory=TokenRates, init=False, repr=False)
@@ -82,8 +91,9 @@ class ModelClient:
         self.timeout = positive(self.timeout, "timeout")
         self._retrying = RetryPolicy(self.retries, self.backoff, self.longest_wait)
         own = {name: secret(value, f"header {name}") for name, value in self.headers.items()}
-        key = {"Authorization": f"Bearer {secret(self.api_key, 'api_key')}"} if self.api_key else {}
-        self.headers = merged_headers(HEADERS, key, own)
+        self._api = model_api(self.api, self.default_max_tokens)
+        key = secret(self.api_key, "api_key") if self.api_key else None
+        self.headers = merged_headers(HEADERS, self._api.headers_with(key), own)
 
     async def __aenter__(self) -> Self:
         return self
@@ -115,15 +125,25 @@ class ModelClient:
         closes the connection.
         """
         fields = {"stream_options": {"include_usage": True}, **body, "stream": True}
-        request = self._request(messages, fields)
-        return resumed(lambda: self._retrying.get(lambda: started(self._events(request)), str(self)), str(self))
+
+        async def start() -> tuple[StreamEvent, AsyncGenerator[StreamEvent, None]]:
+            request = self._request(messages, fields)
+            return await self._retrying.get(lambda: started(self._events(request)), str(self))
+
+        return resumed(start, str(self))
 
     def __str__(self) -> str:
         return f"{self.model} at {redacted(self.base_url)}"
 
     def _request(self, messages: Messages, body: Mapping[str, Any]) -> bytes:
         own = {**self.body, "model": self.model, "messages": list(messages)}
-        return to_json({name: value for name, value in merged(body, own).items() if value is not None})
+        chat = {name: value for name, value in merged(body, own).items() if value is not None}
+        if self._api.translation is None:
+            return to_json(chat)
+        try:
+            return to_json(self._api.translation.write(chat))
+        except NotExpressible as error:
+            raise Refused(f"{self} cannot be asked this: {error}", 400) from error
 
     async def _completion(self, messages: Messages, body: Mapping[str, Any], meter: Meter) -> Completion:
         counting = partial(Attempt, meter, self._rates, prompt_size({"messages": list(messages)}))
@@ -137,31 +157,37 @@ class ModelClient:
                         attempt.refused()
                     await self._check(response)
                     data = await read_whole(response.content, MAX_BYTES)
-                completion = read_answer(data, MAX_VALUES)
+                completion = read_answer(data, MAX_VALUES, self._api.translation)
                 attempt.answered(completion.answer)
             return completion
         except TooLong as error:
             raise Unavailable(f"{self}: {error}") from error  # another attempt would be as long
         except (*FAILURES, AnswerError) as error:
-            raise Failed(_described(error)) from error
+            raise self._failure(error) from error
 
     async def _events(self, request: bytes) -> AsyncGenerator[StreamEvent, None]:
         try:
             async with self._endpoint().post(request, idle_timeout(self.timeout)) as response:
                 await self._check(response)
-                async with aclosing(stream_events(response.content, MAX_BYTES, MAX_VALUES)) as arriving:
+                found = stream_events(response.content, MAX_BYTES, MAX_VALUES, translation=self._api.translation)
+                async with aclosing(found) as arriving:
                     async for events in arriving:
                         for event in events:
                             yield event
         except TooLong as error:
             raise Unavailable(f"{self}: {error}") from error
         except (*FAILURES, AnswerError) as error:
-            raise Failed(_described(error)) from error
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> Failed | Refused:
+        if isinstance(error, ReportedError) and error.refused:
+            return Refused(f"{self} refused: {error}", 400)
+        return Failed(_described(error))
 
     def _endpoint(self) -> SessionEndpoint:
         if self._session is None:
             self._session = new_session()
-        url = endpoint_url(self.base_url, "/chat/completions")
+        url = endpoint_url(self.base_url, self._api.path)
         return SessionEndpoint(self._session, url, self.headers, via(url, self.ca_file))
 
     async def _check(self, response: HttpResponse) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from bpac.errors import AnswerError
+from bpac.models.api import Translation
 from bpac.models.connections import FAILURES, ResponseBody
 from bpac.models.retrying import Failed
 from bpac.wire.completions import Completion, read_completion
@@ -34,22 +35,31 @@ class StreamCutOff(Failed):
     """A stream ended before its answer did."""
 
 
-def read_answer(data: bytes, max_values: int, *, logprobs_only: bool = False) -> Completion:
+def read_answer(
+    data: bytes, max_values: int, translation: Translation | None = None, *, logprobs_only: bool = False
+) -> Completion:
     """The chat completion in a body; ``TooLong`` or another ``AnswerError`` if it cannot be used.
 
     Parameters
     ----------
     data: the body.
     max_values: how many JSON values it may have: they take more memory than their text.
+    translation: makes chat completions of what the server sends (default: it sends them).
     logprobs_only: whether the log-probability is all that is needed of each token (default: no).
     """
     if more_values_than(data, max_values):
         raise TooLong(f"the answer has more than {max_values} values")
+    if translation is not None:
+        data = translation.whole(data)
     return read_completion(data, logprobs_only=logprobs_only)
 
 
 async def stream_events(
-    content: ResponseBody, max_bytes: int, max_values: int, deadline: float = math.inf
+    content: ResponseBody,
+    max_bytes: int,
+    max_values: int,
+    deadline: float = math.inf,
+    translation: Translation | None = None,
 ) -> AsyncGenerator[list[StreamEvent], None]:
     """The events of a streamed answer, in lists of those that arrived together.
 
@@ -61,8 +71,10 @@ async def stream_events(
     max_bytes: how many bytes the stream may have.
     max_values: how many JSON values an event may have.
     deadline: the time of ``time.monotonic`` after which the stream is given up (default: none).
+    translation: makes chunks of chat completions of what the server sends (default: it sends them).
     """
     reader, size = SseReader(), 0
+    split = before_done if translation is None else translation.stream().feed
     unchecked = min(max_bytes, max_values)  # so few bytes are within both limits
     last_events: deque[StreamEvent] = deque(maxlen=LAST_EVENTS)  # not all: a long stream would be kept while it lasts
     while data := await content.readany():
@@ -72,7 +84,7 @@ async def stream_events(
         found = reader.feed(data)
         if size > unchecked:
             _check_length(found, size, max_bytes, max_values)
-        found, done = before_done(found)
+        found, done = split(found)
         if events := read_events(found):
             last_events.extend(events)
             yield events

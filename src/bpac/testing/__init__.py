@@ -1,4 +1,4 @@
-"""Fakes for tests of programs that call LLMs: an OpenAI-compatible HTTP server with scripted replies.
+"""Fakes for tests of programs that call LLMs: a server with scripted replies in OpenAI's and Anthropic's formats.
 
 ``ScriptedServer`` is the server, ``Reply`` a reply, ``Request`` a received request, ``in_turn`` a script that gives one
 reply after the other, and ``SILENCE`` a reply that never arrives.

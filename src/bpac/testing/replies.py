@@ -1,4 +1,4 @@
-"""Requests and replies of a scripted server, in the format of the OpenAI API."""
+"""Requests and replies of a scripted server, in the format of OpenAI's chat API; the others are in files beside it."""
 
 import math
 import re
@@ -8,6 +8,10 @@ from typing import Any
 
 from bpac.answer import Token
 from bpac.errors import InputError
+from bpac.testing import messages_format, responses_format
+
+PROMPT_TOKENS = 7
+_FORMATS = {"messages": messages_format, "responses": responses_format}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,24 @@ class Request:
     @property
     def question(self) -> str:
         """The content of the last message."""
-        return str(self.body["messages"][-1]["content"])
+        return str((self.body.get("messages") or self.body["input"])[-1]["content"])
+
+    @property
+    def api(self) -> str:
+        """The API that it is a request of, by its path: ``responses``, ``messages`` or ``chat``.
+
+        >>> Request(1, {}, path="/v1/messages?beta=true").api
+        'messages'
+        """
+        last = self.path.partition("?")[0].rpartition("/")[2]
+        return last if last in ("responses", "messages") else "chat"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The reply to a request: a completion, a stream if the request asks for one, or an error.
+
+    A request to ``/responses`` or ``/messages`` gets the same reply in the format of that API.
 
     Parameters
     ----------
@@ -49,8 +65,9 @@ class Reply:
     probability: the probability of each token of ``text`` (default: 0.9).
     logprobs: whether log-probabilities are sent if the request asks for them (default: true).
     reasoning: the model's reasoning, sent as ``reasoning_content`` (default: none).
-    tool_calls: tool calls in OpenAI's format (default: none).
+    tool_calls: tool calls in the format of OpenAI's chat API (default: none).
     finish_reason: the finish reason (default: ``stop``).
+    cached_tokens: how many of the prompt's 7 tokens came from a cache (default: 0).
     status: the HTTP status (default: 200); from 300 on, ``text`` is the message of the error.
     headers: further HTTP headers (default: none).
     raw: bytes to send instead of a completion, for example invalid JSON.
@@ -71,6 +88,7 @@ class Reply:
     reasoning: str = ""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     finish_reason: str = "stop"
+    cached_tokens: int = 0
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: bytes | None = None
@@ -94,6 +112,9 @@ class Reply:
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body of a complete reply to a request."""
+        if request.api != "chat":
+            other: dict[str, Any] = _FORMATS[request.api].body(self, request)
+            return other
         if self.status >= 300:
             return {"error": {"message": self.text, "type": "scripted", "code": self.status}}
         message: dict[str, Any] = {
@@ -107,7 +128,10 @@ class Reply:
         return {**self._head(request, "chat.completion"), "choices": [choice], "usage": self._usage()}
 
     def chunks(self, request: Request) -> Iterator[dict[str, Any]]:
-        """The JSON bodies of the chunks of a streamed reply to a request."""
+        """The JSON bodies of the chunks of a streamed reply to a request, or those of the events of another API."""
+        if request.api != "chat":
+            yield from _FORMATS[request.api].events(self, request)
+            return
         head = self._head(request, "chat.completion.chunk")
 
         def chunk(delta: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -128,12 +152,19 @@ class Reply:
         if (request.body.get("stream_options") or {}).get("include_usage"):
             yield {**head, "choices": [], "usage": self._usage()}
 
+    @property
+    def generated(self) -> int:
+        """The number of tokens that the model generates, reasoning included."""
+        return len(self.answer_tokens()) + len(self.reasoning.split())
+
     def _head(self, request: Request, kind: str) -> dict[str, Any]:
         return {"id": f"scripted-{request.number}", "object": kind, "created": 0, "model": request.body.get("model")}
 
-    def _usage(self) -> dict[str, int]:
-        generated = len(self.answer_tokens()) + len(self.reasoning.split())
-        return {"prompt_tokens": 7, "completion_tokens": generated, "total_tokens": 7 + generated}
+    def _usage(self) -> dict[str, Any]:
+        generated = self.generated
+        cached = {"prompt_tokens_details": {"cached_tokens": self.cached_tokens}} if self.cached_tokens else {}
+        counts = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": generated}
+        return {**counts, "total_tokens": PROMPT_TOKENS + generated, **cached}
 
     def _logprobs(self, request: Request, tokens: tuple[Token, ...]) -> dict[str, Any] | None:
         if not (self.logprobs and request.body.get("logprobs")):

@@ -18,6 +18,9 @@ from bpac.testing.replies import Reply, Request, Script
 class ScriptedServer:
     """An OpenAI-compatible server for tests, which runs on the loopback interface inside the ``with`` block.
 
+    Requests to ``/responses`` get their replies in the format of OpenAI's Responses API, those to ``/messages`` in that
+    of Anthropic's Messages API, and all others as chat completions.
+
     It answers ``POST`` requests as the script says and ``GET`` requests with a list of one model. An exception in the
     script is sent as status 500, and raised again at the end of the ``with`` block so that the test fails.
 
@@ -158,8 +161,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             self._wait(reply.pause)
-            self._write_chunk(b"data: " + _json(chunk) + b"\n\n")
-        self._write_chunk(b"data: [DONE]\n\n")
+            named = b"" if request.api == "chat" else b"event: %b\n" % chunk["type"].encode()
+            self._write_chunk(named + b"data: " + _json(chunk) + b"\n\n")
+        if request.api == "chat":
+            self._write_chunk(b"data: [DONE]\n\n")
         self._write_chunk(b"")
 
     def _start(self, status: int, headers: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from bpac.cli.program import main
 from bpac.gateway.config.file import load_config
-from bpac.testing import Reply, ScriptedServer
+from bpac.testing import Reply, Request, ScriptedServer
 from tests.gateway.configured import free_port, settings
 from tests.gateway.running import RunningGateway, pair
 from tests.gateway.serving import to_toml
@@ -218,6 +218,19 @@ def test_init_knows_what_answers_are_like(answers: str, tmp_path: Path) -> None:
     assert values["models"]["expert"]["api_key"] == "env:SOME_KEY"
 
 
+@pytest.mark.parametrize(("api", "preset"), [("responses", "openai-responses"), ("messages", "anthropic-messages")])
+def test_one_model_behind_another_api_is_told_apart_by_its_preset(api: str, preset: str, tmp_path: Path) -> None:
+    """Thinking is off in drafts and on in the expert."""
+    file = tmp_path / "gateway.toml"
+    url = "http://127.0.0.1:9/v1"
+    asked = ["--draft-url", url, "--draft-model", "m", "--expert-url", url, "--expert-model", "m"]
+    apis = ["--draft-api", api, "--expert-api", api, "--score", "verbalized"]
+    assert main(["init", *asked, *apis, "--out", str(file)]) == 0
+    models = load_config(file).models
+    assert {(model.api, model.preset) for model in models.values()} == {(api, preset)}
+    assert [model.thinking for model in models.values()] == ["off", "on"]
+
+
 def test_one_model_is_told_apart_by_thinking(tmp_path: Path) -> None:
     """If both are the same model on the same server, thinking is off for one and on for the other."""
     out = tmp_path / "gateway.toml"
@@ -247,6 +260,38 @@ def test_init_refuses_what_serve_would_refuse(
     assert main(["init", *urls, *FLAGS, "--out", str(tmp_path / "gateway.toml"), *change]) == 2
     assert said in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
+
+
+def test_models_behind_other_apis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``init`` writes their API, ``doctor`` asks them through it, and says so if the server has another one."""
+    file = tmp_path / "gateway.toml"
+
+    def written(url: str, *more: str) -> None:
+        asked = ["--draft-url", url, "--draft-model", "draft", "--expert-url", url, "--expert-model", "expert", *more]
+        stored = [
+            "--listen",
+            f"127.0.0.1:{free_port()}",
+            "--store",
+            f"sqlite:///{tmp_path}/a.db",
+            "--out",
+            str(file),
+            "--force",
+        ]
+        assert main(["init", *asked, *stored]) == 0
+        capsys.readouterr()
+
+    with ScriptedServer(MODELS) as models:
+        written(models.base_url, "--draft-api", "responses", "--expert-api", "messages")
+        assert [model.api for model in load_config(file).models.values()] == ["responses", "messages"]
+        code, findings = doctor(capsys, file)
+        assert (code, wrong(findings)) == (0, [])
+        assert {request.path for request in models.requests} == {"/v1/responses", "/v1/messages"}
+        # A server of chat completions, whatever it is asked.
+        models.script = lambda request: Reply(raw=json.dumps(SKY.body(Request(1, request.body))).encode())
+        code, findings = doctor(capsys, file)
+        assert [message.partition(" sends ")[2] for _, _, message in wrong(findings)] == [
+            "something else than a response", "something else than a message",
+        ]  # fmt: skip
 
 
 def test_init_asks_what_was_not_given(tmp_path: Path) -> None:

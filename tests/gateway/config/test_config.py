@@ -79,7 +79,7 @@ def test_reading_a_store_needs_no_keys(tmp_path: Path, monkeypatch: pytest.Monke
         ("gateway.max_bodies", 1, "gateway.max_bodies: unknown key, did you mean max_body"),
         ("colour", {}, "colour: unknown key; known keys: gateway, models, routes"),
         ("route", {}, "route: unknown key, did you mean routes"),
-        ("models.small.colour", "red", "models.small.colour: unknown key; known keys: api_key, backoff, balance"),
+        ("models.small.colour", "red", "models.small.colour: unknown key; known keys: api, api_key, backoff, balance"),
         ("models.small.name", "red", "models.small.name: unknown key"),
         ("routes.homework.colour", "red", "routes.homework.colour: unknown key"),
         ("routes.homework.name", "red", "routes.homework.name: unknown key"),

@@ -79,7 +79,12 @@ BROKEN = Reply(tokens=tuple(Token(word, -9999.0) for word in ["it", "scatters"])
         (Reply("slow down", status=429), "answer", "warning", "busy: the rate limit is reached"),
         (Reply("oops", status=500), "answer", "error", "the server fails with status 500: see the log"),
         (Reply("temperature", status=422), "answer", "error", "a plain question is refused (status 422: temperature)"),
-        (Reply(raw=b"<html>hello</html>"), "reachable", "error", "something else than a chat completion: check base"),
+        (
+            Reply(raw=b"<html>hello</html>"),
+            "reachable",
+            "error",
+            "something else than a chat completion: check base",
+        ),
         (Reply("x", status=302, headers={"Location": "/"}), "reachable", "error", "redirects elsewhere (status 302)"),
         (SILENCE, "reachable", "error", "within 1.5 s: see whether the server hangs"),
         (Reply("ok", logprobs=False), "score", "error", "it sends no log-probabilities, so the expert would answer"),

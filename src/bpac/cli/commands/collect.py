@@ -49,8 +49,10 @@ def _collect(options: argparse.Namespace) -> int:
     draft, expert = model_server(options, "draft"), model_server(options, "expert")
     benchmark = ALL_BENCHMARKS[options.benchmark]
     templates: dict[Role, RequestTemplate] = {
-        "draft": RequestTemplate(options.draft_model, request_body(options, "draft"), named_method(options.method)),
-        "expert": RequestTemplate(options.expert_model, request_body(options, "expert")),
+        "draft": RequestTemplate(
+            options.draft_model, request_body(options, "draft"), named_method(options.method), options.draft_api
+        ),
+        "expert": RequestTemplate(options.expert_model, request_body(options, "expert"), api=options.expert_api),
     }
     questions = _limited(benchmark.load(options.file), options.limit)
     run = CollectionRun(benchmark, questions, templates, options.out, options.concurrency, options.retry_failed)

@@ -37,6 +37,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         init.add_argument(
             f"--{name}-key", metavar="env:NAME", help="environment variable that holds the key of its server"
         )
+        api = "API of its server: chat completions, OpenAI's responses or Anthropic's messages (default: %(default)s)"
+        init.add_argument(f"--{name}-api", choices=("chat", "responses", "messages"), default="chat", help=api)
     init.add_argument(
         "--epsilon", type=float, help=f"largest average loss per request (default: {defaults.epsilon}); between 0 and 1"
     )
@@ -75,8 +77,8 @@ def _init(options: argparse.Namespace) -> int:
             raise InputError(f"{flags} {'is' if len(missing) == 1 else 'are'} missing")
         _ask(options)
     gateway = NewGateway(
-        NewModel(options.draft_url, options.draft_model, options.draft_key or ""),
-        NewModel(options.expert_url, options.expert_model, options.expert_key or ""),
+        NewModel(options.draft_url, options.draft_model, options.draft_key or "", options.draft_api),
+        NewModel(options.expert_url, options.expert_model, options.expert_key or "", options.expert_api),
         **{name: value for name in ("epsilon", "answers", "score") if (value := getattr(options, name)) is not None},
         alpha=options.alpha,
         route=options.route,

@@ -19,7 +19,7 @@ class RawUpstream(Upstream):
 
     async def passed_on(self, body: Mapping[str, Any]) -> bytes:
         """The server's JSON; ``UpstreamRefused`` or ``Unavailable`` if there is none."""
-        return await self._retried(partial(self._fetched, self._request(body)))
+        return await self._retried(partial(self._fetched, self._request(body), body))
 
     def passed_on_stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[bytes, None]:
         """The server's stream, in parts as they arrive; ``UpstreamRefused`` or ``Unavailable``.
@@ -30,38 +30,44 @@ class RawUpstream(Upstream):
         within: seconds after which a stream that has not ended is given up.
         """
         request, deadline = self._request(body), time.monotonic() + within
-        return resumed(lambda: self._retried(lambda: started(self._parts(request, deadline))), str(self))
+        return resumed(lambda: self._retried(lambda: started(self._parts(request, body, deadline))), str(self))
 
     def _request(self, body: Mapping[str, Any]) -> bytes:
         # What is adapted are chats: other endpoints have other fields, such as max_tokens without a successor.
         return to_json(merged(body, {**self.settings.body, "model": self.settings.model}))
 
-    async def _fetched(self, request: bytes) -> bytes:
+    async def _fetched(self, request: bytes, body: Mapping[str, Any]) -> bytes:
         try:
-            async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
-                if response.status >= 300:
-                    await self._refuse(response)
-                data = await read_whole(response.content, self._limits.max_answer)
-            if not isinstance(_json(data), dict):
-                raise AnswerError("the response is not a JSON object")
+            with self._spans(body) as traced:
+                async with self._endpoint.post(request, self._whole_timeout, traced.headers) as response:
+                    traced.responded(response.status)
+                    if response.status >= 300:
+                        await self._refuse(response)
+                    data = await read_whole(response.content, self._limits.max_answer)
+                document = _json(data)
+                if not isinstance(document, dict):
+                    raise AnswerError("the response is not a JSON object")
+                traced.answered(lambda: document)
             self.record.succeeded()
             return data
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
 
-    async def _parts(self, request: bytes, deadline: float) -> AsyncGenerator[bytes, None]:
+    async def _parts(self, request: bytes, body: Mapping[str, Any], deadline: float) -> AsyncGenerator[bytes, None]:
         size = 0
         try:
-            async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
-                if response.status >= 300:
-                    await self._refuse(response)
-                while data := await response.content.readany():
-                    size += len(data)
-                    if size > self._limits.max_answer:
-                        raise TooLong(f"the stream is longer than {self._limits.max_answer} bytes")
-                    if time.monotonic() > deadline:
-                        raise TooSlow("the stream does not end")
-                    yield data
+            with self._spans(body) as traced:
+                async with self._endpoint.post(request, self._stream_timeout, traced.headers) as response:
+                    traced.responded(response.status)
+                    if response.status >= 300:
+                        await self._refuse(response)
+                    while data := await response.content.readany():
+                        size += len(data)
+                        if size > self._limits.max_answer:
+                            raise TooLong(f"the stream is longer than {self._limits.max_answer} bytes")
+                        if time.monotonic() > deadline:
+                            raise TooSlow("the stream does not end")
+                        yield data
             self.record.succeeded()
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error

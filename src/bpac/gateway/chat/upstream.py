@@ -12,8 +12,11 @@ from bpac.gateway.chat.model import Check
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
+from bpac.gateway.telemetry.attempt_spans import AttemptSpan
+from bpac.gateway.telemetry.gen_ai import ModelAddress
 from bpac.gateway.telemetry.traces import NoTraces, Traces
 from bpac.gateway.telemetry.upstream_failures import CREDENTIALS, UpstreamRecord, fields_named
+from bpac.models.api import model_api
 from bpac.models.connections import (
     FAILURES,
     HEADERS,
@@ -32,6 +35,7 @@ from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_strict_json, to_json
 from bpac.wire.stream import StreamEvent
+from bpac.wire.translating import NotExpressible, ReportedError
 from bpac.wire.usage import Meter
 
 # Bytes of an error response that are read.
@@ -91,10 +95,10 @@ class Upstream:
     ----------
     settings: the model and its server.
     session: the connections, shared by all upstreams.
-    traces: adds headers to requests, with which the server can continue the trace (default: no traces).
+    traces: records each attempt, and adds headers with which the server can continue the trace (default: no traces).
     record: records answers and failed attempts (default: a private one).
     limits: how long an answer may be.
-    path: the endpoint below the address of the server.
+    path: the endpoint below the address of the server (default: that of chats in the API of the model).
 
     Attributes
     ----------
@@ -112,22 +116,24 @@ class Upstream:
         record: UpstreamRecord | None = None,
         limits: Limits | None = None,
         *,
-        path: str = "/chat/completions",
+        path: str | None = None,
     ) -> None:
         self.settings = settings
-        self._traces = traces or NoTraces()
+        address = ModelAddress(settings.name, settings.model, settings.base_url, settings.api, path or "")
+        self._spans = (traces or NoTraces()).attempts(address)
         self.record = record or UpstreamRecord(settings.name)
         self._limits = limits or Limits()
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
-        key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        headers = merged_headers(HEADERS, key, settings.headers)
+        api = model_api(settings.api, settings.default_max_tokens)
+        self._translation = api.translation
+        headers = merged_headers(HEADERS, api.headers_with(settings.api_key), settings.headers)
         way = via(settings.base_url, settings.ca_file)
 
         def endpoint(path: str) -> Endpoint:
             return new_endpoint(session, endpoint_url(settings.base_url, path), headers, way)
 
         self._endpoint_at = endpoint
-        self._endpoint = endpoint(path)
+        self._endpoint = endpoint(path or api.path)
         self.breaker = Breaker(self._described, settings.breaker)
         self._retrying = RetryPolicy(settings.retries, settings.backoff)
         self._rates = TokenRates()
@@ -151,7 +157,8 @@ class Upstream:
             and is raised without a retry (default: every answer can be used).
         """
         counting = partial(Attempt, meter, self._rates, prompt_size(body))
-        return await self._retried(partial(self._complete, self._request(body), counting, logprobs_only, check))
+        span = partial(self._spans, body)
+        return await self._retried(partial(self._complete, self._request(body), counting, span, logprobs_only, check))
 
     async def once(self, body: Mapping[str, Any], seconds: float) -> Completion:
         """The answer of one attempt, also while the server is down; ``Failed`` or a ``ModelError`` if there is none.
@@ -173,7 +180,7 @@ class Upstream:
         ----------
         seconds: how long it may take.
         """
-        await self._once(to_json({"model": self.settings.model, **TRIAL}), seconds)
+        await self._once(self._written({"model": self.settings.model, **TRIAL}), seconds)
 
     async def answers(self, path: str, body: Mapping[str, Any], seconds: float) -> bool:
         """Whether the server answers a request that is no chat, also while it is down; only an answer is recorded.
@@ -203,7 +210,7 @@ class Upstream:
             async with asyncio.timeout(seconds):
                 # Whom a trial is billed to no game knows.
                 counting = partial(Attempt, Meter(), self._rates, len(request))
-                return await self._complete(request, counting)
+                return await self._complete(request, counting, partial(self._spans, {}))
         except TimeoutError as error:
             self._failed("timeout", f"no answer within {seconds:g} s")
             raise Failed("no answer in time") from error
@@ -228,9 +235,15 @@ class Upstream:
         meter: counts the tokens of all attempts; those of a stream when it ends, or is closed.
         within: seconds after which a stream that has not ended is given up, even if events keep coming.
         """
-        request, deadline = self._request(body), time.monotonic() + within
+        deadline = time.monotonic() + within
         counting = partial(Attempt, meter, self._rates, prompt_size(body))
-        return resumed(lambda: self._retried(lambda: started(self._events(request, counting, deadline))), str(self))
+
+        async def start() -> tuple[list[StreamEvent], AsyncGenerator[list[StreamEvent], None]]:
+            request = self._request(body)
+            span = partial(self._spans, body)
+            return await self._retried(lambda: started(self._events(request, counting, span, deadline)))
+
+        return resumed(start, str(self))
 
     def unusable_stream(self) -> Unavailable:
         """Record that a stream ended without being an answer, and return the error of it."""
@@ -246,7 +259,19 @@ class Upstream:
         if self.settings.adaptation is not None:
             body = self.settings.adaptation(body)
         own = {**self.settings.body, "model": self.settings.model}
-        return to_json(merged(body, own) if self.settings.body else {**body, **own})
+        return self._written(merged(body, own) if self.settings.body else {**body, **own})
+
+    def _written(self, chat: Mapping[str, Any]) -> bytes:
+        """A chat request as the server's API has it; ``UpstreamRefused`` if the API cannot express it."""
+        if self._translation is None:
+            return to_json(chat)
+        try:
+            return to_json(self._translation.write(chat))
+        except NotExpressible as error:
+            # No other deployment could be asked this either, and no retry would help: as if the server had refused it.
+            said = f"its API cannot express {error.field}"
+            self._failed("not_expressible", said)
+            raise UpstreamRefused(f"{self}: {said}", 400, error.body(), None, (error.field,)) from error
 
     async def _retried(self, attempt: Callable[[], Awaitable[T]]) -> T:
         self.breaker.check()
@@ -262,18 +287,23 @@ class Upstream:
         self,
         request: bytes,
         counting: Callable[[], Attempt],
+        span: Callable[[], AttemptSpan],
         logprobs_only: bool = False,
         check: Check | None = None,
     ) -> Completion:
         try:
-            with counting() as attempt:
-                async with self._endpoint.post(request, self._whole_timeout, self._traces.carried()) as response:
+            with counting() as attempt, span() as traced:
+                async with self._endpoint.post(request, self._whole_timeout, traced.headers) as response:
+                    traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
                         await self._refuse(response)
                     data = await read_whole(response.content, self._limits.max_answer)
-                answer = read_answer(data, self._limits.max_answer_values, logprobs_only=logprobs_only)
+                answer = read_answer(
+                    data, self._limits.max_answer_values, self._translation, logprobs_only=logprobs_only
+                )
                 attempt.answered(answer.answer)
+                traced.answered(answer.body)
         except (*FAILURES, AnswerError) as error:
             raise self._failure(error) from error
         if check is not None:
@@ -286,22 +316,24 @@ class Upstream:
         return answer
 
     async def _events(
-        self, request: bytes, counting: Callable[[], Attempt], deadline: float
+        self, request: bytes, counting: Callable[[], Attempt], span: Callable[[], AttemptSpan], deadline: float
     ) -> AsyncGenerator[list[StreamEvent], None]:
         try:
-            with counting() as attempt:
-                async with self._endpoint.post(request, self._stream_timeout, self._traces.carried()) as response:
+            with counting() as attempt, span() as traced:
+                async with self._endpoint.post(request, self._stream_timeout, traced.headers) as response:
                     attempt.streaming()
+                    traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
                         await self._refuse(response)
                     max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
-                    arriving = stream_events(response.content, max_bytes, max_values, deadline)
+                    arriving = stream_events(response.content, max_bytes, max_values, deadline, self._translation)
                     empty = True
                     async with aclosing(arriving):
                         async for events in arriving:
                             empty = False
                             attempt.received(events)
+                            traced.received(events)
                             yield events
         except StreamCutOff:
             self._failed("cut_off", "it broke off its stream")
@@ -315,6 +347,8 @@ class Upstream:
 
     async def _refuse(self, response: HttpResponse) -> NoReturn:
         status, data = response.status, await read_start(response.content, LONGEST_ERROR)
+        if self._translation is not None:
+            data = self._translation.read_error(data)
         retry_after = response.headers.get("Retry-After")
         if 300 <= status < 400:
             self._failed("elsewhere", "it redirects to another address", status)
@@ -332,8 +366,15 @@ class Upstream:
         busy.refusal = refusal
         raise busy
 
-    def _failure(self, error: Exception) -> Failed | Unavailable:
+    def _failure(self, error: Exception) -> Failed | Unavailable | UpstreamRefused:
         """What a failed attempt raises, after it was counted by its kind."""
+        if isinstance(error, ReportedError):
+            if not error.refused:
+                self._failed("busy", "it reports an error within its response")
+                return Failed("the server reports an error")
+            fields = fields_named(error.body())
+            self._failed("refused", "it refused the request within its response", 400, fields)
+            return UpstreamRefused(f"{self} refused the request", 400, error.body(), None, fields)
         if isinstance(error, TooLong):  # another attempt would be as long
             self._failed("too_long", str(error))
             return Unavailable(f"{self}: {error}")

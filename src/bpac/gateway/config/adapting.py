@@ -13,6 +13,7 @@ from bpac.gateway.config.toml_tables import ConfigTable, as_table
 from bpac.models.adapting.adaptation import Adaptation, ThinkingInHistory, TokenLimit
 from bpac.models.adapting.presets import PRESETS, Preset
 from bpac.models.adapting.tool_call_ids import IdStyle
+from bpac.models.api import DEFAULT_MAX_TOKENS, ApiName
 from bpac.models.fields import merged, with_query
 
 # Fields that no request can do without.
@@ -26,6 +27,8 @@ class AdaptationSettings(ConfigTable, frozen=True, kw_only=True, dict=True):
     ----------
     preset: the name of the preset that the other keys come from where the file does not set them.
     thinking: whether the model thinks, for the preset; None if that is left to the server.
+    api: the API of the server: chat completions, OpenAI's Responses API, or Anthropic's Messages API.
+    default_max_tokens: limit on generated tokens of requests without one to ``messages``, which demands one.
     query: fields of the query of every request, which ``base_url`` contains already.
     drop, rename, token_limit, least_max_tokens, stream_options, tool_call_ids, thinking_in_history: as for
         ``Adaptation``.
@@ -33,6 +36,8 @@ class AdaptationSettings(ConfigTable, frozen=True, kw_only=True, dict=True):
 
     preset: str | None = None
     thinking: Literal["off", "on"] | None = None
+    api: ApiName = "chat"
+    default_max_tokens: Annotated[int, Meta(ge=1)] = DEFAULT_MAX_TOKENS
     query: dict[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     rename: dict[str, str] = field(default_factory=dict)
@@ -62,12 +67,24 @@ class AdaptationSettings(ConfigTable, frozen=True, kw_only=True, dict=True):
         return None if adaptation == Adaptation() else adaptation
 
     @property
+    def gives_logprobs(self) -> bool:
+        """Whether log-probabilities can be asked for at all."""
+        return "logprobs" not in self.drop and self.api != "messages"
+
+    @property
+    def api_terms(self) -> list[Any]:
+        """The API, for the terms of a game; empty for chat completions."""
+        if self.api == "chat":
+            return []
+        return [{"api": self.api} | ({"limit": self.default_max_tokens} if self.api == "messages" else {})]
+
+    @property
     def adaptation_terms(self) -> list[Any]:
         """What is changed, for the terms of a game: other requests get other answers. Empty if nothing is changed."""
         if self.adaptation is None:
-            return []
+            return self.api_terms
         names = ("drop", "rename", "token_limit", "least_max_tokens", "tool_call_ids", "thinking_in_history")
-        return [{name: sorted(self.drop) if name == "drop" else getattr(self, name) for name in names}]
+        return [*self.api_terms, {name: sorted(self.drop) if name == "drop" else getattr(self, name) for name in names}]
 
 
 def expanded(table: Mapping[str, Any], path: str) -> dict[str, Any]:

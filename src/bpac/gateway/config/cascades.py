@@ -34,10 +34,11 @@ def check_cascade(route: "RouteSettings") -> None:
             )
     _check_efforts(route.models)
     for model in route.models[:-1]:
-        if "logprobs" in model.drop and route.score.needs.logprobs and not isinstance(route.score, Otherwise):
+        if not model.gives_logprobs and route.score.needs.logprobs and not isinstance(route.score, Otherwise):
             raise SettingsError(
                 f"score: {route.score_name} needs log-probabilities, but requests to models.{model.name} are sent "
-                'without logprobs (drop): set score = "verbalized" or "self_consistency"'
+                'without logprobs (drop, or api = "messages", which has none): set score = "verbalized" or '
+                '"self_consistency"'
             )
 
 

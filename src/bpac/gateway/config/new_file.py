@@ -9,11 +9,19 @@ from typing import Any
 from bpac.errors import SettingsError
 from bpac.gateway.config.environment import without_missing
 from bpac.gateway.config.file import Config
+from bpac.models.api import ApiName
 
-# Turns thinking off and on where one server has one model that can do both (vLLM, SGLang, llama.cpp).
-_THINKING: Mapping[str, str] = {
-    "draft": "body = { chat_template_kwargs = { enable_thinking = false } }  # other servers: docs/providers.md",
-    "expert": "body = { chat_template_kwargs = { enable_thinking = true } }",
+# Turns thinking off and on where one server has one model that can do both, by its API; chats: vLLM, SGLang, llama.cpp.
+_THINKING: Mapping[ApiName, Mapping[str, str]] = {
+    "chat": {
+        "draft": "body = { chat_template_kwargs = { enable_thinking = false } }  # other servers: docs/providers.md",
+        "expert": "body = { chat_template_kwargs = { enable_thinking = true } }",
+    },
+    "responses": {"draft": 'preset = "openai-responses"', "expert": 'preset = "openai-responses"'},
+    "messages": {
+        "draft": 'preset = "anthropic-messages"  # models up to 4.6: docs/providers.md',
+        "expert": 'preset = "anthropic-messages"',
+    },
 }
 # What a route's loss is for each kind of answers.
 LOSSES: Mapping[str, str] = {
@@ -33,11 +41,13 @@ class NewModel:
     url: the address of its server, ``/v1`` included.
     model: its name on that server.
     key: ``env:NAME``, the environment variable that holds the key; empty if the server needs none.
+    api: the API of the server.
     """
 
     url: str
     model: str
     key: str = ""
+    api: ApiName = "chat"
 
     def __post_init__(self) -> None:
         if self.key and not self.key.startswith("env:"):
@@ -86,7 +96,8 @@ class NewGateway:
             lines += ["", f"[models.{name}]  # {use}", f"base_url = {_quoted(model.url)}"]
             lines.append(f"model = {_quoted(model.model)}")
             lines += [f"api_key = {_quoted(model.key)}"] if model.key else []
-            lines += [_THINKING[name]] if one_model else []
+            lines += [f"api = {_quoted(model.api)}"] if model.api != "chat" else []
+            lines += [_THINKING[model.api][name]] if one_model else []
         lines += [
             "",
             f"[routes.{_quoted(self.route)}]  # clients send this name as model",

@@ -109,10 +109,11 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
             _ = self.score
         except (InputError, TypeError) as error:
             raise SettingsError(f"score: {error}") from error
-        if "logprobs" in self.draft.drop and self.score.needs.logprobs and not isinstance(self.score, Otherwise):
+        if not self.draft.gives_logprobs and self.score.needs.logprobs and not isinstance(self.score, Otherwise):
             raise SettingsError(
                 f"score: {self.score_name} needs log-probabilities, but requests to models.{self.draft.name} are sent "
-                'without logprobs (drop): set score = "verbalized" or "self_consistency", or choose another draft'
+                'without logprobs (drop, or api = "messages", which has none): set score = "verbalized" or '
+                '"self_consistency", or choose another draft'
             )
         if self.models:
             check_cascade(self)
@@ -238,7 +239,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     @property
     def _judge_terms(self) -> list[Any] | None:
         # Without its adaptation: a judge is sent messages only, and nothing else could be renamed or dropped.
-        return [self.judge.model, self.judge.body, *self.judge.other_names] if self.judge else None
+        judge = self.judge
+        return [judge.model, judge.body, *judge.other_names, *judge.api_terms] if judge else None
 
     def terms(self, router: Router) -> str:
         """What the promise is about, as JSON: if any of it changes, a new game begins."""

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-# Kinds of failure that may be due to one request: the server refused what was asked, or the answer was too long.
+# Kinds of failure that may be due to one request: the server refused what was asked, its API cannot express it, or the
+# answer was too long.
 # A caller can cause them, so a few of them say nothing about the model.
-BY_REQUEST = frozenset({"refused", "too_long"})
+BY_REQUEST = frozenset({"not_expressible", "refused", "too_long"})
 # After so many failures by request without a success in between, the model counts as failing.
 MANY = 20
 

@@ -40,6 +40,14 @@ _NO_MODEL = re.compile(
 )
 
 
+# What servers send, and how thinking is turned off, by their API.
+_ANSWERS = {"chat": "a chat completion", "responses": "a response", "messages": "a message"}
+_OFF = {
+    "chat": "body = { chat_template_kwargs = { enable_thinking = false } }",
+    "responses": 'body = { reasoning_effort = "none" }',
+    "messages": 'body = { thinking = { type = "disabled" } }, or output_config = { effort = "low" }',
+}
+
 # What a model is asked for that may answer no chats, by the endpoint.
 EMBEDDING: Mapping[str, Any] = {"input": "the sky is blue"}
 COMPLETION: Mapping[str, Any] = {"prompt": "The sky is", "max_tokens": 1}
@@ -155,8 +163,9 @@ def _failed(error: Exception, model: ModelSettings, seconds: float) -> Iterator[
     where, status = redacted(model.base_url), getattr(error, "status", None)
     if isinstance(error, Failed) and status is None:
         if isinstance(error.__cause__, AnswerError):
-            remedy = "check base_url: it usually ends in /v1"
-            yield Checked("reachable", f"{where} sends something else than a chat completion", "error", remedy)
+            remedy = f"check base_url, which usually ends in /v1, and that the server's API is api = {model.api!r}"
+            said = f"{where} sends something else than {_ANSWERS[model.api]}"
+            yield Checked("reachable", said, "error", remedy)
         elif isinstance(error.__cause__, TimeoutError):
             remedy = "see whether the server hangs; a slow one needs a larger probe_timeout in [gateway]"
             yield Checked("reachable", f"no answer of {where} within {seconds:g} s", "error", remedy)
@@ -174,7 +183,7 @@ def _failed(error: Exception, model: ModelSettings, seconds: float) -> Iterator[
     elif status is None:
         yield Checked("answer", redacted(str(error)), "error", "see what the server sends")
     elif status == 404 or says_no_model(error):
-        remedy = f"check that {model.model!r} is a model of this server, and base_url, which usually ends in /v1"
+        remedy = f"check that {model.model!r} is a model of this server, base_url, which usually ends in /v1, and api"
         yield Checked("model", f"model or path not known ({said_by(error)})", "error", remedy)
     elif status == 429:
         yield Checked("answer", "busy: the rate limit is reached (status 429)", "warning", "raise the limit, or wait")
@@ -219,7 +228,7 @@ def _thinking(completion: Completion, model: ModelSettings, role: ModelRole) -> 
         if not thinks:
             yield Checked("thinking", "thinking off")
             return
-        remedy = "turn thinking off, for example body = { chat_template_kwargs = { enable_thinking = false } }"
+        remedy = f"turn thinking off, for example {_OFF[model.api]}"
         yield Checked("thinking", "thinking is on, so each draft costs about as much as an expert", "warning", remedy)
     elif role.expert_of:
         if thinks or not role.same_as_draft:

@@ -1,7 +1,8 @@
 """Traces of requests with OpenTelemetry; it is not even imported unless ``traces`` is set in the configuration.
 
 Each request is a span. Its draft, journal, expert and grading are spans within it, also those that end after the caller
-has the answer. Spans carry what the response headers say about the decision, and never a prompt, an answer or a key.
+has the answer, and each attempt to get an answer of a model server is one within these (``attempt_spans``). Spans carry
+what the response headers say about the decision, and never a prompt, an answer or a key.
 """
 
 import os
@@ -11,6 +12,8 @@ from typing import Any, Protocol
 
 from bpac import __version__
 from bpac.errors import BpacError, MissingExtra
+from bpac.gateway.telemetry.attempt_spans import NO_ATTEMPT, AttemptSpan, NewAttempt, OpenAttempt
+from bpac.gateway.telemetry.gen_ai import ModelAddress, error_type, request_attributes
 
 
 class Traces(Protocol):
@@ -25,8 +28,14 @@ class Traces(Protocol):
     def describe(self, **values: str | float) -> None:
         """Add attributes to the span of the request."""
 
-    def carried(self) -> Mapping[str, str]:
-        """Headers with which a model server can continue the trace."""
+    def asked(self, operation: str, route: str) -> None:
+        """Name the span of the request after what it asks for, and of which route."""
+
+    def failed(self, error: BaseException) -> None:
+        """Mark the span of the request as failed."""
+
+    def attempts(self, model: ModelAddress) -> NewAttempt:
+        """Begins the spans of attempts to send requests to a model."""
 
     def close(self) -> None:
         """Send the spans that have not been sent yet."""
@@ -36,7 +45,6 @@ class NoTraces:
     """Records nothing."""
 
     _NOTHING = nullcontext()
-    _NO_HEADERS: Mapping[str, str] = {}
 
     def request(self, headers: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[object]:
         """Nothing."""
@@ -49,9 +57,15 @@ class NoTraces:
     def describe(self, **values: str | float) -> None:
         """Nothing."""
 
-    def carried(self) -> Mapping[str, str]:
+    def asked(self, operation: str, route: str) -> None:
         """Nothing."""
-        return self._NO_HEADERS
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing."""
+
+    def attempts(self, model: ModelAddress) -> NewAttempt:
+        """Nothing."""
+        return lambda _: NO_ATTEMPT
 
     def close(self) -> None:
         """Nothing."""
@@ -80,9 +94,7 @@ class OpenTelemetryTraces:
     def request(self, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
         """The span of a request; it continues the trace of the caller if the headers name one."""
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
-        span = self._tracer.start_span(
-            "chat completion", self._propagate.extract(carried), kind=self._trace.SpanKind.SERVER
-        )
+        span = self._tracer.start_span("chat", self._propagate.extract(carried), kind=self._trace.SpanKind.SERVER)
         inside = self._context.set_value(self._request, span, self._trace.set_span_in_context(span))
         token = self._context.attach(inside)
         try:
@@ -106,15 +118,40 @@ class OpenTelemetryTraces:
 
     def describe(self, **values: str | float) -> None:
         """Add attributes to the span of the request."""
-        span: Any = self._context.get_value(self._request)
-        if span is not None:
+        if (span := self._of_request()) is not None:
             span.set_attributes({f"bpac.{name}": value for name, value in values.items()})
 
-    def carried(self) -> Mapping[str, str]:
-        """Headers with which a model server can continue the trace."""
-        headers: dict[str, str] = {}
-        self._propagate.inject(headers)
-        return headers
+    def asked(self, operation: str, route: str) -> None:
+        """Name the span of the request after what it asks for, and of which route."""
+        if (span := self._of_request()) is not None:
+            span.update_name(f"{operation} {route}")
+            known = {"operation.name": operation, "provider.name": "bpac", "request.model": route}
+            span.set_attributes({f"gen_ai.{name}": value for name, value in known.items()})
+
+    def failed(self, error: BaseException) -> None:
+        """Mark the span of the request as failed."""
+        if (span := self._of_request()) is not None:
+            name = error_type(error)
+            span.set_attribute("error.type", name)
+            span.set_status(self._trace.StatusCode.ERROR, name)
+
+    def _of_request(self) -> Any:
+        return self._context.get_value(self._request)
+
+    def attempts(self, model: ModelAddress) -> NewAttempt:
+        """Begins the spans of attempts to send requests to a model."""
+        name, known = f"{model.operation} {model.model}", model.attributes()
+
+        def begun(body: Mapping[str, Any]) -> AttemptSpan:
+            if not self._trace.get_current_span().get_span_context().is_valid:
+                return NO_ATTEMPT
+            attributes = known | request_attributes(body)
+            span = self._tracer.start_span(name, kind=self._trace.SpanKind.CLIENT, attributes=attributes)
+            headers: dict[str, str] = {}
+            self._propagate.inject(headers, self._trace.set_span_in_context(span))
+            return OpenAttempt(span, headers, self._trace.StatusCode.ERROR)
+
+        return begun
 
     def close(self) -> None:
         """Send the spans that have not been sent yet."""

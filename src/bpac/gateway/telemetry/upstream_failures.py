@@ -31,6 +31,8 @@ REMEDIES = {
     "account behind the key",
     "cut_off": "the server ends its streams early: check its log, and the timeouts of proxies before it",
     "elsewhere": "the server redirects to another address: correct base_url of this model",
+    "not_expressible": "the API of this model has no field for what callers ask: add the field to drop of this model, "
+    "or use a model whose api has it (docs/providers.md)",
     "refused": "the server refuses these requests: compare what is sent with what this model supports",
     "timeout": "the server does not answer in time: check its load, or change timeout of this model",
     "too_long": "the answer is longer than allowed: raise max_answer or max_answer_values in [gateway]",
@@ -50,11 +52,12 @@ _LOGPROBS_REMEDY = (
 
 # Names of request fields: which of them an error message contains says what the server refuses, and quotes nothing.
 _FIELDS = (
-    "chat_template_kwargs", "enable_thinking", "frequency_penalty", "function_call", "image_url", "input_audio",
-    "json_schema", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "min_p", "modalities",
-    "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "reasoning_effort",
-    "repetition_penalty", "response_format", "safety_identifier", "seed", "service_tier", "stream_options",
-    "temperature", "thinking", "tool_calls", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "verbosity",
+    "budget_tokens", "chat_template_kwargs", "enable_thinking", "frequency_penalty", "function_call", "image_url",
+    "input_audio", "json_schema", "logit_bias", "logprobs", "max_completion_tokens", "max_output_tokens",
+    "max_tokens", "metadata", "min_p", "modalities", "output_config", "parallel_tool_calls", "prediction",
+    "presence_penalty", "prompt_cache_key", "reasoning_effort", "repetition_penalty", "response_format",
+    "safety_identifier", "seed", "service_tier", "stop_sequences", "stream_options", "temperature", "thinking",
+    "tool_calls", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "verbosity",
 )  # fmt: skip
 _WORDS = re.compile(r"\b(" + "|".join(_FIELDS) + r")\b")
 

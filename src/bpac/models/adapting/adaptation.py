@@ -30,7 +30,7 @@ class Adaptation:
 
     Parameters
     ----------
-    drop: fields that are left out; ``a.b`` is the field ``b`` of the object ``a``.
+    drop: fields that are left out; ``a.b`` is the field ``b`` of the object ``a``, or of each object in the list ``a``.
     rename: fields that get another name. If a request has a field of the new name already, that one is sent.
     token_limit: the name of the limit on generated tokens on this server; none if both names are understood.
     least_max_tokens: a smaller limit in a request is raised to this; a request without a limit stays without one.
@@ -81,10 +81,18 @@ class Adaptation:
 
 
 def _drop_within(body: dict[str, Any], name: str, *rest: str) -> None:
-    """Leave out a field of an object within the body; an object that has no other fields is left out with it."""
+    """Leave out a field of an object within the body, or of each object in a list.
+
+    An object that has no other fields is left out with it.
+    """
     inner = body.get(name)
     if not rest:
         body.pop(name, None)
+    elif isinstance(inner, list):
+        body[name] = kept_items = [dict(item) if isinstance(item, Mapping) else item for item in inner]
+        for item in kept_items:
+            if isinstance(item, dict):
+                _drop_within(item, *rest)
     elif isinstance(inner, Mapping) and rest[0] in inner:
         body[name] = kept = dict(inner)  # the object itself is the caller's
         _drop_within(kept, *rest)

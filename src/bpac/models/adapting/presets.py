@@ -92,11 +92,23 @@ _OPENAI: dict[str, Any] = {"token_limit": "max_completion_tokens", "tool_call_id
 _ANTHROPIC: dict[str, Any] = {
     "drop": _LOGPROBS, "logprobs": "no", "keys": {"token_limit": "max_tokens", "tool_call_ids": "anthropic"},
 }  # fmt: skip
+# Fields of the chat API that OpenAI's Responses API and Anthropic's Messages API do not have, and whose absence changes
+# answers little: presets drop them, while requests with any other such field are refused.
+_CHAT_ONLY = ("frequency_penalty", "logit_bias", "presence_penalty", "seed")
+_MESSAGES: dict[str, Any] = {
+    "drop": (*_LOGPROBS, *_CHAT_ONLY, "verbosity"), "logprobs": "no",
+    "keys": {"api": "messages", "tool_call_ids": "anthropic"},
+}  # fmt: skip
 _QWEN3, _OTHER_TEMPLATE = _template("enable_thinking"), _template("thinking")
 
 PRESETS: Mapping[str, Preset] = MappingProxyType({
     "openai": Preset(**_effort("none", "high"), drop_on=_SAMPLING + _LOGPROBS, keys=_OPENAI),
     "openai-gpt-5": Preset(**_effort("minimal", "high"), drop=_SAMPLING + _LOGPROBS, keys=_OPENAI, logprobs="no"),
+    "openai-responses": Preset(
+        **_effort("none", "high"), drop=_CHAT_ONLY, drop_on=("temperature", "top_p", *_LOGPROBS),
+        # The API refuses smaller limits.
+        keys={"api": "responses", "tool_call_ids": "openai", "least_max_tokens": 16},
+    ),
     "anthropic-4.5": Preset(
         {"thinking": {"type": "disabled"}},
         {"thinking": {"type": "enabled", "budget_tokens": ROOM_TO_THINK // 2}},
@@ -110,6 +122,20 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({
     "anthropic": Preset(
         {"output_config": {"effort": "low"}}, {"output_config": {"effort": "high"}},
         **_ANTHROPIC | {"drop": (*_LOGPROBS, "temperature", "top_p", "top_k")},
+    ),
+    "anthropic-messages-4.5": Preset(
+        {"thinking": {"type": "disabled"}},
+        {"thinking": {"type": "enabled", "budget_tokens": ROOM_TO_THINK // 2}},
+        drop_on=("temperature", "top_p", "top_k"), **_MESSAGES,
+    ),
+    "anthropic-messages-4.6": Preset(
+        {"thinking": {"type": "disabled"}},
+        {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}},
+        drop_on=("temperature", "top_p", "top_k"), **_MESSAGES,
+    ),
+    "anthropic-messages": Preset(
+        {"output_config": {"effort": "low"}}, {"output_config": {"effort": "high"}},
+        **_MESSAGES | {"drop": (*_MESSAGES["drop"], "temperature", "top_p", "top_k")},
     ),
     "gemini-2.5-flash": Preset(**_effort("none", "high"), logprobs="by model"),
     "gemini-3-flash": Preset(**_effort("minimal", "high"), logprobs="by model"),

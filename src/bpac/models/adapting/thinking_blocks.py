@@ -6,7 +6,9 @@ from typing import Any
 from bpac.answer import split_reasoning
 
 # Fields of a message, and types of parts of its content, that hold thinking.
-FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"})
+FIELDS = frozenset({
+    "reasoning", "reasoning_content", "reasoning_details", "reasoning_items", "thinking", "thinking_blocks",
+})  # fmt: skip
 PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 

@@ -141,7 +141,7 @@ class FrontService:
         )
         self._open(running, {}, number)
         self._running = RunningConfigs(running)
-        self.dispatcher = Dispatcher(self._running, self.metrics, lambda: None)
+        self.dispatcher = Dispatcher(self._running, self.metrics, lambda: None, self.traces)
         self._text = text
         self._watch(running)
 

@@ -1,0 +1,169 @@
+"""The conversation of a chat request as the Messages API has it: a system prompt and alternating turns.
+
+1. System messages at the beginning are the system prompt. Later ones stay where they are.
+2. Results of tools are blocks of the user's turn that follows the calls. Turns of one role that follow each other are
+   one turn, so that the results of parallel calls are in one message, as the API demands.
+3. Thinking is sent only if it has the signature of the API: in ``thinking_blocks`` of a message, which is where answers
+   have it, or as parts of its content. ``reasoning_content`` has no signature and is left out.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bpac.wire.json import from_strict_json
+from bpac.wire.translating import NotExpressible, content_parts, not_expressible
+
+API = "Anthropic's Messages API"
+
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,", re.ASCII)
+_THINKING = {"thinking": "signature", "redacted_thinking": "data"}
+
+Block = dict[str, Any]
+
+
+def write_history(messages: Iterable[Mapping[str, Any]]) -> tuple[str | list[Block], list[dict[str, Any]]]:
+    """The system prompt, empty if there is none, and the turns.
+
+    >>> write_history([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "6 · 7?"}])
+    ('Be brief.', [{'role': 'user', 'content': '6 · 7?'}])
+    """
+    system: list[Block] = []
+    turns: list[tuple[str, list[Block]]] = []
+    for number, message in enumerate(messages):
+        role, blocks = _turn(message, f"messages[{number}]")
+        if role == "system" and not turns:
+            system += blocks
+        elif turns and turns[-1][0] == role:
+            turns[-1][1].extend(blocks)
+        elif blocks:  # an empty answer in the history says nothing, and is refused
+            turns.append((role, blocks))
+    return _simple(system) if system else "", [{"role": role, "content": _simple(blocks)} for role, blocks in turns]
+
+
+def _simple(blocks: list[Block]) -> str | list[Block]:
+    """One plain text as a text: that is how most requests are written."""
+    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
+        return str(blocks[0]["text"])
+    return blocks
+
+
+def _turn(message: Mapping[str, Any], where: str) -> tuple[str, list[Block]]:
+    role = message.get("role")
+    if role == "tool":
+        return "user", [_tool_result(message, where)]
+    if message.get("name") is not None:
+        raise not_expressible("messages.name", API)
+    parts = content_parts(message.get("content"), where)
+    if role == "assistant":
+        if message.get("refusal"):
+            parts = [*parts, {"type": "refusal", "refusal": message["refusal"]}]
+        return role, [*_thinking(message), *_answered(parts, where), *_calls(message, where)]
+    blocks = [_block(part, where) for part in parts]
+    if role in ("system", "developer"):
+        return "system", blocks
+    if role == "user":
+        return role, blocks
+    raise NotExpressible(f"{where}.role {role!r} cannot be expressed in {API}", "messages")
+
+
+def _thinking(message: Mapping[str, Any]) -> list[Block]:
+    listed = message.get("thinking_blocks")
+    return [dict(block) for block in listed if _is_signed(block)] if isinstance(listed, list) else []
+
+
+def _is_signed(block: Any) -> bool:
+    proof = _THINKING.get(str(block.get("type"))) if isinstance(block, Mapping) else None
+    return proof is not None and isinstance(block.get(proof), str) and bool(block[proof])
+
+
+def _answered(parts: list[Mapping[str, Any]], where: str) -> list[Block]:
+    blocks: list[Block] = []
+    for part in parts:
+        kind = part.get("type")
+        if kind in _THINKING:
+            blocks += [dict(part)] if _is_signed(part) else []
+        elif kind == "refusal":
+            blocks.append({"type": "text", "text": part.get("refusal")})
+        elif kind != "text" or part.get("text"):  # empty texts are refused
+            blocks.append(_block(part, where))
+    return blocks
+
+
+def _calls(message: Mapping[str, Any], where: str) -> list[Block]:
+    blocks: list[Block] = []
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function")
+        if not isinstance(function, Mapping):
+            raise NotExpressible(f"{where}.tool_calls[{number}] is no call of a function, as {API} needs", "tool_calls")
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": call.get("id"),
+                "name": function.get("name"),
+                "input": _arguments(function.get("arguments"), f"{where}.tool_calls[{number}].function.arguments"),
+            }
+        )
+    return blocks
+
+
+def _arguments(text: Any, where: str) -> dict[str, Any]:
+    if text in (None, ""):  # a call without arguments, as some servers write it
+        return {}
+    try:
+        value = from_strict_json(text.encode())
+    except (ValueError, AttributeError):
+        value = None
+    if not isinstance(value, dict):
+        raise NotExpressible(f"{where} must be a JSON object to be expressed in {API}", "tool_calls")
+    return value
+
+
+def _tool_result(message: Mapping[str, Any], where: str) -> Block:
+    result: Block = {"type": "tool_result", "tool_use_id": message.get("tool_call_id")}
+    if blocks := [_block(part, where) for part in content_parts(message.get("content"), where)]:
+        result["content"] = _simple(blocks)
+    if message.get("is_error") is True:
+        result["is_error"] = True
+    return result
+
+
+def _block(part: Mapping[str, Any], where: str) -> Block:
+    kind = part.get("type")
+    if kind == "text":
+        block: Block = {"type": "text", "text": part.get("text")}
+    elif kind == "image_url":
+        given = part.get("image_url")
+        url = given.get("url") if isinstance(given, Mapping) else given
+        block = {"type": "image", "source": _source(url, where)}
+    elif kind == "file":
+        block = _document(part.get("file") or {}, where)
+    elif kind == "input_audio":
+        raise not_expressible("input_audio", API, "send a transcript instead")
+    else:  # perhaps a block of the API itself
+        return dict(part)
+    if part.get("cache_control") is not None:
+        block["cache_control"] = part["cache_control"]
+    return block
+
+
+def _source(url: Any, where: str) -> Block:
+    if isinstance(url, str):
+        if found := _DATA_URL.match(url):
+            return {"type": "base64", "media_type": found[1].lower(), "data": url[found.end() :]}
+        if url.startswith(("http://", "https://")):
+            return {"type": "url", "url": url}
+    raise NotExpressible(f"{where}: an image needs an address (https://…) or data (data:image/…;base64,…)", "image_url")
+
+
+def _document(file: Mapping[str, Any], where: str) -> Block:
+    if isinstance(file.get("file_id"), str):
+        source: Block = {"type": "file", "file_id": file["file_id"]}
+    else:
+        data = str(file.get("file_data") or "")
+        found = _DATA_URL.match(data)
+        if found is None or found[1].lower() != "application/pdf":
+            raise not_expressible("file", API, f"{where} may have PDF files (data:application/pdf;base64,…) only")
+        source = {"type": "base64", "media_type": "application/pdf", "data": data[found.end() :]}
+    titled = {"title": file["filename"]} if isinstance(file.get("filename"), str) else {}
+    return {"type": "document", "source": source, **titled}
