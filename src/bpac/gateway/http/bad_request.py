@@ -40,6 +40,12 @@ def no_such_route(name: str) -> BadRequest:
     return BadRequest(f"there is no route {name!r}: GET /v1/models lists the routes", 404, "model", "model_not_found")
 
 
+def decides_only(name: str) -> BadRequest:
+    """The error of requests for a completion on a route that has no models."""
+    message = f"the route {name!r} decides only, because its callers ask their models themselves: POST /v1/decide"
+    return BadRequest(message, 400, "model", "decides_only")
+
+
 def no_such_decision() -> BadRequest:
     """The error of requests about a decision that this gateway did not make."""
     return BadRequest("there is no such decision", 404, "decision", "unknown_decision")

@@ -65,6 +65,11 @@ class SharedDesk:
         metrics.count("bpac_without_store_total", by=0, route=game.route.name)
 
     @property
+    def number(self) -> int:
+        """The number of the game in its store."""
+        return self.game.number
+
+    @property
     def segment(self) -> str:
         """The segment of the traffic; empty if the route is not divided."""
         return self.game.segment
@@ -98,6 +103,19 @@ class SharedDesk:
         for terms in void:
             del self._tickets.shared[terms]
             self.drafting.decided(terms)
+
+    def portable(self, ticket: Ticket) -> str:
+        """What another gateway needs to decide a ticket."""
+        return self._tickets.shared[ticket].to_text()
+
+    def taken_over(self, text: str) -> Ticket | None:
+        """A ticket of another gateway; none if it was cut off, or if its learned scores are not known here yet."""
+        shared = self.game.side.messages.read_ticket(text)
+        if shared is None:
+            return None
+        self._tickets.shared[shared.terms] = shared
+        self.drafting.arrived(shared.terms)
+        return shared.terms
 
     async def walk(self, ticket: Ticket) -> Walk:
         """Raise ``TypeError``: shared games have two models."""

@@ -14,6 +14,7 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
+from bpac.gateway.games.reported import CALLER_GAVE_UP, Reported
 from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
@@ -245,11 +246,11 @@ class SharedGame:
         """Both answers of a round that waits for feedback here; none if they are not kept."""
         return self.desk.answers(step)
 
-    async def feedback(self, step: int, loss: float) -> None:
-        """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
-        if self.route.loss["name"] != "external":
-            raise NotAudited("the drafts of this route are graded by the gateway: losses from outside are not accepted")
-        self.desk.check_loss(loss)
+    async def feedback(self, step: int, reported: Reported) -> None:
+        """Record what is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        reported.check(self.route)
+        if reported.loss is not None:
+            self.desk.check_loss(reported.loss)
         found = self.state.route.find(step)
         if found is None and not self.desk.waits_for(step):
             decision = await asyncio.to_thread(self.store.decision, self.kept, step)
@@ -258,7 +259,12 @@ class SharedGame:
             if not decision.call_expert:
                 raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
             raise AlreadyResolved(f"step {step} already has an outcome")
-        await self.side.told(resolving(step, loss, self.desk.closed(step)))
+        note = {**self.desk.closed(step), **reported.noted}
+        # An accepted draft may be served where the expert refused; what is not in the journal yet counts as accepted.
+        served = reported.refused and (found is None or found.uncertainty < found.threshold)
+        cause = "" if reported.loss is not None or reported.refused else CALLER_GAVE_UP
+        outcome = resolving(step, reported.loss, note, cause=cause, draft_served=served, refused=reported.refused)
+        await self.side.told(outcome)
 
     def status(self) -> GameStatus:
         """Where the game stands."""
