@@ -7,13 +7,14 @@ from typing import Any
 from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.deciding.caller_round import CallerRound
 from bpac.gateway.deciding.ticket_watch import TicketWatch
+from bpac.gateway.games.desk import PortableTickets
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.telemetry.counters import Metrics
 
 # Seconds for which the reply to a decided ticket is kept in memory.
 KEEP_REPLY = 600.0
-# Why a ticket that nobody used cannot be decided any more.
-EXPIRED = "expired"
+# Why a ticket cannot be decided here any more: nobody used it in time, or another gateway has decided it.
+EXPIRED, ELSEWHERE = "expired", "elsewhere"
 COUNTER = "bpac_caller_tickets_total"
 
 
@@ -91,6 +92,9 @@ class HeldTickets:
                 if time_now - round_.closed_at > KEEP_REPLY:
                     del self._rounds[nonce]
                 continue
+            if _is_done_elsewhere(round_):
+                self.close(round_, round_.without_decision(ELSEWHERE), ELSEWHERE)
+                continue
             age, route = time_now - round_.since, round_.route
             if age > route.draft_deadline and not round_.late:
                 round_.late = True
@@ -113,3 +117,13 @@ class HeldTickets:
                 route, event = (value for _, value in labels)
                 found.setdefault(route, {"held": held[route]})[event] = count
         return found
+
+
+def _is_done_elsewhere(round_: CallerRound) -> bool:
+    desk, ticket = round_.desk, round_.ticket
+    return (
+        ticket is not None
+        and round_.deciding is None
+        and isinstance(desk, PortableTickets)
+        and desk.done_elsewhere(ticket)
+    )

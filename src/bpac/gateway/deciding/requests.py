@@ -79,11 +79,20 @@ def read_usage(body: Mapping[str, Any]) -> Usage | None:
         return None
     if not isinstance(usage, dict):
         raise BadRequest("usage must be an object with prompt_tokens and completion_tokens", 422, "usage")
-    counts = [usage.get(name) or 0 for name in ("prompt_tokens", "completion_tokens")]
-    if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in counts):
+    counts = [_whole(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    if any(count is None for count in counts):
         message = f"prompt_tokens and completion_tokens must be whole numbers from 0 to {MOST_TOKENS}"
         raise BadRequest(message, 422, "usage", "out_of_range")
-    return Usage(prompt=counts[0], completion=counts[1])
+    return Usage(prompt=counts[0] or 0, completion=counts[1] or 0)
+
+
+def _whole(value: object) -> int | None:
+    """A number of tokens, 0 if it is left out; none if it is no such number. To JSON 1.0 is a whole number."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
+        return None
+    return int(value) if value == int(value) else None
 
 
 def read_text(body: Mapping[str, Any], name: str, what: str) -> str:

@@ -194,6 +194,9 @@ class PortableTickets(Protocol):
     def taken_over(self, text: str) -> Ticket | None:
         """The ticket that ``portable`` wrote elsewhere; none if it cannot be decided any more."""
 
+    def done_elsewhere(self, ticket: Ticket) -> bool:
+        """Whether another gateway has decided or withdrawn a ticket of this one, which then forgets it."""
+
 
 class RouteDesks(Protocol):
     """The games of a route, as chat requests use them."""

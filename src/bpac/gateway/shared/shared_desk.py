@@ -117,6 +117,17 @@ class SharedDesk:
         self.drafting.arrived(shared.terms)
         return shared.terms
 
+    def done_elsewhere(self, ticket: Ticket) -> bool:
+        """Whether the journal says that a ticket of this gateway was decided or withdrawn; then it is forgotten."""
+        route = self.game.state.route
+        if ticket not in self._tickets.shared or ticket.epoch != route.epoch or route.by_arrival is None:
+            return False
+        if route.by_arrival.arrivals.is_open(ticket.number):
+            return False
+        del self._tickets.shared[ticket]
+        self.drafting.decided(ticket)
+        return True
+
     async def walk(self, ticket: Ticket) -> Walk:
         """Raise ``TypeError``: shared games have two models."""
         raise TypeError("shared games have two models")
