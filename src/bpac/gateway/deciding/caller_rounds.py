@@ -105,7 +105,8 @@ class CallerRounds:
         return cast(CallerRound, await _outcome(task))
 
     async def _give(self, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str) -> CallerRound:
-        self.held.reserve(owner, settings)  # before anything waits, so that the limit holds
+        self.held.check_limit(owner, settings)
+        self.held.hold(owner, settings)  # before anything waits, so that the limit holds
         try:
             ticket, _ = await desk.arrive(0)
         except BaseException:
@@ -255,7 +256,7 @@ class CallerRounds:
             self.held.count(settings, "void")
             round_.close(round_.without_decision(OUTAGE), time.monotonic())
             return round_
-        self.held.reserve(owner, settings)
+        self.held.hold(owner, settings)
         return self.held.add(round_)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":

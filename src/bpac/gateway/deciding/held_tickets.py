@@ -37,8 +37,8 @@ class HeldTickets:
         """The round of a ticket; none if it is not known (any more)."""
         return self._rounds.get(nonce)
 
-    def reserve(self, owner: str, route: DecideRouteSettings) -> None:
-        """Count one more ticket of a caller, or raise ``BadRequest`` if it holds too many."""
+    def check_limit(self, owner: str, route: DecideRouteSettings) -> None:
+        """Raise ``BadRequest`` if a caller holds as many tickets as it may."""
         if self._held[owner, route.name] >= route.max_tickets:
             self.count(route, "refused")
             raise BadRequest(
@@ -48,6 +48,9 @@ class HeldTickets:
                 code="too_many_tickets",
                 retry_after=1,
             )
+
+    def hold(self, owner: str, route: DecideRouteSettings) -> None:
+        """Count one more ticket of a caller."""
         self._held[owner, route.name] += 1
 
     def let_go(self, owner: str, route: DecideRouteSettings) -> None:
@@ -57,7 +60,7 @@ class HeldTickets:
             del self._held[owner, route.name]
 
     def add(self, round_: CallerRound) -> CallerRound:
-        """Keep a round, which has been reserved if it is open; return it."""
+        """Keep a round, whose ticket was counted if it is open; return it."""
         self._rounds[round_.id.nonce] = round_
         return round_
 

@@ -7,7 +7,7 @@ from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.games.decision_ids import read_decision_id
 from bpac.gateway.games.reported import Reported
 from bpac.gateway.games.shown_game import ShownGame
-from bpac.gateway.http.bad_request import BadRequest, archived_decision, no_such_decision
+from bpac.gateway.http.bad_request import BadRequest, archived_decision, no_such_decision, not_in_journal_yet
 from bpac.routing.decision import Decision
 from bpac.stores.store import Store
 
@@ -69,6 +69,6 @@ class Decisions:
                 identity.require_sight(note.get("caller"))
                 return
         if step > game.router.step:  # of another gateway, and this one has not read so far
-            raise BadRequest("the decision is not in the journal yet", 503, "decision", "not_yet", retry_after=1)
+            raise not_in_journal_yet()
         # Its id was served, so the decision was durable. Now it is in an archive, and with it whom it was made for.
         raise archived_decision()

@@ -51,6 +51,12 @@ def no_such_decision() -> BadRequest:
     return BadRequest("there is no such decision", 404, "decision", "unknown_decision")
 
 
+def not_in_journal_yet() -> BadRequest:
+    """The error of reports about a decision of another gateway, which this one has not read yet."""
+    message = "the decision was just made by another gateway, and is not in the journal yet: report it again"
+    return BadRequest(message, 503, "decision", "not_yet", retry_after=1)
+
+
 def archived_decision() -> BadRequest:
     """The error of requests about a decision that was removed from the store by ``bpac archive``."""
     message = "this decision is archived: its outcome is final, and its answers are not kept"

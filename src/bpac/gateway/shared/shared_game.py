@@ -19,6 +19,7 @@ from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
+from bpac.gateway.http.bad_request import not_in_journal_yet
 from bpac.gateway.shared.journal_watch import JournalWatch
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.state import SharedRestoring, SharedState
@@ -254,11 +255,14 @@ class SharedGame:
         found = self.state.route.find(step)
         if found is None and not self.desk.waits_for(step):
             decision = await asyncio.to_thread(self.store.decision, self.kept, step)
+            if decision is None and step > self.state.route.step:
+                raise not_in_journal_yet()
             if decision is None:
                 raise ObservationError(f"step {step} was never decided")
             if not decision.call_expert:
                 raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
-            raise AlreadyResolved(f"step {step} already has an outcome")
+            if step <= self.state.route.step:  # otherwise this gateway has not read the decision of another one yet
+                raise AlreadyResolved(f"step {step} already has an outcome")
         note = {**self.desk.closed(step), **reported.noted}
         # An accepted draft may be served where the expert refused; what is not in the journal yet counts as accepted.
         served = reported.refused and (found is None or found.uncertainty < found.threshold)
