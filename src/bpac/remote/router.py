@@ -203,16 +203,20 @@ class RemoteRound:
     ----------
     router: the router.
     fields: ``user`` or ``metadata`` of the arrival.
+
+    Attributes
+    ----------
+    ticket: its ticket; none if the gateway is gone: the expert answers, so that no draft is needed.
     """
 
     def __init__(self, router: RemoteRouter, fields: Mapping[str, Any]) -> None:
         self._router = router
         self._fields = fields
-        self._ticket: str | None = None
+        self.ticket: str | None = None
         self._decided = False
 
     async def __aenter__(self) -> Self:
-        self._ticket = await self._router.arrive(**self._fields)
+        self.ticket = await self._router.arrive(**self._fields)
         return self
 
     async def decide(
@@ -220,17 +224,17 @@ class RemoteRound:
     ) -> RemoteDecision:
         """Decide the query, as ``RemoteRouter.decide`` does; without a ticket the expert answers."""
         known = fraction(uncertainty, "uncertainty")
-        if self._ticket is None:
+        if self.ticket is None:
             return undecided(NO_GATEWAY)
         # From here on it is not known whether it was decided, so it is not withdrawn.
         self._decided = True
-        return await self._router.decide(known, ticket=self._ticket, features=features, usage=usage)
+        return await self._router.decide(known, ticket=self.ticket, features=features, usage=usage)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._ticket is not None and not self._decided:
-            self._router.withdraw_later(self._ticket, _reason(error))
+        if self.ticket is not None and not self._decided:
+            self._router.withdraw_later(self.ticket, _reason(error))
 
 
 def _reason(error: BaseException | None) -> str:
