@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 from openai import APIStatusError, OpenAI
 
+from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.gateway.configured import free_port, wait_for
 from tests.gateway.deciding.own_route import Client
@@ -129,6 +130,7 @@ def test_the_experts_answer_is_served_and_the_loss_arrives(proxy: Proxy, questio
     wait_for(lambda: proxy.game("asked")["steps"] == before["steps"] + 1 and proxy.game("asked")["owed"] == 0)
     (round_,) = proxy.gateway.service.store.rounds(_game(proxy, "asked").kept, limit=1)
     assert round_.outcome is not None
+    assert isinstance(round_.outcome.entry, Resolved)
     assert round_.outcome.entry.loss == loss
     assert proxy.game("asked")["forfeits"] == before["forfeits"]
 
@@ -154,11 +156,12 @@ def test_streams(proxy: Proxy, route: str) -> None:
 @pytest.mark.parametrize("route", ["kept", "asked"])
 def test_tool_calls_whole_and_streamed(proxy: Proxy, route: str) -> None:
     """Whichever model calls a tool, the caller gets the call."""
-    question, tools = f"tool of {route}", [{"type": "function", "function": {"name": "add", "parameters": {}}}]
+    question = f"tool of {route}"
+    tools: Any = [{"type": "function", "function": {"name": "add", "parameters": {}}}]
     (call,) = proxy.ask(route, question, tools=tools).parse().choices[0].message.tool_calls
     assert (call.function.name, json.loads(call.function.arguments)) == ("add", {"a": 1})
     messages: Any = [{"role": "user", "content": question}]
-    stream = proxy.client.chat.completions.create(model=route, messages=messages, tools=tools, stream=True)  # type: ignore[call-overload]
+    stream: Any = proxy.client.chat.completions.create(model=route, messages=messages, tools=tools, stream=True)
     parts = [part for chunk in stream for part in (chunk.choices[0].delta.tool_calls or ()) if chunk.choices]
     assert "".join(part.function.name or "" for part in parts) == "add"
     assert json.loads("".join(part.function.arguments or "" for part in parts)) == {"a": 1}

@@ -48,7 +48,7 @@ class Client:
 
     def decide(self, ticket: str | None = None, uncertainty: float = 0.5, **body: Any) -> dict[str, Any]:
         """Decide a ticket, or without one."""
-        named = {"route": "own"} if ticket is None else {"ticket": ticket}
+        named: dict[str, Any] = {"route": "own"} if ticket is None else {"ticket": ticket}
         got = self.post("decide", **named, uncertainty=uncertainty, **body)
         assert got.status == 200, got.json
         reply: dict[str, Any] = got.json

@@ -57,6 +57,23 @@ def test_a_repeated_decision_is_the_same_decision(gateway: RunningGateway, team:
     team.report(first, 0.0)
 
 
+def test_a_caller_cannot_ask_until_the_coin_spares_the_expert() -> None:
+    """A draft below the threshold that is audited stays audited, however often its decision is asked for."""
+    with RunningGateway(own(epsilon=0.5)) as gateway:
+        client = Client(gateway)
+        for _ in range(2000):
+            ticket = client.arrive()
+            reply = client.decide(ticket, 0.1)
+            if reply["call_expert"] and reply["propensity"] < 1.0:
+                break
+            if reply["call_expert"]:
+                client.report(reply, 0.0)
+        assert reply["propensity"] < 0.95
+        steps = client.game()["steps"]
+        assert all(client.decide(ticket, uncertainty / 50) == reply for uncertainty in range(50))
+        assert client.game()["steps"] == steps
+
+
 def test_an_idempotency_key_stands_for_one_ticket(gateway: RunningGateway, team: Client) -> None:
     """For arrivals and for decisions without a ticket; the same key of another caller is another ticket."""
     key = {"Idempotency-Key": "query 7"}
@@ -230,8 +247,6 @@ def test_a_caller_that_vanishes_is_charged_and_forgotten() -> None:
         client = Client(gateway)
         tickets = [client.arrive() for _ in range(8)]
         decided = client.decide()
-        (game,) = gateway.service.live_games()
-        wait_for(lambda: game.router.under_way != () and not game.router._route.by_arrival.arrivals.held)
         wait_for(lambda: client.status()["tickets"]["own"].get("expired") == 8)
         assert client.status()["tickets"]["own"]["held"] == 0
         late = client.decide(tickets[0], 0.0)
