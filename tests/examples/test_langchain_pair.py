@@ -15,8 +15,10 @@ PROGRAM = Path(__file__).parents[2] / "examples" / "langchain_pair.py"
 TWICE = """
 import asyncio, os, runpy, sys
 program = runpy.run_path(sys.argv[1])
-for os.environ["ROUTE"] in ("kept", "asked"):
-    asyncio.run(program["main"](sys.argv[2:]))
+async def twice():
+    for os.environ["ROUTE"] in ("kept", "asked"):
+        await program["main"](sys.argv[2:])
+asyncio.run(twice())
 """
 
 
