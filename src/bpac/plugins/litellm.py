@@ -86,7 +86,7 @@ class Call(NamedTuple):
         return await llm_router.acompletion(model=model, messages=self.messages, **fields)
 
 
-class Drafted(NamedTuple):
+class DecidedDraft(NamedTuple):
     """A draft, and what was decided about it.
 
     Parameters
@@ -169,29 +169,29 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
             {name: value for name, value in metadata.items() if name.startswith("user_api_key")},
         )
 
-    async def _drafted(self, call: Call) -> Drafted:
+    async def _drafted(self, call: Call) -> DecidedDraft:
         """Rules 1 and 2."""
         if call.id in self._failed:
-            return Drafted(undecided(REPEATED))
+            return DecidedDraft(undecided(REPEATED))
         if (call.options.get("n") or 1) > 1:
-            return Drafted(undecided(SEVERAL_CHOICES))
+            return DecidedDraft(undecided(SEVERAL_CHOICES))
         try:
             async with call.router.round() as round_:
                 if round_.ticket is None:
-                    return Drafted(undecided(NO_GATEWAY))
+                    return DecidedDraft(undecided(NO_GATEWAY))
                 response = await call.ask(call.pair.draft, **call.pair.uncertainty.needs.request())
                 answer = answer_of(response.model_dump())
                 uncertainty = self.uncertainty(call.pair, answer)
                 decision = await round_.decide(uncertainty, usage=usage_of(response))
         except GatewayRefused as error:
             log.error("the gateway refuses to decide, so the expert answers", extra={"error": str(error)})
-            return Drafted(undecided(REFUSED_BY_GATEWAY))
+            return DecidedDraft(undecided(REFUSED_BY_GATEWAY))
         except Exception as error:  # whatever it is, the expert can answer; the ticket was given back
             log.warning("no draft, so the expert answers", extra={"error": f"{type(error).__name__}: {error}"})
-            return Drafted(undecided("draft-failed"))
-        return Drafted(decision, without_logprobs(response, call.options), answer)
+            return DecidedDraft(undecided("draft-failed"))
+        return DecidedDraft(decision, without_logprobs(response, call.options), answer)
 
-    async def _expert(self, call: Call, drafted: Drafted) -> Any:
+    async def _expert(self, call: Call, drafted: DecidedDraft) -> Any:
         """The expert's answer, or an accepted draft where the expert refuses; reports what came of it."""
         try:
             response = await call.ask(call.pair.expert)
@@ -203,7 +203,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         return described(response, drafted.decision, "expert")
 
     async def _expert_stream(
-        self, call: Call, drafted: Drafted, queue: "asyncio.Queue[Chunk | Exception | None]"
+        self, call: Call, drafted: DecidedDraft, queue: "asyncio.Queue[Chunk | Exception | None]"
     ) -> None:
         """The same as a stream, which goes on if its caller leaves."""
         parts: list[Any] = []
@@ -221,7 +221,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         queue.put_nowait(None)
         await self._report(call, drafted, litellm.stream_chunk_builder(parts, messages=call.messages))
 
-    async def _report(self, call: Call, drafted: Drafted, response: Any) -> None:
+    async def _report(self, call: Call, drafted: DecidedDraft, response: Any) -> None:
         if drafted.decision.id is None or drafted.answer is None:
             return
         loss = None
@@ -238,7 +238,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         except GatewayError as error:
             log.error("a loss could not be reported: it counts as 1", extra={"error": str(error)})
 
-    async def _expert_failed(self, call: Call, drafted: Drafted, error: Exception) -> bool:
+    async def _expert_failed(self, call: Call, drafted: DecidedDraft, error: Exception) -> bool:
         """Report that there is no answer of the expert; whether the draft may be served instead."""
         status = getattr(error, "status_code", None)
         refused = isinstance(status, int) and 400 <= status < 500 and status not in OUR_FAULT
