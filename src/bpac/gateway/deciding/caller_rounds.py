@@ -34,9 +34,10 @@ from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.running_config import RunningConfigs
 from bpac.gateway.telemetry.counters import Metrics
+from bpac.routing.learning.features import Features
 
 # Why there is no decision.
-WITHDRAWN, STORE_FAILED = "withdrawn", "store-failed"
+WITHDRAWN, STORE_FAILED, FAILED = "withdrawn", "store-failed", "failed"
 # Reasons to withdraw a ticket, and whether what ended the draft may have ended others at the same time.
 REASONS = {"no-score": False, CALLER_LEFT: False, "draft-failed": True, "cancelled": True}
 
@@ -160,26 +161,27 @@ class CallerRounds:
             return round_.reply
         if round_.deciding is None:
             # A task of its own: the round counts from the decision on, even if its caller leaves while this waits.
-            round_.deciding = self._spawn(self._decide(round_, draft))
+            features = draft.features_for(round_.route, round_.desk)
+            round_.deciding = self._spawn(self._decide(round_, draft, features))
         await _outcome(round_.deciding)
         assert round_.reply is not None
         return round_.reply
 
-    async def _decide(self, round_: CallerRound, draft: DraftReport) -> None:
+    async def _decide(self, round_: CallerRound, draft: DraftReport, features: Features | None) -> None:
         desk, ticket = round_.desk, round_.ticket
         assert ticket is not None
         note = {"ticket": round_.id.nonce, **({"caller": round_.owner} if round_.owner else {}), **draft.note}
         made = None
         try:
-            features = draft.features_for(round_.route, desk)
             if desk.is_under_way(ticket):
                 desk.scored(draft.uncertainty, Answer(round_.id.nonce))
                 made = await desk.decide(draft.uncertainty, ticket, note, lambda decided: decided, features=features)
             if made is not None:
                 await desk.durable()
-        except StoreError:
+        except Exception as error:
             # Perhaps the decision is in the journal and perhaps not. A later attempt must not decide it again.
-            self.held.close(round_, round_.without_decision(STORE_FAILED), "void")
+            reason = STORE_FAILED if isinstance(error, StoreError) else FAILED
+            self.held.close(round_, round_.without_decision(reason), "void")
             raise
         finally:
             round_.deciding = None

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from itertools import takewhile
 from typing import Any
 
 from bpac.gateway.config.decide_routes import DecideRouteSettings
@@ -11,8 +12,8 @@ from bpac.gateway.games.desk import PortableTickets
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.telemetry.counters import Metrics
 
-# Seconds for which the reply to a decided ticket is kept in memory.
-KEEP_REPLY = 600.0
+# Seconds for which the reply to a decided ticket is kept in memory, and how many replies at most.
+KEEP_REPLY, MOST_REPLIES = 600.0, 50_000
 # Why a ticket cannot be decided here any more: nobody used it in time, or another gateway has decided it.
 EXPIRED, ELSEWHERE = "expired", "elsewhere"
 COUNTER = "bpac_caller_tickets_total"
@@ -28,14 +29,16 @@ class HeldTickets:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._rounds: dict[str, CallerRound] = {}
+        self._open: dict[str, CallerRound] = {}
+        # In the order in which they were closed.
+        self._closed: dict[str, CallerRound] = {}
         # By owner and route: the tickets that are neither decided nor withdrawn.
         self._held: Counter[tuple[str, str]] = Counter()
         self._watch = TicketWatch()
 
     def get(self, nonce: str) -> CallerRound | None:
         """The round of a ticket; none if it is not known (any more)."""
-        return self._rounds.get(nonce)
+        return self._open.get(nonce) or self._closed.get(nonce)
 
     def check_limit(self, owner: str, route: DecideRouteSettings) -> None:
         """Raise ``BadRequest`` if a caller holds as many tickets as it may."""
@@ -61,7 +64,7 @@ class HeldTickets:
 
     def add(self, round_: CallerRound) -> CallerRound:
         """Keep a round, whose ticket was counted if it is open; return it."""
-        self._rounds[round_.id.nonce] = round_
+        (self._open if round_.is_open else self._closed)[round_.id.nonce] = round_
         return round_
 
     def close(self, round_: CallerRound, reply: dict[str, Any], event: str) -> None:
@@ -74,6 +77,10 @@ class HeldTickets:
         event: what is counted.
         """
         round_.close(reply, time.monotonic())
+        self._open.pop(round_.id.nonce, None)
+        self._closed[round_.id.nonce] = round_
+        if len(self._closed) > MOST_REPLIES:
+            del self._closed[next(iter(self._closed))]
         if not round_.late:
             self._watch.ended(round_.route.name, late=False)
         self.let_go(round_.owner, round_.route)
@@ -90,11 +97,10 @@ class HeldTickets:
         ----------
         time_now: the time on the monotonic clock, in seconds.
         """
-        for nonce, round_ in list(self._rounds.items()):
-            if not round_.is_open:
-                if time_now - round_.closed_at > KEEP_REPLY:
-                    del self._rounds[nonce]
-                continue
+        old = takewhile(lambda round_: time_now - round_.closed_at > KEEP_REPLY, self._closed.values())
+        for round_ in list(old):
+            del self._closed[round_.id.nonce]
+        for round_ in list(self._open.values()):
             if _is_done_elsewhere(round_):
                 self.close(round_, round_.without_decision(ELSEWHERE), ELSEWHERE)
                 continue

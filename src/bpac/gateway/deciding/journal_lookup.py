@@ -2,13 +2,14 @@
 
 import time
 
+from bpac.gateway.deciding.held_tickets import KEEP_REPLY
 from bpac.gateway.games.desk import Decided, GameDesk
 from bpac.gateway.games.local_desk import LocalDesk
 from bpac.routing.decision import Decision
 
-# Rounds of a game that are looked through, and seconds after which they are read again.
+# Rounds of a game that are looked through. They are read again when what was decided since may be forgotten.
 LATEST = 1000
-READ_EVERY = 60.0
+READ_EVERY = KEEP_REPLY
 
 
 class JournalLookup:
