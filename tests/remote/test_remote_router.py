@@ -63,7 +63,9 @@ def test_a_round_without_a_decision_gives_its_ticket_back(gateway: RunningGatewa
 
     async def main() -> None:
         async with team(gateway) as router:
-            for failure in (None, RuntimeError(), asyncio.CancelledError()):
+            refused = RuntimeError("the draft's server refuses this question")
+            refused.status_code = 400  # type: ignore[attr-defined]
+            for failure in (None, RuntimeError(), refused, asyncio.CancelledError()):
                 try:
                     async with router.round():
                         if failure is not None:
@@ -80,7 +82,7 @@ def test_a_round_without_a_decision_gives_its_ticket_back(gateway: RunningGatewa
     asyncio.run(main())
     after = operator.game()["unscored"]["reasons"]
     gained = {name: count - before.get(name, 0) for name, count in after.items()}
-    assert gained == {"no-score": 2, "draft-failed": 1, "cancelled": 1}
+    assert gained == {"no-score": 3, "draft-failed": 1, "cancelled": 1}
     assert operator.status()["tickets"]["own"]["held"] == 0
 
 

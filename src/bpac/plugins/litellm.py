@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from bpac.answer import Answer
 from bpac.errors import BpacError, GatewayError, GatewayRefused, MissingExtra, SettingsError
+from bpac.models.refusals import is_refused
 from bpac.plugins.litellm_responses import Chunk, chunks_of, chunks_of_part, described, usage_of, without_logprobs
 from bpac.plugins.pair_settings import PairSettings, answer_of
 from bpac.remote.decision import NO_GATEWAY, RemoteDecision, undecided
@@ -50,8 +51,6 @@ SEVERAL_CHOICES, REPEATED, REFUSED_BY_GATEWAY = "n", "repeated", "gateway-refuse
 PATIENCE = 2.0
 # Calls whose expert failed that are remembered, because LiteLLM may repeat them.
 MOST_FAILED = 10_000
-# A server that answers so rejects the request itself, and would reject it again.
-OUR_FAULT = (401, 402, 403, 407, 408, 409, 425, 429)
 # Fields of a call that are about the call and not about the answer.
 NOT_FORWARDED = ("stream", "stream_options", "max_retries")
 
@@ -241,7 +240,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
     async def _expert_failed(self, call: Call, drafted: DecidedDraft, error: Exception) -> bool:
         """Report that there is no answer of the expert; whether the draft may be served instead."""
         status = getattr(error, "status_code", None)
-        refused = isinstance(status, int) and 400 <= status < 500 and status not in OUR_FAULT
+        refused = isinstance(status, int) and is_refused(status)
         if call.id:
             self._failed[call.id] = None
             if len(self._failed) > MOST_FAILED:

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from bpac.arguments import fraction, one_of
 from bpac.errors import AnswerError, GatewayError, GatewayGone, InputError, NotAudited
+from bpac.models.refusals import is_refused
 from bpac.remote.decision import NO_GATEWAY, RemoteDecision, undecided
 from bpac.remote.gateway import GatewayClient
 from bpac.routing.learning.features import Feature
@@ -239,6 +240,9 @@ class RemoteRound:
 
 def _reason(error: BaseException | None) -> str:
     """Why a query is not decided. What may have ended many queries at once is told apart (MATH section 12)."""
-    if error is None or isinstance(error, AnswerError | InputError):
+    # Clients of model servers name the status of a response so. A refusal of what was asked is about this query alone.
+    status = getattr(error, "status_code", None)
+    refused = isinstance(status, int) and is_refused(status)
+    if error is None or refused or isinstance(error, AnswerError | InputError):
         return "no-score"
     return "draft-failed" if isinstance(error, Exception) else "cancelled"

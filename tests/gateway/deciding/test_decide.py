@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bpac.errors import SettingsError
+from bpac.errors import SettingsError, StoreError
 from bpac.gateway.config.file import Config
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.deciding.own_route import KEYS, Client, own
@@ -256,6 +256,24 @@ def test_a_caller_that_vanishes_is_charged_and_forgotten() -> None:
         assert "draft_deadline" in warning["remedy"]
         assert decided["decision"]
         wait_for(lambda: client.game()["forfeits"] == {"deadline": 1})
+
+
+def test_a_decision_that_may_be_lost_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store fails between decision and reply: the caller gets 503, and then that the expert answers; one coin."""
+    with RunningGateway(own()) as gateway:
+        client = Client(gateway)
+        ticket = client.arrive()
+
+        async def fail() -> None:
+            raise StoreError("the disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(gateway.service.store, "durable", fail)
+            assert client.refusal("decide", ticket=ticket, uncertainty=0.5) == (503, "store_failed")
+        reply = client.decide(ticket, 0.0)
+        assert (reply["decision"], reply["reason"], reply["call_expert"]) == (None, "store-failed", True)
+        assert client.game()["steps"] == 1
+        assert client.status()["tickets"]["own"]["held"] == 0
 
 
 def test_drafts_that_fail_together_are_an_outage() -> None:
