@@ -16,7 +16,6 @@ from bpac.gateway.telemetry.counters import Metrics
 KEEP_REPLY, MOST_REPLIES = 600.0, 50_000
 # Why a ticket cannot be decided here any more: nobody used it in time, or another gateway has decided it.
 EXPIRED, ELSEWHERE = "expired", "elsewhere"
-COUNTER = "bpac_caller_tickets_total"
 
 
 class HeldTickets:
@@ -88,7 +87,7 @@ class HeldTickets:
 
     def count(self, route: DecideRouteSettings, event: str) -> None:
         """Count what happened to a ticket."""
-        self._metrics.count(COUNTER, route=route.name, event=event)
+        self._metrics.count("bpac_caller_tickets_total", route=route.name, event=event)
 
     def sweep(self, time_now: float) -> None:
         """Forget tickets whose deadline has passed, and replies that were kept long enough.
@@ -122,7 +121,7 @@ class HeldTickets:
             held[route] += count
         found: dict[str, dict[str, int]] = {}
         for (name, labels), count in self._metrics.counts.items():
-            if name == COUNTER:
+            if name == "bpac_caller_tickets_total":
                 route, event = (value for _, value in labels)
                 found.setdefault(route, {"held": held[route]})[event] = count
         return found
