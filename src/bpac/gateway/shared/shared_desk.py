@@ -135,7 +135,7 @@ class SharedDesk:
     def is_under_way(self, ticket: Ticket) -> bool:
         """Whether a ticket can still be decided, as far as it is known here."""
         shared = self._tickets.shared.get(ticket)
-        return shared is not None and shared.generation == self.game.side.messages.generation
+        return shared is not None and shared.generation >= self.game.side.messages.generation
 
     def scored(self, uncertainty: float, draft: Answer) -> None:
         """Watch the scores."""

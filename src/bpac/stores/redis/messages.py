@@ -143,11 +143,15 @@ class ReplicaMessages:
         return SharedTicket(self.generation, Ticket(number, self.epoch, *self._terms), self._models)
 
     def read_ticket(self, text: str) -> SharedTicket | None:
-        """A ticket that another replica gave out; none if it was cut off, or has learned scores not known here."""
-        generation, *terms, models = json.decode(urlsafe_b64decode(text))
-        if generation != self.generation or models > len(self._models):
+        """A ticket that another replica gave out; none if it was cut off, or has learned scores not known here.
+
+        This replica may not have heard of a cut yet, so the generation of the ticket may be newer than its own.
+        """
+        generation, *values, models = json.decode(urlsafe_b64decode(text))
+        terms = Ticket._make(values)
+        if generation < self.generation or terms.epoch != self.epoch or models > len(self._models):
             return None
-        return SharedTicket(generation, Ticket._make(terms), self._models[:models])
+        return SharedTicket(generation, terms, self._models[:models])
 
     def decision(self, ticket: SharedTicket, scores: RecordedScores, result: int) -> Decision:
         """The decision of a request.
