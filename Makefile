@@ -9,6 +9,8 @@ NODE_MODULES := node_modules/.package-lock.json
 DEMO_VENV := .venv-demo
 DEMO_READY := $(DEMO_VENV)/ready
 DEPLOY_TOOLS := $(VENV)/deploy-tools
+LITELLM_VENV := .venv-litellm
+LITELLM := $(LITELLM_VENV)/ready
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
 WORKERS = $(shell expr $$(nproc) + 1)
@@ -23,7 +25,7 @@ demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPT
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
-test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS)  ## run every test: those of the mathematical core, with coverage, then all others
+test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS) $(LITELLM)  ## run every test: those of the mathematical core, with coverage, then all others
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint test-core
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
@@ -110,6 +112,15 @@ $(REDIS): $(READY)
 	@command -v faketime || { $(call apt_install,faketime); }
 	@touch $@
 
+# LiteLLM's proxy needs other versions of what the gateway depends on, so its plug-in is tested in an environment of its own.
+LITELLM_PACKAGES := --editable '.[litellm]' 'litellm[proxy]==1.106.2'
+$(LITELLM): $(READY)
+	@echo "==> Installing LiteLLM's proxy in $(LITELLM_VENV)"
+	@$(PYTHON) -m venv $(LITELLM_VENV)
+	@$(BIN)/uv pip install --quiet --system-certs --python $(LITELLM_VENV)/bin/python $(LITELLM_PACKAGES) 2> /dev/null || \
+	$(LITELLM_VENV)/bin/pip install --quiet --disable-pip-version-check $(LITELLM_PACKAGES)
+	@touch $@
+
 # Programs that check and run what is below deploy/. Prometheus is only unpacked: installed, it would start a service.
 deploy-tools: $(DEPLOY_TOOLS)
 $(DEPLOY_TOOLS): $(READY) $(REDIS)
@@ -126,4 +137,4 @@ deploy-check: $(DEPLOY_TOOLS)  ## check the files below deploy/ and run the serv
 	$(BIN)/pytest -v tests/deploy
 
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO_VENV) $(LITELLM_VENV) node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -23,6 +23,7 @@ from bpac.scores import (
 )
 
 if TYPE_CHECKING:
+    from bpac.remote.router import RemoteRouter
     from bpac.saved_router import SavedRouter
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "MeanTokenProbability",
     "OptionProbability",
     "Perplexity",
+    "RemoteRouter",
     "Router",
     "Score",
     "Segments",
@@ -68,3 +70,12 @@ def open(path: "str | os.PathLike[str]", epsilon: float | None = None, **setting
     from bpac.saved_router import open_router  # noqa: PLC0415  # stores are imported when they are needed
 
     return open_router(path, epsilon, **settings)
+
+
+def __getattr__(name: str) -> Any:
+    """``RemoteRouter``, which needs the extra ``models``, when it is used."""
+    if name == "RemoteRouter":
+        from bpac.remote.router import RemoteRouter  # noqa: PLC0415
+
+        return RemoteRouter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

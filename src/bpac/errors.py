@@ -39,6 +39,9 @@
     - ``GameNotOpen`` (``bpac.gateway.workers.owner.front_games``): a front names a game that is not open
     - ``NotExpressible`` (``bpac.wire.translating``): a request that the API of a model cannot express
     - ``BadRequest`` (``bpac.gateway.http.bad_request``): a request that the gateway cannot answer
+    - ``GatewayError``: a gateway gave no decision (``bpac.RemoteRouter``)
+        - ``GatewayRefused``: it rejected the request; a retry would not help
+        - ``GatewayGone``: it cannot be reached, or did not answer in time, even after retries
     - ``MissingExtra``: an optional dependency is not installed
 
 A call that raises one of these has changed nothing.
@@ -177,6 +180,30 @@ class StoreError(BpacError):
 
 class StoreInUse(StoreError):
     """Another gateway writes to this store."""
+
+
+class GatewayError(BpacError):
+    """A gateway gave no decision, or did not take a report."""
+
+
+class GatewayRefused(GatewayError):
+    """The gateway rejected the request; a retry would not help.
+
+    Parameters
+    ----------
+    message: what the gateway said.
+    status: the HTTP status.
+    code: the gateway's word for it; empty if it has none.
+    """
+
+    def __init__(self, message: str, status: int, code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class GatewayGone(GatewayError):
+    """The gateway cannot be reached, or did not answer in time, even after retries."""
 
 
 class MissingExtra(BpacError, ImportError):

@@ -12,7 +12,7 @@ from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.segment_names import Caller
-from bpac.gateway.http.bad_request import BadRequest, no_such_route, stopping
+from bpac.gateway.http.bad_request import BadRequest, decides_only, no_such_route, stopping
 from bpac.gateway.running_config import RunningConfig, RunningConfigs
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.gen_ai import operation_of
@@ -87,6 +87,12 @@ class Dispatcher:
                 request = request._replace(task=games.task(request, caller, label))
             return await route.answer(request, await games.desk(request, caller, label), caller_left)
 
+    def check_open(self) -> None:
+        """Raise an error while no request can be decided: the gateway stops, or its journal cannot be written."""
+        if self.stopping:
+            raise stopping()
+        self._check_store()
+
     async def pass_through(self, path: str, body: Mapping[str, Any]) -> ChatResponse:
         """The response to a request that is not a chat; an error that is raised is what the caller gets.
 
@@ -103,6 +109,8 @@ class Dispatcher:
             if name in running.routes:
                 message = f"the route {name!r} decides between two models, for chats only: use a route with one model"
                 raise BadRequest(message, 400, "model", "not_a_single_route")
+            if name in running.config.decide_routes:
+                raise decides_only(name)
             raise no_such_route(name)
         with self._admitted(running, name, operation_of(path)):
             return await single.pass_through(path, body)
@@ -137,4 +145,6 @@ class Dispatcher:
             found = self._running.current.routes.get(candidate)
             if found is not None and (not rest or found[0].settings.segment_by == "model"):
                 return *found, rest
+            if candidate in self._running.current.config.decide_routes:
+                raise decides_only(candidate)
         raise no_such_route(model)

@@ -125,6 +125,18 @@ class Opener:
                     )
 
 
+def open_decide_routes(running: RunningConfig, open_games: OpenGames) -> None:
+    """Restore the games of the routes that decide only.
+
+    Parameters
+    ----------
+    running: the configuration.
+    open_games: opens the games of a route.
+    """
+    for name, settings in running.config.decide_routes.items():
+        running.decide_routes[name] = open_games(settings)
+
+
 def games_of(running: RunningConfig, store: Store, open_games: Callable[[], Iterable[LiveGame]]) -> OpenGames:
     """Opens games of this process.
 
@@ -140,4 +152,4 @@ def games_of(running: RunningConfig, store: Store, open_games: Callable[[], Iter
 def games_in(store: Store, running: RunningConfig) -> dict[str, RouteGames]:
     """The games of all routes, restored from a store."""
     every = running.config.snapshot_every
-    return {name: RouteGames(store, route.settings, every) for name, (route, _) in running.routes.items()}
+    return {route.name: RouteGames(store, route, every) for route, _ in running.all_games()}

@@ -16,6 +16,7 @@ from bpac.gateway.chat.outside import OutsideAnswers
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.chat.single_route import SingleRoute
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames
@@ -37,6 +38,7 @@ class RunningConfig:
     routes: the routes with their games, by name.
     forced: for each of them, what answers requests that are forced to a model.
     single_routes: the routes with one model, by name.
+    decide_routes: the games of the routes that decide only, by name.
     answering: the number of requests whose response is not known yet.
     fronts: the number of other processes that answer requests with it.
     tasks: what goes on behind the requests: expert calls, audits, streamed drafts.
@@ -48,6 +50,7 @@ class RunningConfig:
     routes: dict[str, tuple[ServedRoute, RouteDesks]] = field(default_factory=dict)
     forced: dict[str, dict[str, OutsideAnswers]] = field(default_factory=dict)
     single_routes: dict[str, SingleRoute] = field(default_factory=dict)
+    decide_routes: dict[str, RouteDesks] = field(default_factory=dict)
     answering: int = 0
     fronts: int = 0
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
@@ -61,15 +64,20 @@ class RunningConfig:
         """The live games of all routes."""
         return [game for _, games in self._local_games() for game in games]
 
-    def _local_games(self) -> Iterator[tuple[ServedRoute, RouteGames]]:
+    def all_games(self) -> Iterator[tuple[RouteSettings, RouteDesks]]:
+        """The settings and the games of every route that has a promise."""
+        yield from ((route.settings, games) for route, games in self.routes.values())
+        yield from ((self.config.decide_routes[name], games) for name, games in self.decide_routes.items())
+
+    def _local_games(self) -> Iterator[tuple[RouteSettings, RouteGames]]:
         """The routes whose games are in this process."""
-        return ((route, games) for route, games in self.routes.values() if isinstance(games, RouteGames))
+        return ((route, games) for route, games in self.all_games() if isinstance(games, RouteGames))
 
     def take_back_games(self) -> None:
         """Have the games continue under this configuration: one that was to replace it cannot be used."""
         for route, games in self._local_games():
             for game in games:
-                game.go_on_under(route.settings, self.config.snapshot_every)
+                game.go_on_under(route, self.config.snapshot_every)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Start a task that outlives its request."""

@@ -16,6 +16,7 @@ from bpac.gateway.chat.deployments import Deployments
 from bpac.gateway.chat.outside import outside_counts
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.deciding.caller_rounds import CallerRounds
 from bpac.gateway.dispatcher import Dispatcher
 from bpac.gateway.games.decisions import Decisions
 from bpac.gateway.games.key_warnings import warn_of_keys
@@ -26,7 +27,7 @@ from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.http.bad_request import stopping
 from bpac.gateway.http.metered import RequestCharge
-from bpac.gateway.opening import Opener, games_in, games_of
+from bpac.gateway.opening import Opener, games_in, games_of, open_decide_routes
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
 from bpac.gateway.telemetry.counters import Metrics
@@ -82,6 +83,9 @@ class Service:
         self._running = RunningConfigs(RunningConfig(config, graders))
         self._retired = RetiredGames()
         self.dispatcher = Dispatcher(self._running, self.metrics, self._check_store, self.traces)
+        self.caller_rounds = CallerRounds(
+            self._running, self.metrics, lambda: self.store.secret, self.dispatcher.check_open
+        )
         self._prompts = PromptFeatures(MissingPromptFeatures(self.metrics).add)
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -98,6 +102,7 @@ class Service:
         single = [route.expert for route in self.config.single_routes.values()]
         answerable = [*map(self._can_answer, self.config.routes.values())]
         answerable += [not self.monitor.is_down(model.name) for model in single]
+        answerable += [True] * len(self.config.decide_routes)
         return not answerable or any(answerable)
 
     @property
@@ -134,7 +139,9 @@ class Service:
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
 
     def _open_routes(self, running: RunningConfig) -> None:
-        self._opener.open_routes(running, games_of(running, self.store, self.open_games))
+        open_games = games_of(running, self.store, self.open_games)
+        self._opener.open_routes(running, open_games)
+        open_decide_routes(running, open_games)
 
     async def _watch_models(self) -> None:
         servers = [server for model in self._running.current.models.values() for server in model.servers]
@@ -248,7 +255,7 @@ class Service:
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         running = self._running.current
-        routes: dict[str, list[GameStatus]] = {name: [] for name in running.routes}
+        routes: dict[str, list[GameStatus]] = {route.name: [] for route, _ in running.all_games()}
         for game in self.live_games():
             routes[game.route.name].append(game.status())
         losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
@@ -266,7 +273,8 @@ class Service:
     def warnings(self) -> list[dict[str, Any]]:
         """Settings that do not suit the traffic, as JSON values."""
         routes = self._running.current.routes.values()
-        return [warning for route, _ in routes for warning in warnings_of(route.expert.grader)]
+        found = [warning for route, _ in routes for warning in warnings_of(route.expert.grader)]
+        return found + self.caller_rounds.held.warnings()
 
     def workers(self) -> dict[str, Any] | None:
         """The processes of this gateway, as JSON values; none if this is the only one."""
@@ -301,6 +309,7 @@ class Service:
             if self.store.failure is not None:
                 await self._reopen_store(self.store.failure)
                 continue
+            self.caller_rounds.held.sweep(time.monotonic())
             for game in self.open_games():
                 try:
                     game.sweep(time.monotonic())
@@ -335,6 +344,7 @@ class Service:
         self.store = opened
         self.decisions = Decisions(opened, self.open_games)
         running.routes = {name: (route, games[name]) for name, (route, _) in running.routes.items()}
+        running.decide_routes = {name: games[name] for name in running.decide_routes}
         # Games that a reload had ended stay as the journal has them: their open rounds count as losses there.
         self._retired = RetiredGames()
         self.store_record.works_again()

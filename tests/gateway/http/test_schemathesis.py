@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import BaseSchema, Case, GenerationMode
 
 from bpac.gateway.http.openapi import document
-from bpac.testing import Reply
+from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import ALL_ROLES, bearer
+from tests.gateway.configured import settings as configured
 from tests.gateway.raw import CHAT, post
-from tests.gateway.running import ASK, Running, RunningGateway, pair
+from tests.gateway.running import ASK, RunningGateway, pair
 
 KEY = bearer("one")
 PAGES = document(["homework"], keys=True)["paths"]
@@ -34,12 +35,15 @@ BOUNDED = settings(
 def gateway() -> Iterator[RunningGateway]:
     """A gateway that requires a key and keeps answering, whatever it is sent."""
     options = {"gateway": {"keys": [{"name": "all", "key": "one", "roles": ALL_ROLES}]}, "loss": "external"}
-    with pytest.MonkeyPatch.context() as patch, Running(pair(Reply("41"), Reply("42")), **options) as (running, _):
+    with pytest.MonkeyPatch.context() as patch, ScriptedServer(pair(Reply("41"), Reply("42"))) as models:
+        config = configured(models.base_url, **options)
+        config["routes"]["own"] = {"decide_only": True, "epsilon": 0.2, "max_tickets": 10**6}
         # Hundreds of wrong keys are sent here; the pauses after wrong keys have tests of their own.
         patch.setattr("bpac.gateway.auth.failed_logins.LONGEST", 0.0)
-        yield running
-        assert post(running.url, ASK, headers=KEY).status == 200
-        running.idle()
+        with RunningGateway(config) as running:
+            yield running
+            assert post(running.url, ASK, headers=KEY).status == 200
+            running.idle()
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +59,11 @@ def test_responses_match_the_document(schema: BaseSchema, path: str, method: str
     @BOUNDED
     @given(case=schema[path][method].as_strategy(generation_mode=mode))
     def check(case: Case[Any]) -> None:
-        if mode is GenerationMode.POSITIVE and isinstance(case.body, dict) and path in ANSWERED:
-            case.body["model"] = "homework"
+        if mode is GenerationMode.POSITIVE and isinstance(case.body, dict):
+            if path in ANSWERED:
+                case.body["model"] = "homework"  # any other model does not exist
+            if "route" in case.body:
+                case.body["route"] = "own"  # nor does any other route
         case.call_and_validate(headers=KEY)
 
     check()
@@ -79,6 +86,13 @@ def test_a_round_from_request_to_feedback_matches_the_document(schema: BaseSchem
         report = {"decision": decision, "loss": 0.5}
         for status in (200, 409):
             call("/v1/feedback", "POST", status, body=report, media_type="application/json")
+    ticket = call("/v1/arrive", "POST", 200, body={"route": "own"}, media_type="application/json").json()["ticket"]
+    draft = {"ticket": ticket, "uncertainty": 0.5, "usage": {"completion_tokens": 3}}
+    for _ in range(2):
+        decided = call("/v1/decide", "POST", 200, body=draft, media_type="application/json").json()
+    call("/v1/withdraw", "POST", 409, body={"ticket": ticket}, media_type="application/json")
+    refused = {"decision": decided["decision"], "outcome": "refused"}
+    call("/v1/feedback", "POST", 200, body=refused, media_type="application/json")
     (game,) = call("/v1/status", "GET", 200).json()["routes"]["homework"]
     assert game["steps"] >= 2
 

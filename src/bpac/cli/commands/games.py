@@ -84,7 +84,7 @@ def _row(store: Store, game: Game, config: Config) -> dict[str, Any]:
     lost = next((loss for loss in store.losses() if loss.game == game.number), None)
     if not has_entries(store, game):
         return {**row, "rounds": 0, "threshold": 0.0, "epoch": 1, "owed": 0, "state": "not begun", "why": ""}
-    kept, route = folded(store, game), config.routes.get(game.route)
+    kept, route = folded(store, game), config.routes_with_games.get(game.route)
     over = ending(store, game, () if route is None else route.open_terms)
     names = [model.name for model in route.models] if route is not None else []
     prices = None if route is None else Prices.of(route)
@@ -196,11 +196,11 @@ def _listed(promise: Sequence[str]) -> list[str]:
 def _chosen(options: argparse.Namespace) -> tuple[Config, RouteSettings, str]:
     config = load_config(options.config, secrets=False)
     name = options.route
-    if name is None and len(config.routes) == 1:
-        (name,) = config.routes
-    if name not in config.routes:
-        raise InputError(f"--route must be one of {', '.join(config.routes)}, got {name!r}")
-    route = config.routes[name]
+    if name is None and len(config.routes_with_games) == 1:
+        (name,) = config.routes_with_games
+    if name not in config.routes_with_games:
+        raise InputError(f"--route must be one of {', '.join(config.routes_with_games)}, got {name!r}")
+    route = config.routes_with_games[name]
     segment = unicodedata.normalize("NFC", options.segment)
     if bool(segment) != (route.segment_by is not None):
         has = "has no segment_by: leave --segment out" if segment else "has a game for each segment: give --segment"

@@ -62,7 +62,7 @@ def _current(store: Store) -> list[Game]:
 
 def _game_status(store: Store, game: Game, config: Config) -> GameStatus:
     kept = folded(store, game)
-    route = config.routes.get(game.route)
+    route = config.routes_with_games.get(game.route)
     prices = None if route is None else Prices.of(route)
     names = [model.name for model in route.models] if route is not None else []
     status = game_status(game, kept.router, kept.history, kept.savings.report(prices), models=names)

@@ -88,11 +88,11 @@ def _warm(options: argparse.Namespace) -> int:
 
 
 def _chosen_route(config: Config, name: str | None) -> RouteSettings:
-    if name is None and len(config.routes) == 1:
-        return next(iter(config.routes.values()))
-    if name not in config.routes:
-        raise InputError(f"--route must be one of {', '.join(config.routes)}, got {name!r}")
-    return config.routes[name]
+    if name is None and len(config.routes_with_games) == 1:
+        return next(iter(config.routes_with_games.values()))
+    if name not in config.routes_with_games:
+        raise InputError(f"--route must be one of {', '.join(config.routes_with_games)}, got {name!r}")
+    return config.routes_with_games[name]
 
 
 @contextmanager

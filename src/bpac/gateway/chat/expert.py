@@ -29,7 +29,7 @@ from bpac.gateway.games.desk import Decided, GameDesk, TokenCounts
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
 from bpac.gateway.games.savings import COUNTED, expert_note
 from bpac.gateway.telemetry.stages import Stages
-from bpac.models.retrying import LATER
+from bpac.models.refusals import is_refused
 from bpac.routing.decision import Decision
 from bpac.wire.rendering import event_stream
 from bpac.wire.stream import Transcript, without_usage
@@ -42,8 +42,6 @@ WholeAnswer = Callable[[], Awaitable[Answer | None]]
 
 # Why a caller gets the draft instead of the expert's answer (header x-bpac-fallback).
 FAILED, REFUSED = "expert-failed", "expert-refused"
-# Refusals because of the operator's key, account or rate, not because of what was asked.
-OPERATORS = LATER | {401, 402, 403, 407}
 
 
 def is_refusal(error: ModelError) -> bool:
@@ -52,7 +50,7 @@ def is_refusal(error: ModelError) -> bool:
     >>> is_refusal(ModelError("temperature is not supported", 400)), is_refusal(ModelError("no such key", 401))
     (True, False)
     """
-    return error.status is not None and 400 <= error.status < 500 and error.status not in OPERATORS
+    return is_refused(error.status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.config.adapting import with_roles
+from bpac.gateway.config.decide_routes import DecideRouteSettings, decide_only, read_decide_routes
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
 from bpac.gateway.config.origins import ANY, Origin
@@ -32,6 +33,7 @@ class Config(ConfigTable, frozen=True):
     ----------
     models, routes: by name.
     single_routes: routes with one model, by name.
+    decide_routes: routes that decide only, because their callers ask the models, by name.
     listen: address and port that the gateway listens on, as ``HOST:PORT``.
     store: address of the store that keeps the journals.
     api_keys: keys without a name, with which completions can be requested and nothing else.
@@ -53,6 +55,7 @@ class Config(ConfigTable, frozen=True):
     models: dict[str, ModelSettings]
     routes: dict[str, RouteSettings]
     single_routes: dict[str, SingleRouteSettings] = field(default_factory=dict)
+    decide_routes: dict[str, DecideRouteSettings] = field(default_factory=dict)
     listen: str = "127.0.0.1:8800"
     store: Url = Url("sqlite:///bpac.db")
     api_keys: tuple[ApiKey, ...] = ()
@@ -108,6 +111,11 @@ class Config(ConfigTable, frozen=True):
         return int(self.listen.rpartition(":")[2])
 
     @property
+    def routes_with_games(self) -> dict[str, RouteSettings]:
+        """All routes that have a promise, by name: with models of the gateway, and of callers."""
+        return {**self.routes, **self.decide_routes}
+
+    @property
     def open(self) -> bool:
         """Whether there are no keys, so that every caller may do everything."""
         return not self.api_keys and not self.keys
@@ -120,9 +128,11 @@ class Config(ConfigTable, frozen=True):
     def read(cls, data: Mapping[str, Any]) -> "Config":
         """The configuration in a parsed TOML file."""
         check_keys(data, ("gateway", "models", "routes"), "")
-        for name in ("models", "routes"):
-            if name not in data:
-                raise SettingsError(f"{name} is missing: add a table [{name}.NAME]")
+        if "routes" not in data:
+            raise SettingsError("routes is missing: add a table [routes.NAME]")
+        with_models, without = decide_only(data["routes"])
+        if "models" not in data and (with_models or not without):
+            raise SettingsError("models is missing: add a table [models.NAME]")
         gateway = dict(as_table(data.get("gateway", {}), "gateway"))
         check_keys(gateway, KEYS, "gateway")
         limits = {key: gateway.pop(key) for key in Limits.__struct_fields__ if key in gateway}
@@ -130,24 +140,27 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
-        decided, single = separated(data["routes"])
+        decided, single = separated(with_models)
         currency = gateway.get("currency")
         models = read_models(
-            with_roles(data["models"], data["routes"]), currency=currency if isinstance(currency, str) else ""
+            with_roles(data.get("models", {}), with_models), currency=currency if isinstance(currency, str) else ""
         )
         return read_table(
             gateway,
             cls,
             "gateway",
             models=models,
-            routes=read_routes(decided, models) if decided or not single else {},
+            routes=read_routes(decided, models) if decided or not (single or without) else {},
             single_routes=read_single_routes(single, models),
+            decide_routes=read_decide_routes(without),
             limits=read_table(limits, Limits, "gateway"),
         )
 
 
 # The keys of the table [gateway].
-KEYS = {*Config.__struct_fields__, *Limits.__struct_fields__} - {"models", "routes", "single_routes", "limits"}
+KEYS = {*Config.__struct_fields__, *Limits.__struct_fields__} - {
+    "models", "routes", "single_routes", "decide_routes", "limits",
+}  # fmt: skip
 
 
 def load_config(path: str | Path, *, secrets: bool = True) -> Config:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.games.decision_ids import read_decision_id
+from bpac.gateway.games.reported import Reported
 from bpac.gateway.games.shown_game import ShownGame
-from bpac.gateway.http.bad_request import BadRequest, archived_decision, no_such_decision
+from bpac.gateway.http.bad_request import BadRequest, archived_decision, no_such_decision, not_in_journal_yet
 from bpac.routing.decision import Decision
 from bpac.stores.store import Store
 
@@ -48,11 +49,11 @@ class Decisions:
             raise BadRequest("the answers of this decision are not kept", 404, "decision", "no_answers")
         return answers
 
-    async def report_loss(self, decision_id: str, loss: float, identity: Identity) -> None:
-        """Record a loss that is reported from outside, or raise ``BadRequest``."""
+    async def report(self, decision_id: str, reported: Reported, identity: Identity) -> None:
+        """Record what is reported from outside, or raise ``BadRequest``."""
         game, step = self.find(decision_id, identity)
         try:
-            await game.feedback(step, loss)
+            await game.feedback(step, reported)
         except InputError as error:
             raise BadRequest(str(error), 422, "loss", "out_of_range") from error
         except NotAudited as error:
@@ -67,5 +68,7 @@ class Decisions:
             if isinstance(entry, Decision) and entry.step == step:
                 identity.require_sight(note.get("caller"))
                 return
+        if step > game.router.step:  # of another gateway, and this one has not read so far
+            raise not_in_journal_yet()
         # Its id was served, so the decision was durable. Now it is in an archive, and with it whom it was made for.
         raise archived_decision()

@@ -16,7 +16,7 @@ Between the two there is only this interface. ``LocalDesk`` is a game of this pr
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from bpac.answer import Answer
 from bpac.dashboard.history.refusals import RefusalReason
@@ -84,6 +84,10 @@ class TokenCounts(Protocol):
 
 class GameDesk(Protocol):
     """One game, as chat requests use it."""
+
+    @property
+    def number(self) -> int:
+        """The number of the game in its store."""
 
     @property
     def segment(self) -> str:
@@ -178,6 +182,20 @@ class GameDesk(Protocol):
 
     async def await_feedback(self, decision: Decision, note: dict[str, Any], answers: dict[str, str]) -> None:
         """Keep what is needed for feedback on an open round: the note of its outcome, and both answers."""
+
+
+@runtime_checkable
+class PortableTickets(Protocol):
+    """A game whose tickets can be decided in another gateway than the one that gave them out."""
+
+    def portable(self, ticket: Ticket) -> str:
+        """What another gateway needs to decide a ticket, as letters and digits."""
+
+    def taken_over(self, text: str) -> Ticket | None:
+        """The ticket that ``portable`` wrote elsewhere; none if it cannot be decided any more."""
+
+    def done_elsewhere(self, ticket: Ticket) -> bool:
+        """Whether another gateway has decided or withdrawn a ticket of this one, which then forgets it."""
 
 
 class RouteDesks(Protocol):

@@ -11,14 +11,14 @@ log = logging.getLogger("bpac.gateway")
 
 def warn_of_keys(config: Config) -> None:
     """Log what cannot be done because no key may do it, and which segments depend on keys without a name."""
-    warn_of_unnamed_keys(config.routes.values(), config.api_keys)
+    warn_of_unnamed_keys(config.routes_with_games.values(), config.api_keys)
     if not config.granted(Role.OPERATOR):
         log.warning(
             "no key has the role operator, so nobody can use /v1/status, /metrics and /dashboard: add a key with "
             "this role as [[gateway.keys]]. The command bpac status needs no key"
         )
     if not config.granted(Role.FEEDBACK):
-        for name, route in config.routes.items():
+        for name, route in config.routes_with_games.items():
             if route.loss["name"] == "external":
                 log.warning(
                     "no key has the role feedback, so no loss can be reported for this route, and every round is "

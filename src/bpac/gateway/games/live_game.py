@@ -13,6 +13,7 @@ from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.journal import GameJournal, now
 from bpac.gateway.games.local_desk import LocalDesk
 from bpac.gateway.games.outcomes import RESTART, OpenOutcomes
+from bpac.gateway.games.reported import Reported
 from bpac.gateway.games.restoring import tokens_of
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.status import GameStatus, game_status
@@ -195,9 +196,9 @@ class LiveGame:
         """Both answers of a round that waits for feedback; none if they are not kept."""
         return self.outcomes.answers(step)
 
-    async def feedback(self, step: int, loss: float) -> None:
-        """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
-        self.outcomes.feedback(step, loss)
+    async def feedback(self, step: int, reported: Reported) -> None:
+        """Record what is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        self.outcomes.feedback(step, reported)
 
     def status(self) -> GameStatus:
         """Where the game stands."""

@@ -35,6 +35,11 @@ class LocalDesk:
         self.game = game
 
     @property
+    def number(self) -> int:
+        """The number of the game in its store."""
+        return self.game.number
+
+    @property
     def segment(self) -> str:
         """The segment of the traffic; empty if the route is not divided."""
         return self.game.segment

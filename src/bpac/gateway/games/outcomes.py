@@ -6,11 +6,12 @@ from contextlib import suppress
 from typing import Any
 
 from bpac.dashboard.history.refusals import NOTED, RefusalReason
-from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
+from bpac.errors import AlreadyResolved, InputError, ObservationError
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.journal import GameJournal, now
 from bpac.gateway.games.open_rounds import OpenRounds
+from bpac.gateway.games.reported import CALLER_GAVE_UP, Reported
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
@@ -162,18 +163,23 @@ class OpenOutcomes:
         """Both answers of a round that waits for feedback; none if they are not kept."""
         return self._open.answers(step)
 
-    def feedback(self, step: int, loss: float) -> None:
-        """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
-        if not self.external:
-            # Otherwise callers could grade the answers to their own requests.
-            raise NotAudited("the drafts of this route are graded by the gateway: losses from outside are not accepted")
+    def feedback(self, step: int, reported: Reported) -> None:
+        """Record what is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        reported.check(self._route)
         decision = self._journal.store.decision(self._journal.game, step)
         if decision is None and step <= self._router.step:
             raise AlreadyResolved(f"step {step} is archived, so its outcome is final")
         if decision is None:
             raise ObservationError(f"step {step} was never decided")
-        entry = self._router.propose_outcome(decision, loss)
-        self._record(decision, entry, self._open.note(step))
+        if reported.loss is not None:
+            entry = self._router.propose_outcome(decision, reported.loss)
+        elif reported.refused:
+            # An accepted draft may be served instead: it is what the caller has if the coin spares the expert.
+            instead = decision.uncertainty < decision.threshold and not decision.serve_draft
+            entry = self._router.propose_refusal(decision, draft_served=instead)
+        else:
+            entry = self._router.propose_forfeit(decision, CALLER_GAVE_UP)
+        self._record(decision, entry, {**self._open.note(step), **reported.noted})
         self._open.close(step)
         self._open.forget_answers(step)
 

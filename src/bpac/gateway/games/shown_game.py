@@ -7,6 +7,7 @@ from typing import Protocol
 
 from bpac.dashboard.history.history import History
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.reported import Reported
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.games.status import GameStatus
 from bpac.gateway.games.troubles import GameTrouble
@@ -66,5 +67,5 @@ class ShownGame(Protocol):
     def answers(self, step: int) -> dict[str, str] | None:
         """Both answers of a round that waits for feedback; none if they are not kept."""
 
-    async def feedback(self, step: int, loss: float) -> None:
-        """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+    async def feedback(self, step: int, reported: Reported) -> None:
+        """Record what is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""

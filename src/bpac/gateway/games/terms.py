@@ -29,7 +29,7 @@ LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "tool_call": {"ordered": False},
 }
 # Terms that the losses of a draft and its score depend on. Games that agree in them have the same rounds.
-ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts")
+ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts", "decide_only", "about")
 # Settings of the router that older games do not have, and that promise nothing else than games without them.
 IMPROVED = ("policy.floor_fractions", "policy.dither", "exploration.whole_game", "certificate")
 # The term that says whether scores are learned, and those that say how.

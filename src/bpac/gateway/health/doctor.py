@@ -63,7 +63,7 @@ def diagnose(path: Path) -> list[Diagnosis]:
         config = Config.read(without_missing(values))
     except BpacError as error:
         return [*found, _config(Checked("config", f"{path}: {error}", "error", "correct it: docs/gateway.md"))]
-    routes, models = ", ".join([*config.routes, *config.single_routes]), ", ".join(config.models)
+    routes, models = ", ".join([*config.routes_with_games, *config.single_routes]), ", ".join(config.models)
     found.append(_config(Checked("config", f"{path} is valid: routes {routes}; models {models}")))
     found += [Diagnosis("gateway", finding) for finding in _of_machine(config)]
     # Names of models may have dots, as gpt-4.1 has.

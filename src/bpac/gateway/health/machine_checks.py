@@ -30,7 +30,7 @@ def check_roles(config: Config) -> Iterator[Checked]:
     if not config.granted(Role.OPERATOR):
         remedy = 'add a key with roles = ["operator"] as [[gateway.keys]]'
         yield Checked("roles", "no key may use /v1/status, /metrics and /dashboard", "warning", remedy)
-    external = [name for name, route in config.routes.items() if route.loss["name"] == "external"]
+    external = [name for name, route in config.routes_with_games.items() if route.loss["name"] == "external"]
     if external and not config.granted(Role.FEEDBACK):
         remedy = 'add a key with roles = ["feedback"] as [[gateway.keys]]'
         message = f"no key may report losses for {', '.join(external)}, so every round would count as loss 1"

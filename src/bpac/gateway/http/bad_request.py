@@ -40,9 +40,21 @@ def no_such_route(name: str) -> BadRequest:
     return BadRequest(f"there is no route {name!r}: GET /v1/models lists the routes", 404, "model", "model_not_found")
 
 
+def decides_only(name: str) -> BadRequest:
+    """The error of requests for a completion on a route that has no models."""
+    message = f"the route {name!r} decides only, because its callers ask their models themselves: POST /v1/decide"
+    return BadRequest(message, 400, "model", "decides_only")
+
+
 def no_such_decision() -> BadRequest:
     """The error of requests about a decision that this gateway did not make."""
     return BadRequest("there is no such decision", 404, "decision", "unknown_decision")
+
+
+def not_in_journal_yet() -> BadRequest:
+    """The error of reports about a decision of another gateway, which this one has not read yet."""
+    message = "the decision was just made by another gateway, and is not in the journal yet: report it again"
+    return BadRequest(message, 503, "decision", "not_yet", retry_after=1)
 
 
 def archived_decision() -> BadRequest:

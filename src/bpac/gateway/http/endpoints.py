@@ -1,4 +1,4 @@
-"""All endpoints except chat completions: models, feedback, decisions, status, metrics, health, dashboard."""
+"""All endpoints except chat completions: models, decisions and feedback, status, metrics, health, dashboard."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 from bpac.errors import StoreError
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.keys import Identity, Role
-from bpac.gateway.chat.request import parse_object
 from bpac.gateway.http.bad_request import BadRequest, no_such_route
-from bpac.gateway.http.body import SHORT_BODY, read_body
 from bpac.gateway.http.dashboard import Dashboard
+from bpac.gateway.http.decide import DecideEndpoints
 from bpac.gateway.http.doors.missing_endpoints import missing_endpoints
 from bpac.gateway.http.errors import error_body, error_response
 from bpac.gateway.http.openapi import document
@@ -54,19 +53,6 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
             raise no_such_route(name)
         return _json(_model(name))
 
-    async def feedback(request: Request, identity: Identity) -> Response:
-        too_large = "feedback is a decision and a loss: this body is too large"
-        data = await read_body(request.scope["headers"], request.receive, SHORT_BODY, too_large)
-        body = parse_object(data, service.config.limits.max_depth)
-        decision, loss = body.get("decision"), body.get("loss")
-        if not isinstance(decision, str):
-            raise BadRequest("decision must be the value of x-bpac-decision", 422, "decision", "invalid_type")
-        if isinstance(loss, bool) or not isinstance(loss, int | float) or not 0 <= loss <= 1:
-            raise BadRequest("loss must be a number in [0, 1]", 422, "loss", "out_of_range")
-        await service.decisions.report_loss(decision, float(loss), identity)
-        await service.store.durable()
-        return _json({"decision": decision, "loss": float(loss)})
-
     async def answers(request: Request, identity: Identity) -> Response:
         return _json(service.decisions.answers(request.path_params["decision"], identity))
 
@@ -76,6 +62,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
             "configuration": reloads,
             "outside": service.outside(),
             "budgets": service.budgets.to_json(),
+            "tickets": service.caller_rounds.held.to_json(),
         }
         if (workers := service.workers()) is not None:
             document["workers"] = workers
@@ -117,7 +104,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
             Route("/v1/models", authenticated(models)),
             Route("/v1/models/{model:path}", authenticated(model)),  # names of routes may contain slashes
             *missing_endpoints(),
-            Route("/v1/feedback", authenticated(feedback, Role.FEEDBACK), methods=["POST"]),
+            *DecideEndpoints(service, authentication).routes(),
             Route("/v1/decisions/{decision}", authenticated(answers)),
             Route("/v1/status", authenticated(status, Role.OPERATOR)),
             Route("/metrics", authenticated(metrics, Role.OPERATOR)),

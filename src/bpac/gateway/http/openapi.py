@@ -32,18 +32,32 @@ _REASONS = {
     401: "no valid API key",
     403: "the key lacks the role that this endpoint requires, or the decision was made for another key",
     404: "not found",
-    409: "the round has an outcome already, its draft was not audited, or the decision is archived",
+    409: "the round has an outcome already, its draft was not audited, or the decision is archived; or the ticket that "
+    "is to be withdrawn was decided",
     408: "the head or the body of the request did not arrive in time",
     413: "the body is too large, or has too many values",
     415: "the content type is not application/json",
     422: "a field has a value that is not allowed",
-    429: "too many requests under way: try again after retry-after seconds",
+    429: "too many requests under way, or too many tickets held: try again after retry-after seconds",
     431: "the head of the request is too large, or has too many headers",
     502: "the model gave no usable answer",
     503: "the gateway is stopping, its journal cannot be written, or it has too many connections",
 }
 # Endpoints whose requests are passed through to the model of a route with one model.
 _PASSED = {"/embeddings": "Create embeddings", "/completions": "Create a completion of a text"}
+# Endpoints of callers that ask their models themselves: what each does, its request and its response.
+_ROUNDS = {
+    "arrive": ("Take a ticket for a query that has arrived", "Arrival", "GivenTicket"),
+    "decide": ("Decide whether a draft is kept or the expert is called", "Draft", "Decision"),
+    "withdraw": ("Take a ticket back without a decision", "Withdrawal", "Decision"),
+    "feedback": ("Report a loss", "Feedback", "Reported"),
+}
+_IDEMPOTENCY_KEY = {
+    "name": "idempotency-key",
+    "in": "header",
+    "required": False,
+    "schema": {**TEXT, "maxLength": 255, "pattern": "^[!-~]*$"},
+}
 _WAIT = {"retry-after": {"schema": TEXT}}
 
 
@@ -79,13 +93,15 @@ def document(routes: Sequence[str], *, keys: bool = False) -> dict[str, Any]:
         "/v1/models/{model}": {
             "get": {**_operation("A route", ref("Model"), (*seen, 404)), "parameters": [_in_path("model")]}
         },
-        "/v1/feedback": {
-            "post": {
-                **_operation(
-                    "Report a loss", ref("Feedback"), (400, *guarded, 404, 408, 409, 413, *json_only, 422, 503)
-                ),
-                "requestBody": _body("Feedback"),
+        **{
+            f"/v1/{name}": {
+                "post": {
+                    **_operation(summary, ref(reply), (400, *guarded, 404, 408, 409, 413, *json_only, 422, 429, 503)),
+                    "requestBody": _body(request),
+                    **({"parameters": [_IDEMPOTENCY_KEY]} if name in ("arrive", "decide") else {}),
+                }
             }
+            for name, (summary, request, reply) in _ROUNDS.items()
         },
         "/v1/decisions/{decision}": {
             "get": {

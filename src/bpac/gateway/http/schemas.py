@@ -134,6 +134,14 @@ _MODEL = _object(
     "deployments",
 )
 
+_NAMED: Schema = {**TEXT, "minLength": 1}
+_ROUTE: Schema = {**_NAMED, "description": "the name of a route with decide_only"}
+_TOKEN_COUNT: Schema = {"type": ["integer", "null"], "minimum": 0, "maximum": 10**9}
+_TOKENS: Schema = {
+    "type": ["object", "null"],
+    "properties": {"prompt_tokens": _TOKEN_COUNT, "completion_tokens": _TOKEN_COUNT},
+}
+
 SCHEMAS: dict[str, Any] = {
     "Error": _object(
         {
@@ -154,9 +162,51 @@ SCHEMAS: dict[str, Any] = {
     "Event": _object({"data": {**TEXT, "description": "a chat.completion.chunk, an Error or [DONE]"}}),
     "Model": _object({"id": TEXT, "object": {"const": "model"}, "created": _COUNT, "owned_by": TEXT}),
     "Models": _object({"object": {"const": "list"}, "data": _list(ref("Model"))}),
-    "Feedback": _object(
-        {"decision": {**TEXT, "description": "the value of the header x-bpac-decision"}, "loss": SHARE}
+    "Arrival": _object({"route": _ROUTE, "user": TEXT, "metadata": {"type": "object"}}, "user", "metadata"),
+    "GivenTicket": _object({"ticket": TEXT, "route": TEXT, "segment": TEXT, "deadline": _NUMBER}),
+    "Draft": {
+        **_object(
+            {
+                "ticket": {**_NAMED, "description": "of /v1/arrive; without one, a ticket is taken now"},
+                "route": _ROUTE,
+                "uncertainty": SHARE,
+                "features": {"type": ["object", "null"], "description": "by name, as the route lists them"},
+                "usage": _TOKENS,
+            },
+            "ticket",
+            "route",
+            "features",
+            "usage",
+        ),
+        "anyOf": [{"required": ["ticket"]}, {"required": ["route"]}],
+    },
+    "Decision": _object(
+        {
+            "decision": {"type": ["string", "null"], "description": "null if nothing was decided: the expert answers"},
+            "ticket": TEXT,
+            "route": TEXT,
+            "segment": TEXT,
+            "call_expert": {"type": "boolean"},
+            "serve_draft": {"type": "boolean"},
+            **dict.fromkeys(("uncertainty", "threshold", "propensity"), _MAYBE_NUMBER),
+            "step": {"type": ["integer", "null"]},
+            "reason": {"type": ["string", "null"], "description": "why nothing was decided"},
+        }
     ),
+    "Withdrawal": _object(
+        {"ticket": _NAMED, "reason": {"enum": ["no-score", "caller-left", "draft-failed", "cancelled"]}}, "reason"
+    ),
+    "Feedback": {
+        **_object({"decision": {**TEXT, "description": "the id of the decision"}, "usage": _TOKENS}, "usage"),
+        "oneOf": [
+            {"required": ["loss"], "properties": {"loss": SHARE, "outcome": {"type": "null"}}},
+            {
+                "required": ["outcome"],
+                "properties": {"outcome": {"enum": ["unknown", "refused"]}, "loss": {"type": "null"}},
+            },
+        ],
+    },
+    "Reported": _object({"decision": TEXT, "loss": _MAYBE_NUMBER, "outcome": TEXT}, "outcome"),
     "Answers": _object({"draft": TEXT, "expert": TEXT}),
     "Status": _object(
         {
@@ -178,6 +228,10 @@ SCHEMAS: dict[str, Any] = {
             "budgets": {
                 "type": "object",
                 "additionalProperties": _object({"day": _COUNT, "requests": _COUNT, "tokens": _COUNT}),
+            },
+            "tickets": {
+                "type": "object",
+                "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
             },
             "outside": {
                 "type": "object",

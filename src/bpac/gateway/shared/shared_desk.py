@@ -65,6 +65,11 @@ class SharedDesk:
         metrics.count("bpac_without_store_total", by=0, route=game.route.name)
 
     @property
+    def number(self) -> int:
+        """The number of the game in its store."""
+        return self.game.number
+
+    @property
     def segment(self) -> str:
         """The segment of the traffic; empty if the route is not divided."""
         return self.game.segment
@@ -99,6 +104,30 @@ class SharedDesk:
             del self._tickets.shared[terms]
             self.drafting.decided(terms)
 
+    def portable(self, ticket: Ticket) -> str:
+        """What another gateway needs to decide a ticket."""
+        return self._tickets.shared[ticket].to_text()
+
+    def taken_over(self, text: str) -> Ticket | None:
+        """A ticket of another gateway; none if it was cut off, or if its learned scores are not known here yet."""
+        shared = self.game.side.messages.read_ticket(text)
+        if shared is None:
+            return None
+        self._tickets.shared[shared.terms] = shared
+        self.drafting.arrived(shared.terms)
+        return shared.terms
+
+    def done_elsewhere(self, ticket: Ticket) -> bool:
+        """Whether the journal says that a ticket of this gateway was decided or withdrawn; then it is forgotten."""
+        route = self.game.state.route
+        if ticket not in self._tickets.shared or ticket.epoch != route.epoch or route.by_arrival is None:
+            return False
+        if route.by_arrival.arrivals.is_open(ticket.number):
+            return False
+        del self._tickets.shared[ticket]
+        self.drafting.decided(ticket)
+        return True
+
     async def walk(self, ticket: Ticket) -> Walk:
         """Raise ``TypeError``: shared games have two models."""
         raise TypeError("shared games have two models")
@@ -106,7 +135,7 @@ class SharedDesk:
     def is_under_way(self, ticket: Ticket) -> bool:
         """Whether a ticket can still be decided, as far as it is known here."""
         shared = self._tickets.shared.get(ticket)
-        return shared is not None and shared.generation == self.game.side.messages.generation
+        return shared is not None and shared.generation >= self.game.side.messages.generation
 
     def scored(self, uncertainty: float, draft: Answer) -> None:
         """Watch the scores."""

@@ -14,10 +14,12 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
+from bpac.gateway.games.reported import CALLER_GAVE_UP, Reported
 from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
+from bpac.gateway.http.bad_request import not_in_journal_yet
 from bpac.gateway.shared.journal_watch import JournalWatch
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.state import SharedRestoring, SharedState
@@ -245,20 +247,28 @@ class SharedGame:
         """Both answers of a round that waits for feedback here; none if they are not kept."""
         return self.desk.answers(step)
 
-    async def feedback(self, step: int, loss: float) -> None:
-        """Record a loss that is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
-        if self.route.loss["name"] != "external":
-            raise NotAudited("the drafts of this route are graded by the gateway: losses from outside are not accepted")
-        self.desk.check_loss(loss)
+    async def feedback(self, step: int, reported: Reported) -> None:
+        """Record what is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
+        reported.check(self.route)
+        if reported.loss is not None:
+            self.desk.check_loss(reported.loss)
         found = self.state.route.find(step)
         if found is None and not self.desk.waits_for(step):
             decision = await asyncio.to_thread(self.store.decision, self.kept, step)
+            if decision is None and step > self.state.route.step:
+                raise not_in_journal_yet()
             if decision is None:
                 raise ObservationError(f"step {step} was never decided")
             if not decision.call_expert:
                 raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
-            raise AlreadyResolved(f"step {step} already has an outcome")
-        await self.side.told(resolving(step, loss, self.desk.closed(step)))
+            if step <= self.state.route.step:  # otherwise this gateway has not read the decision of another one yet
+                raise AlreadyResolved(f"step {step} already has an outcome")
+        note = {**self.desk.closed(step), **reported.noted}
+        # An accepted draft may be served where the expert refused; what is not in the journal yet counts as accepted.
+        served = reported.refused and (found is None or found.uncertainty < found.threshold)
+        cause = "" if reported.loss is not None or reported.refused else CALLER_GAVE_UP
+        outcome = resolving(step, reported.loss, note, cause=cause, draft_served=served, refused=reported.refused)
+        await self.side.told(outcome)
 
     def status(self) -> GameStatus:
         """Where the game stands."""

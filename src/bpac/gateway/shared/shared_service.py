@@ -4,7 +4,9 @@ from typing import Any, cast
 
 from bpac.gateway.auth.keys import Identity
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.http.metered import RequestCharge
+from bpac.gateway.opening import open_decide_routes
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.service import Service
 from bpac.gateway.shared.shared_budgets import SharedBudgets
@@ -22,7 +24,7 @@ class SharedService(Service):
     """
 
     def __init__(self, config: Config) -> None:
-        for route in config.routes.values():
+        for route in config.routes_with_games.values():
             check_route(route)
         super().__init__(config)
         self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics)
@@ -39,18 +41,23 @@ class SharedService(Service):
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed."""
-        for route in config.routes.values():
+        for route in config.routes_with_games.values():
             check_route(route)
         await super().reload(config)
         await self._games.start()
 
     def _open_routes(self, running: RunningConfig) -> None:
         every = running.config.snapshot_every
-        self._opener.open_routes(running, lambda settings: SharedGames(self._games, settings, every))
+
+        def open_games(settings: RouteSettings) -> SharedGames:
+            return SharedGames(self._games, settings, every)
+
+        self._opener.open_routes(running, open_games)
+        open_decide_routes(running, open_games)
 
     def live_games(self) -> list[Any]:
         """The games of all routes."""
-        routes = self._running.current.routes.values()
+        routes = self._running.current.all_games()
         return [game for _, games in routes if isinstance(games, SharedGames) for game in games]
 
     def shared_games(self) -> list[dict[str, Any]]:

@@ -36,6 +36,8 @@ REMEDIES = {
     "too_deep": "the JSON is nested too deeply: raise max_depth if such requests are intended",
     "too_large": "the body is too large: raise max_body if such requests are intended",
     "too_many_headers": "there are too many headers: have callers send fewer, or raise max_headers",
+    "too_many_tickets": "a caller holds max_tickets tickets of a route: have it decide or withdraw them, or raise "
+    "max_tickets in the route",
     "too_many_values": "the JSON has too many values: raise max_values if such requests are intended",
     "unsupported": "a request to /v1/responses or /v1/messages asked for something that chat completions cannot "
     "express: docs/doors.md says what callers can do instead",

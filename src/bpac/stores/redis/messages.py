@@ -8,6 +8,7 @@
 """
 
 import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -42,6 +43,11 @@ class SharedTicket(NamedTuple):
     generation: int
     terms: Ticket
     models: tuple[FrozenModel | OwnScore, ...]
+
+    def to_text(self) -> str:
+        """The ticket as letters and digits, for another replica; ``ReplicaMessages.read_ticket`` reads it."""
+        values = [self.generation, *self.terms, len(self.models)]
+        return urlsafe_b64encode(json.encode(values)).decode()
 
 
 class BatchReply(NamedTuple):
@@ -135,6 +141,17 @@ class ReplicaMessages:
     def ticket(self, number: int) -> SharedTicket:
         """A ticket that the last batch gave out."""
         return SharedTicket(self.generation, Ticket(number, self.epoch, *self._terms), self._models)
+
+    def read_ticket(self, text: str) -> SharedTicket | None:
+        """A ticket that another replica gave out; none if it was cut off, or has learned scores not known here.
+
+        This replica may not have heard of a cut yet, so the generation of the ticket may be newer than its own.
+        """
+        generation, *values, models = json.decode(urlsafe_b64decode(text))
+        terms = Ticket._make(values)
+        if generation < self.generation or terms.epoch != self.epoch or models > len(self._models):
+            return None
+        return SharedTicket(generation, terms, self._models[:models])
 
     def decision(self, ticket: SharedTicket, scores: RecordedScores, result: int) -> Decision:
         """The decision of a request.

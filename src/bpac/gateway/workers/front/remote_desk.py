@@ -91,7 +91,7 @@ class RemoteDesk:
         self._link = link
         self._facts = facts
         self._cascade = cascade
-        self._number = facts.number
+        self.number = facts.number
         self._walks: dict[Ticket, Walk] = {}
         self.segment = facts.segment
         self.feature_names: Sequence[str] = facts.feature_names
@@ -100,7 +100,7 @@ class RemoteDesk:
 
     async def arrive(self, expert_calls: int) -> Arrival:
         """Take the ticket of a request that has just arrived."""
-        question = ("arrive", self._number, expert_calls, self._cascade)
+        question = ("arrive", self.number, expert_calls, self._cascade)
         try:
             reply = await self._link.ask(*question, late=self._give_back)
         except OwnerLate:
@@ -116,7 +116,7 @@ class RemoteDesk:
 
     def _give_back(self, reply: list[Any]) -> None:
         """Withdraw a ticket that came too late: its request has failed."""
-        self._link.tell("withdraw", self._number, reply[0], "error")
+        self._link.tell("withdraw", self.number, reply[0], "error")
 
     async def walk(self, ticket: Ticket) -> Walk:
         """Send a request of a cascade on its way, on the terms of its ticket."""
@@ -129,7 +129,7 @@ class RemoteDesk:
     def scored(self, uncertainty: float, draft: Answer) -> None:
         """Watch the scores."""
         text = zlib.crc32(text_of(draft).encode("utf-8", "replace"))
-        self._link.tell("scored", self._number, uncertainty, text, is_impossible(draft))
+        self._link.tell("scored", self.number, uncertainty, text, is_impossible(draft))
 
     async def decide(
         self,
@@ -165,7 +165,7 @@ class RemoteDesk:
         score, answers = (None, walk_answers(uncertainty)) if isinstance(uncertainty, Walk) else (uncertainty, None)
         known = features if features is None or isinstance(features, Mapping) else list(features)
         self._link.ask_with(
-            take, self._forfeit_late, "decide", self._number, ticket, [score, answers], note, [known, unfinished]
+            take, self._forfeit_late, "decide", self.number, ticket, [score, answers], note, [known, unfinished]
         )
         return await future
 
@@ -174,7 +174,7 @@ class RemoteDesk:
         if reply is not None:
             decision = Decision.from_list(reply[0])
             if decision.call_expert:
-                self._link.tell("forfeit", self._number, decision.step, RESTART, False)
+                self._link.tell("forfeit", self.number, decision.step, RESTART, False)
 
     async def durable(self) -> None:
         """Nothing to wait for: decisions are durable when they are returned."""
@@ -182,18 +182,18 @@ class RemoteDesk:
     def withdraw(self, ticket: Ticket, reason: str) -> None:
         """Withdraw a ticket without a decision; nothing happens if it was decided or withdrawn before."""
         self._walks.pop(ticket, None)
-        self._link.tell("withdraw", self._number, ticket, reason)
+        self._link.tell("withdraw", self.number, ticket, reason)
 
     async def no_score(self, ticket: Ticket, reason: str, *, ended: bool) -> None:
         """Withdraw the ticket of a request whose draft has no score."""
         self._walks.pop(ticket, None)
-        self._link.tell("no_score", self._number, ticket, reason, ended, CURRENT.get())
+        self._link.tell("no_score", self.number, ticket, reason, ended, CURRENT.get())
 
     async def resolve(
         self, decision: Decision, loss: float | None, note: dict[str, Any], cause: str = GRADER_FAILED
     ) -> None:
         """Record the loss of a draft, or forfeit the round for a cause if there is none."""
-        await self._settled(note, "resolve", self._number, decision.step, loss, note, cause)
+        await self._settled(note, "resolve", self.number, decision.step, loss, note, cause)
 
     async def resolve_stages(
         self,
@@ -204,20 +204,20 @@ class RemoteDesk:
     ) -> None:
         """Record what an audit of a cascade found."""
         await self._settled(
-            note, "resolve_stages", self._number, decision.step, list(answers), list(losses), note
+            note, "resolve_stages", self.number, decision.step, list(answers), list(losses), note
         )  # fmt: skip
 
     async def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> bool:
         """Forfeit a round: loss 1; false, and nothing is recorded, if it has an outcome already."""
-        return bool(await self._link.ask("forfeit", self._number, decision.step, cause, draft_served))
+        return bool(await self._link.ask("forfeit", self.number, decision.step, cause, draft_served))
 
     async def refuse(self, decision: Decision, reason: RefusalReason, *, draft_served: bool) -> bool:
         """Record that the expert refused to answer; false, and nothing is recorded, if the round has an outcome."""
-        return bool(await self._link.ask("refuse", self._number, decision.step, str(reason), draft_served))
+        return bool(await self._link.ask("refuse", self.number, decision.step, str(reason), draft_served))
 
     async def await_feedback(self, decision: Decision, note: dict[str, Any], answers: dict[str, str]) -> None:
         """Keep what is needed for feedback on an open round: the note of its outcome, and both answers."""
-        await self._settled(note, "await_feedback", self._number, decision.step, note, answers)
+        await self._settled(note, "await_feedback", self.number, decision.step, note, answers)
 
     async def _settled(self, note: dict[str, Any], kind: str, *values: Any) -> None:
         """Record an outcome; if the owner was lost, the round counts as a loss there, and its tokens are counted.

@@ -1,0 +1,1 @@
+"""A gateway's decisions from Python: ``bpac.RemoteRouter``."""
