@@ -65,7 +65,9 @@ def test_what_is_not_known_is_at_its_worst() -> None:
     open_.decided(1.0, audited=True)
     lost.charge()
     assert open_.log_money_below(0.05) == lost.log_money_below(0.05) < known.log_money_below(0.05)
-    assert lost.at_most(ALPHA) >= open_.at_most(ALPHA) == known.at_most(ALPHA) > after([(1.0, 0.0)] * 101).at_most(ALPHA)
+    assert (
+        lost.at_most(ALPHA) >= open_.at_most(ALPHA) == known.at_most(ALPHA) > after([(1.0, 0.0)] * 101).at_most(ALPHA)
+    )
 
 
 def test_a_refused_audit_is_fair() -> None:

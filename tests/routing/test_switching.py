@@ -11,13 +11,16 @@ from bpac import Router
 from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Expected, Labelled, Overdue, Resolved, Started, Stopped, Withdrawn
-from bpac.routing.switching import SwitchEvidence, SwitchVerdict, switch_verdict, evidence as module
+from bpac.routing.switching import SwitchEvidence, SwitchVerdict, switch_verdict
+from bpac.routing.switching import evidence as module
 from tests.betting.rounds import a_round
 
 ALPHA, EPSILON = 0.1, 0.1
 
 
-def decided(step: int, ticket: int = 0, *, propensity: float = 1.0, call_expert: bool = True, epoch: int = 1) -> Decision:
+def decided(
+    step: int, ticket: int = 0, *, propensity: float = 1.0, call_expert: bool = True, epoch: int = 1
+) -> Decision:
     """A round in which every draft is equally sure."""
     return a_round(0.0, propensity, step=step, call_expert=call_expert)._replace(ticket=ticket, epoch=epoch)
 
@@ -43,7 +46,7 @@ def test_a_loss_counts_when_every_earlier_ticket_is_done() -> None:
 
 def test_what_is_cut_off_counts_at_its_worst() -> None:
     """The earliest ticket under way is charged for good, and nothing beyond it is credited, whatever comes."""
-    before = [Started(), decided(1, 1), decided(2, 3), decided(3, 4, call_expert=False)]
+    before: list[Entry] = [Started(), decided(1, 1), decided(2, 3), decided(3, 4, call_expert=False)]
     cut = after(*before, Started(), Resolved(1, 0.0), Resolved(2, 1.0), decided(4, 1), Resolved(4, 1.0))
     assert (cut.audits, cut.loss.rounds) == (2, 5)
     stopped = after(*before[:2], Stopped(), Started(), Resolved(1, 0.0), decided(2, 1), Resolved(2, 1.0))
@@ -55,7 +58,7 @@ def test_what_is_cut_off_counts_at_its_worst() -> None:
 
 def test_overdue_tickets_are_charged_and_hold_up_nobody() -> None:
     """Their charge stays when they are decided after all; withdrawn, they change nothing."""
-    base = [Started(), decided(1, 2), Resolved(1, 1.0), Overdue(1), Overdue(1)]
+    base: list[Entry] = [Started(), decided(1, 2), Resolved(1, 1.0), Overdue(1), Overdue(1)]
     assert (after(*base).audits, after(*base).loss.rounds) == (1, 2)
     assert after(*base, decided(2, 1), Resolved(2, 0.0)).audits == 1
     assert after(*base, Withdrawn(1), decided(2, 3), Resolved(2, 0.0)).audits == 2
@@ -84,7 +87,7 @@ def test_every_kind_of_outcome_and_history() -> None:
 
 
 def arriving(source: random.Random, mean: float, ahead: int, length: int) -> Iterator[tuple[int, float]]:
-    """Tickets and losses in the order in which they are decided: those that lose at once, the others ``ahead`` later."""
+    """Tickets and losses in the order of their decisions: those that lose at once, others ``ahead`` arrivals later."""
     waiting: list[tuple[int, float]] = []
     for ticket in range(1, length + 1):
         loss = float(source.random() < mean)
@@ -138,10 +141,10 @@ def test_the_verdict_in_words(explore: str) -> None:
         switch_verdict(*played(mean, rounds, explore=explore)) for mean, rounds in ((0.02, 400), (0.3, 150), (0.02, 20))
     )
     assert (good.answer, bad.answer, young.answer) == ("yes", "no", "not_yet")
-    assert good.text.startswith("yes: it loses at most ")
+    assert good.text.startswith("yes: its average loss is at most ")
     assert bad.at_least > bad.allowed
-    assert bad.text.startswith(f"no: it loses at least {bad.at_least:.2%} of a request")
-    assert "more requests if the loss stays as it is" in young.text
+    assert bad.text.startswith(f"no: its average loss is at least {bad.at_least:.2%}")
+    assert "more audits if the loss stays as it is" in young.text
     assert young.more is not None
     assert 20 < young.more < 400
     assert (good.more, bad.more) == (None, None)

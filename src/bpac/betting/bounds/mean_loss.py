@@ -3,9 +3,9 @@
 Rounds are i.i.d. in some order. The loss ``l`` of a round is seen with a probability ``p`` that is fixed before it, so
 that ``Z = l/p`` where it is seen, and 0 elsewhere, has the mean loss as its mean. Two bets on a mean ``m``:
 
-1. *From below*: a gambler who stakes the fraction θ on "the mean is above m" multiplies the money by ``1 + θ(Z/m − 1)``.
-   If the mean is at most m, this is a supermartingale, so that money above 1/α is ever reached with probability at most
-   α (Ville). The largest m at which it was reached is a lower bound. The money falls in m, so there is one such m.
+1. *From below*: a gambler who stakes the fraction θ on "the mean is above m" multiplies the money by ``1 + θ(Z/m − 1)``
+   in each round. If the mean is at most m, this is a supermartingale, so that 1/α is ever reached with probability at
+   most α (Ville). The largest m at which it was reached is a lower bound. The money falls in m, so there is one such m.
 2. *From above*: ``1 + θp(m − Z)``, which is positive because ``Z ≤ 1/p``. The least m at which 1/α was reached is an
    upper bound; the money rises in m.
 3. Gamblers with several fractions share the money equally. Factors commute, so that counts of rounds by loss and
@@ -23,7 +23,7 @@ from typing import Any
 
 # Stakes of the gamblers (θ). From below the best one is about the excess of the mean over m, so it may be small.
 FROM_BELOW = tuple(0.7 * 0.5**power for power in range(9))
-FROM_ABOVE = tuple(0.9 * (part + 0.5) / 4 for part in range(4)) + (0.03,)
+FROM_ABOVE = (0.03, *(0.9 * (part + 0.5) / 4 for part in range(4)))
 # Losses are kept in steps of 1/256, and probabilities in steps of about 1 %.
 LOSS_STEPS = 256
 PROBABILITY_STEPS = 64
@@ -47,11 +47,11 @@ def probability_code(probability: float) -> int:
 
 
 def _largest(code: int) -> float:
-    return 2.0 ** (-max(code - 1, 0) / PROBABILITY_STEPS)
+    return math.exp2(-max(code - 1, 0) / PROBABILITY_STEPS)
 
 
 def _smallest(code: int) -> float:
-    return 2.0 ** (-code / PROBABILITY_STEPS)
+    return math.exp2(-code / PROBABILITY_STEPS)
 
 
 class MeanLoss:

@@ -108,7 +108,22 @@ def _text(status: GameStatus) -> Iterator[str]:
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
-    if len(status.scores) == 1 and summary.steps:
+    yield from _learned_text(status)
+    if summary.refused:
+        refused = f"{summary.refused} ({status.refusals.share:.1%} of the requests sent to it)"
+        reasons = "; ".join(f"{count} × {reason}" for reason, count in status.refusals.reasons.items())
+        yield f"  refused by the expert: {refused}: {reasons}"
+    if summary.forfeits:
+        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
+        share = summary.forfeit_share
+        yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
+    if summary.steps or status.savings.tokens_saved:  # drafts without a score cost tokens, too
+        yield from _savings_text(status.savings)
+
+
+def _learned_text(status: GameStatus) -> Iterator[str]:
+    """The scores that were learned on the way."""
+    if len(status.scores) == 1 and status.summary.steps:
         yield "  learned score: none yet, it needs more audits"
     for score in status.scores:
         if score.rounds is not None and not score.share:
@@ -123,16 +138,6 @@ def _text(status: GameStatus) -> Iterator[str]:
                 f"  learned score {score.score}: fitted to {score.rounds} audits{together} after round "
                 f"{score.since_step}, accepts {score.accepted:.1%} of the latest requests, {used}"
             )
-    if summary.refused:
-        refused = f"{summary.refused} ({status.refusals.share:.1%} of the requests sent to it)"
-        reasons = "; ".join(f"{count} × {reason}" for reason, count in status.refusals.reasons.items())
-        yield f"  refused by the expert: {refused}: {reasons}"
-    if summary.forfeits:
-        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
-        share = summary.forfeit_share
-        yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
-    if summary.steps or status.savings.tokens_saved:  # drafts without a score cost tokens, too
-        yield from _savings_text(status.savings)
 
 
 def _shared_text(shared: Mapping[str, Any] | None) -> Iterator[str]:

@@ -148,9 +148,7 @@ class Expert:
             note |= grade.usage.to_note("judge")
         await game.resolve(decision, grade.loss, note)
 
-    async def answer_only(
-        self, request: ChatRequest, count: Callable[[Usage], object], result: ExpertResult
-    ) -> None:
+    async def answer_only(self, request: ChatRequest, count: Callable[[Usage], object], result: ExpertResult) -> None:
         """Get the expert's answer to a request that is not a round, so that nothing is graded.
 
         Parameters

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from bpac.errors import SettingsError
+from bpac.routing.journal.units import EPISODE
 
 if TYPE_CHECKING:
     from bpac.gateway.config.routes import RouteSettings
@@ -25,4 +26,4 @@ def sticky_terms(route: "RouteSettings") -> dict[str, Any]:
     if route.sticky_by is None:
         return {}
     episode = {"idle": route.sticky_idle, "age": route.sticky_age, "requests": route.sticky_requests}
-    return {"episode": {"by": route.sticky_by, **episode}}
+    return {EPISODE: {"by": route.sticky_by, **episode}}

@@ -10,9 +10,9 @@ from bpac.dashboard.history.refusals import RefusalReport
 from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
-from bpac.gateway.games.terms import unit_of
 from bpac.gateway.games.troubles import GameTrouble, refused_by_expert, troubles_of
 from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.journal.units import Unit, unit_of
 from bpac.routing.learning.standing import ScoreStanding
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
@@ -56,7 +56,7 @@ class GameStatus:
     stages: Sequence[Mapping[str, Any]] = ()
     shared: Mapping[str, Any] | None = None
     switch: SwitchVerdict | None = None
-    unit: str = "request"
+    unit: Unit = "request"
     sessions: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:

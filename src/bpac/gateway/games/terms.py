@@ -113,16 +113,6 @@ def is_switch(terms: str) -> bool:
     return bool(_flat(terms).get("score.kind") == EquallySure.__name__)
 
 
-def unit_of(terms: str) -> str:
-    """What a round of a game is: a ``request``, or an ``episode``, where sessions are sticky.
-
-    Parameters
-    ----------
-    terms: its terms, as JSON text.
-    """
-    return "episode" if "episode.by" in _flat(terms) else "request"
-
-
 def of_rounds(found: list[TermChange]) -> list[TermChange]:
     """Those changes that make the rounds of two games incomparable: other models, another score or another loss."""
     return [change for change in found if change.name.split(".")[0] in ROUND_TERMS]

@@ -2,7 +2,7 @@
 
 1. Every round counts from its decision on, at its worst for each bound (``MeanLoss``).
 2. The loss of an audit, and the win of a draft that was kept, are credited when every earlier ticket is decided or
-   withdrawn: queries are independent in the order of arrival only (MATH section 12). That holds for both bounds, because
+   withdrawn: queries are independent in the order of arrival only (MATH section 12). Both bounds need it:
    nobody knows whether drafts that lose take longer or shorter.
 3. Where queries under way are cut off, the earliest of them is charged for good, and nothing beyond it is credited. So
    is a ticket that is overdue, or that holds up too many others.

@@ -8,7 +8,7 @@ the only thresholds are "nothing" and "everything".
    wrong at any time with probability at most α. Should both hold, the answer is no.
 3. *Not yet* otherwise, with an estimate of how many more requests it takes if the loss stays as it is.
 
-The loss per request is ``κ · E[l]``: where audits are served by the old model, the share ``1 − κ`` of the requests loses
+The loss per request is ``κ · E[l]``: where audits are served by the old model, a share ``1 − κ`` of the requests loses
 nothing. So ε allows a mean loss of ``ε/κ``; in the shadow, and after the old model is gone, κ is 1.
 """
 
@@ -41,7 +41,7 @@ class SwitchVerdict:
     audits: those whose loss is known.
     unknown: audits whose loss has not come or will not come: they count as no loss in ``at_least`` and as 1 in
         ``at_most``.
-    more: how many more requests an answer is likely to take if the loss stays as it is; none if there is one already,
+    more: how many more audits an answer is likely to take if the loss stays as it is; none if there is one already,
         or if none is in sight.
     epoch: number of the epoch: 1 plus the number of resets by the drift alarm.
     """
@@ -65,13 +65,15 @@ class SwitchVerdict:
         """The answer in one sentence."""
         sure = f"{self.confidence:.1%} confidence"
         if self.answer == "yes":
-            found = f"it loses at most {self.allowed:.2%} of a request on average"
-            return f"yes: {found} ({sure}; {self.audits:,} audits, limit {self.epsilon:.2%} with audits going on)"
+            going_on = "" if self.allowed == self.epsilon else f", and at most {self.epsilon:.2%} while audits go on"
+            return f"yes: its average loss is at most {self.allowed:.2%}{going_on} ({sure}; {self.audits:,} audits)"
         if self.answer == "no":
-            found = f"it loses at least {self.at_least:.2%} of a request on average, and {self.allowed:.2%} is allowed"
+            found = f"its average loss is at least {self.at_least:.2%}, and {self.allowed:.2%} is allowed"
             return f"no: {found} ({sure}; estimated {self.estimate or 0.0:.2%} from {self.audits:,} audits)"
-        between = f"the loss is between {self.at_least:.2%} and {self.at_most:.2%}, and {self.allowed:.2%} is allowed"
-        more = "" if self.more is None else f"; about {self.more:,} more requests if the loss stays as it is"
+        between = (
+            f"its average loss is between {self.at_least:.2%} and {self.at_most:.2%}, and {self.allowed:.2%} is allowed"
+        )
+        more = "" if self.more is None else f"; about {self.more:,} more audits if the loss stays as it is"
         return f"not yet: {between} ({sure} each; {self.audits:,} audits){more}"
 
     def to_json(self) -> dict[str, Any]:
@@ -147,5 +149,5 @@ def _more(router: Router, evidence: SwitchEvidence, allowed: float, level: float
 
 
 def _growth(loss: float, without: float, with_loss: float) -> float:
-    """How fast the logarithm of the money grows per request if the loss is 1 with the probability ``loss``, and else 0."""
+    """How fast the logarithm of the money grows per audit if losses are 1 with the probability ``loss``, and else 0."""
     return (1.0 - loss) * math.log(without) + loss * math.log(with_loss)
