@@ -9,7 +9,7 @@ import pytest
 from bpac.cli import program
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
-from bpac.testing import Reply, Request, ScriptedServer
+from bpac.testing import Reply, Request, Script, ScriptedServer
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway
@@ -18,9 +18,9 @@ from tests.gateway.serving import main, to_toml
 SWITCH: dict[str, Any] = {"score": "none", "epsilon": 0.2}
 
 
-def losing(every: int, calls: list[int] | None = None) -> Any:
+def losing(every: int) -> Script:
     """Models that disagree in one of so many requests; the new one sends no log-probabilities, and is not asked to."""
-    count = calls if calls is not None else [0]
+    count = [0]
 
     def script(request: Request) -> Reply:
         if request.body["model"] == "expert":

@@ -8,7 +8,7 @@ import pytest
 
 from bpac.gateway.config.file import Config
 from bpac.gateway.games import sessions as module
-from bpac.gateway.games.sessions import Claim, Sessions, session_key
+from bpac.gateway.games.sessions import SessionClaim, Sessions, session_key
 from bpac.routing.decision import Decision
 from bpac.stores.memory import MemoryStore
 from bpac.stores.store import StoredEntry, StoredRound
@@ -33,7 +33,7 @@ def test_an_episode_ends_by_silence_by_age_and_by_number() -> None:
         first = a_round(step=1)
 
         def begin() -> None:
-            assert isinstance(sessions.look("a"), Claim)
+            assert isinstance(sessions.look("a"), SessionClaim)
             sessions.decided("a", first)
 
         begin()
@@ -64,7 +64,7 @@ def test_a_claim_belongs_to_one_request() -> None:
     async def main() -> None:
         sessions = table(lambda: 0.0)
         claim = await sessions.join("a")
-        assert isinstance(claim, Claim)
+        assert isinstance(claim, SessionClaim)
         waiting = [asyncio.create_task(sessions.join("a")) for _ in range(3)]
         left = asyncio.create_task(sessions.join("a"))
         await asyncio.sleep(0)
@@ -72,7 +72,7 @@ def test_a_claim_belongs_to_one_request() -> None:
         sessions.leave(claim)
         await asyncio.sleep(0.01)
         (second,) = [task.result() for task in waiting if task.done()]
-        assert isinstance(second, Claim)
+        assert isinstance(second, SessionClaim)
         assert second != claim
         sessions.leave(claim)
         await asyncio.sleep(0.01)
@@ -97,7 +97,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             sessions.decided(name, a_round())
         assert isinstance(sessions.look("a"), Decision)
         sessions.decided("c", a_round())
-        assert isinstance(sessions.look("b"), Claim)
+        assert isinstance(sessions.look("b"), SessionClaim)
         assert sessions.to_json()["forgotten"] == 1
         now[0] = 50.0
         sessions.decided("d", a_round())

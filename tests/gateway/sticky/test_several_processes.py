@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.gateway.running import ASK, pair
 from tests.gateway.serving import main
 from tests.gateway.workers.crew import Crew
 
-ROUTE = {"sticky_by": "header:x-session-id", "score": "none", "epsilon": 0.3}
+ROUTE: dict[str, Any] = {"sticky_by": "header:x-session-id", "score": "none", "epsilon": 0.3}
 
 
 @pytest.fixture(scope="module")

@@ -56,6 +56,10 @@ def test_later_requests_follow_the_first(policy: str, by: str, stream: bool) -> 
         followed = status["savings"]["followed"]
         assert (followed["requests"], followed[f"by_{by}"], followed[by]["completion_tokens"]) == (3, 3, 3)
         assert status["savings"]["usage"] == spent
+        page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
+        assert 'bpac_followed_requests_total{route="homework",segment=""} 3.0' in page
+        assert f'bpac_following_total{{answered_by="{by}",route="homework"}} 3.0' in page
+        assert 'bpac_open_sessions{route="homework",segment=""} 1.0' in page
         # Another session is another round, and so is a request without one.
         assert told(ask(gateway, "b"))[2] == "first"
         alone = [post(gateway.url, ASK) for _ in range(2)]

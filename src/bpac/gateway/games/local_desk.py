@@ -8,7 +8,7 @@ from bpac.dashboard.history.refusals import RefusalReason
 from bpac.gateway.games.desk import Arrival, Decided, Joined
 from bpac.gateway.games.outcomes import GRADER_FAILED
 from bpac.gateway.games.savings import DRAFT, Savings
-from bpac.gateway.games.sessions import Claim
+from bpac.gateway.games.sessions import SessionClaim
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
@@ -65,7 +65,7 @@ class LocalDesk:
         """The decision that a request of a session follows, or the claim to begin an episode."""
         key = self.game.session_key(caller, session)
         found = await self.game.sessions.join(key)
-        if isinstance(found, Claim):
+        if isinstance(found, SessionClaim):
             return Joined(key, found.number, None)
         episode = self.game.followed(found)
         await self.durable()
@@ -73,7 +73,7 @@ class LocalDesk:
 
     def leave_session(self, joined: Joined) -> None:
         """Give a claim back; nothing happens if its request was decided."""
-        self.game.sessions.leave(Claim(joined.key, joined.claim))
+        self.game.sessions.leave(SessionClaim(joined.key, joined.claim))
 
     async def walk(self, ticket: Ticket) -> Walk:
         """Send a request of a cascade on its way, on the terms of its ticket."""

@@ -36,7 +36,7 @@ NOTED = "session"
 _BATCH = 1000
 
 
-class Claim(NamedTuple):
+class SessionClaim(NamedTuple):
     """The right to begin the episode of a session.
 
     Parameters
@@ -84,11 +84,11 @@ class Sessions:
         self._route = route
         self._clock = clock
         self._open: OrderedDict[str, OpenEpisode] = OrderedDict()
-        self._claims: dict[str, tuple[Claim, asyncio.Future[None]]] = {}
+        self._claims: dict[str, tuple[SessionClaim, asyncio.Future[None]]] = {}
         self._last_claim = 0
         self.forgotten = 0
 
-    def look(self, key: str) -> "Decision | Claim | asyncio.Future[None]":
+    def look(self, key: str) -> "Decision | SessionClaim | asyncio.Future[None]":
         """What a request of a session does.
 
         It follows a decision, begins the episode with a claim, or waits and looks again.
@@ -103,17 +103,17 @@ class Sessions:
         if (held := self._claims.get(key)) is not None:
             return held[1]
         self._last_claim += 1
-        claim = Claim(key, self._last_claim)
+        claim = SessionClaim(key, self._last_claim)
         self._claims[key] = claim, asyncio.get_running_loop().create_future()
         return claim
 
-    async def join(self, key: str) -> "Decision | Claim":
+    async def join(self, key: str) -> "Decision | SessionClaim":
         """The decision that a request follows, or the claim of the session, which must be given back or decided."""
         while isinstance(found := self.look(key), asyncio.Future):
             await asyncio.shield(found)
         return found
 
-    def leave(self, claim: Claim) -> None:
+    def leave(self, claim: SessionClaim) -> None:
         """Give a claim back; nothing happens if its request was decided."""
         held = self._claims.get(claim.key)
         if held is not None and held[0] == claim:

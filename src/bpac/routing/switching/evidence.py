@@ -22,7 +22,7 @@ from bpac.routing.journal.entries import Entry, Labelled, Overdue, Resolved, Sta
 MOST_WAITING = 4096
 
 
-class Waiting(NamedTuple):
+class UncreditedRound(NamedTuple):
     """A round that is booked at its worst.
 
     Parameters
@@ -77,7 +77,7 @@ class SwitchEvidence:
         self.audits = self.forfeits = 0
         # Losses of audits and their number, both weighted by the inverse of their probability.
         self._sums = [0.0, 0.0]
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, UncreditedRound] = {}
         self._restart()
 
     def _restart(self) -> None:
@@ -122,7 +122,7 @@ class SwitchEvidence:
     def _labelled(self, row: Labelled) -> None:
         audited = row.loss is not None or row.refused
         self.loss.decided(row.propensity, audited=audited)
-        self._credit(Waiting(0, row.propensity, audited, True, row.loss))
+        self._credit(UncreditedRound(0, row.propensity, audited, True, row.loss))
 
     def _decided(self, decision: Decision) -> None:
         if decision.epoch > self.epoch:
@@ -134,7 +134,7 @@ class SwitchEvidence:
         if ticket in self._charged:  # its charge stays, and so it never counts for more
             self._charged.discard(ticket)
             return
-        self._waiting[decision.step] = Waiting(ticket, propensity, audited, not audited, None)
+        self._waiting[decision.step] = UncreditedRound(ticket, propensity, audited, not audited, None)
         if len(self._waiting) > MOST_WAITING:
             del self._waiting[next(iter(self._waiting))]
         self._done(ticket)
@@ -158,7 +158,7 @@ class SwitchEvidence:
             del self._waiting[step]
             self._credit(waiting)
 
-    def _credit(self, waiting: Waiting) -> None:
+    def _credit(self, waiting: UncreditedRound) -> None:
         _, propensity, audited, _, loss = waiting
         self.loss.win(propensity, loss, audited=audited)
         if loss is not None:
@@ -224,7 +224,7 @@ class SwitchEvidence:
         evidence = cls()
         evidence.epoch, evidence._running, evidence._reached = state["epoch"], state["running"], state["reached"]
         evidence._beyond, evidence._charged = set(state["beyond"]), set(state["charged"])
-        evidence._waiting = {step: Waiting(*one) for step, *one in state["waiting"]}
+        evidence._waiting = {step: UncreditedRound(*one) for step, *one in state["waiting"]}
         evidence.audits, evidence.forfeits = state["counts"]
         evidence._sums = list(state["sums"])
         evidence.loss = MeanLoss.load(state["loss"])

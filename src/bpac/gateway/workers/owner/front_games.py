@@ -9,7 +9,7 @@ from bpac.dashboard.history.refusals import RefusalReason
 from bpac.errors import BpacError, InputError
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import RESTART
-from bpac.gateway.games.sessions import Claim
+from bpac.gateway.games.sessions import SessionClaim
 from bpac.gateway.telemetry.request_ids import CURRENT
 from bpac.gateway.workers.messages import stage_answers, walk_to_list
 from bpac.routing.cascade.walk import Walk
@@ -63,7 +63,7 @@ class FrontGames:
         self._walks: dict[tuple[int, Ticket], Walk] = {}
         self._rounds: dict[tuple[int, int], tuple[LiveGame, Decision]] = {}
         # Sessions whose first request is on its way to its decision in this front.
-        self._claims: dict[tuple[int, Claim], LiveGame] = {}
+        self._claims: dict[tuple[int, SessionClaim], LiveGame] = {}
         self.calls: dict[str, int] = {}
 
     @property
@@ -100,7 +100,7 @@ class FrontGames:
         found = game.sessions.look(key)
         if isinstance(found, asyncio.Future):
             return Later(found)
-        if isinstance(found, Claim):
+        if isinstance(found, SessionClaim):
             self._claims[number, found] = game
             return [key, found.number, None]
         episode = game.followed(found)
@@ -108,8 +108,8 @@ class FrontGames:
 
     def leave_session(self, number: int, key: str, claim: int) -> None:
         """Give a claim back; nothing happens if its request was decided."""
-        if (game := self._claims.pop((number, Claim(key, claim)), None)) is not None:
-            game.sessions.leave(Claim(key, claim))
+        if (game := self._claims.pop((number, SessionClaim(key, claim)), None)) is not None:
+            game.sessions.leave(SessionClaim(key, claim))
 
     def follow(self, number: int, decision: list[Any], answered_by: str, usage: list[int]) -> None:
         """Count a later request of an episode."""
