@@ -129,6 +129,22 @@ def test_a_stream_begins_with_the_first_token_of_the_draft() -> None:
         assert (found["answer"], found["unknown"]) == ("yes", 0)
 
 
+def test_history_has_the_score_of_all_drafts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table with scores opens nothing that its losses forbid, although no loss lies below a score of 0.5."""
+    config, table = tmp_path / "gateway.toml", tmp_path / "history.csv"
+    data = settings("http://127.0.0.1:1/v1", gateway={"store": f"sqlite:///{tmp_path}/bpac.db"}, **SWITCH)
+    config.write_text(to_toml(data))
+    rows = [f"{0.1 if number % 3 else 0.5},{0.0 if number % 3 else 1.0}" for number in range(300)]
+    table.write_text("\n".join(["uncertainty,loss", *rows]))
+    assert program.main(["warm", str(config), str(table), "--route", "homework"]) == 0
+    capsys.readouterr()
+    found = verdict(capsys, config, 1)
+    assert (found["answer"], found["games"][0]["audits"]) == ("no", 300)
+    with RunningGateway(data) as gateway:
+        assert gateway.status()["threshold"] == 0.0
+        assert gateway.status()["switch"]["answer"] == "no"
+
+
 @pytest.mark.parametrize(
     ("route", "message"),
     [

@@ -82,6 +82,7 @@ class FollowingAnswers:
             if self.draft_model.down is None and await self._drafted(request, game, decision, answer):
                 return
             answer.by, answer.fallback = "expert", DRAFT_FAILED
+            self.stages.metrics.count("bpac_following_fallbacks_total", route=self.stages.route)
 
         def count(usage: Usage) -> None:
             if answer.begun or usage != NOTHING:

@@ -18,6 +18,7 @@
 import asyncio
 import hashlib
 import json
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -25,8 +26,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.telemetry.log_rate import LogRate
 from bpac.routing.decision import Decision
 from bpac.stores.store import Game, Store
+
+log = logging.getLogger("bpac.gateway")
 
 # Sessions of a game that are kept, and rounds that are read for them after a restart.
 MOST_SESSIONS = 100_000
@@ -87,6 +91,7 @@ class Sessions:
         self._claims: dict[str, tuple[SessionClaim, asyncio.Future[None]]] = {}
         self._last_claim = 0
         self.forgotten = 0
+        self._rate = LogRate()
 
     def look(self, key: str) -> "Decision | SessionClaim | asyncio.Future[None]":
         """What a request of a session does.
@@ -130,7 +135,14 @@ class Sessions:
         self._open.move_to_end(key)
         if len(self._open) > MOST_SESSIONS:
             _, oldest = self._open.popitem(last=False)
-            self.forgotten += not self._is_over(oldest, self._clock())
+            if not self._is_over(oldest, self._clock()):
+                self._forget()
+
+    def _forget(self) -> None:
+        self.forgotten += 1
+        if times := self._rate.count("forgotten"):
+            about = {"route": self._route.name, "most": MOST_SESSIONS, "since_last_line": times}
+            log.warning("a session was forgotten, because there are too many: lower sticky_idle", extra=about)
 
     def _end_claim(self, key: str) -> None:
         held = self._claims.pop(key, None)

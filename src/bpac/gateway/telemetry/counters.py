@@ -14,6 +14,7 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 COUNTERS: Mapping[str, str] = {
     "bpac_answers_total": "Answers served to callers, by the model that wrote them.",
     "bpac_deployment_answers_total": "Answers of each deployment of a model that has several.",
+    "bpac_following_fallbacks_total": "Later requests of a draft's episode that the expert answered: the draft failed.",
     "bpac_following_total": "Later requests of episodes, which followed the decision of the first, by who answered.",
     "bpac_http_refused_total": "Requests rejected by a limit or a check before they reached a model, by reason.",
     "bpac_impossible_drafts_total": "Drafts that cannot be what was asked for and so have uncertainty 1, by reason.",
