@@ -1,17 +1,23 @@
 """The table of sessions: when an episode is over, and what is kept of how many."""
 
 import asyncio
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
+from bpac.errors import SnapshotError
 from bpac.gateway.config.file import Config
 from bpac.gateway.games import sessions as module
+from bpac.gateway.games.savings import Savings
 from bpac.gateway.games.sessions import SessionClaim, Sessions, session_key
 from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Resolved
 from bpac.stores.memory import MemoryStore
 from bpac.stores.store import StoredEntry, StoredRound
+from bpac.wire.usage import Usage
 from tests.betting.rounds import a_round
 from tests.gateway.configured import settings
 
@@ -142,3 +148,21 @@ def test_a_key_tells_nothing_and_mixes_nothing() -> None:
     }
     assert len(keys) == 8
     assert all(len(key) == 32 for key in keys)
+
+
+def test_snapshots_of_earlier_versions_can_be_read() -> None:
+    """Savings without later requests have none, and those with some come back as they were."""
+    savings = Savings()
+    savings.follow(a_round(propensity=0.5), "expert", Usage(prompt=7, completion=10))
+    savings.follow(a_round(call_expert=False), "draft", Usage(completion=3))
+    again = Savings.from_json(json.loads(json.dumps(asdict(savings))))
+    assert again == savings
+    assert again.report().followed == savings.report().followed is not None
+    entry = Resolved(1, 0.0)
+    note = savings.with_late_tokens({"propensity": 1.0})
+    again.add(entry, json.loads(json.dumps(note)))
+    assert (again.followed, again.has_late) == (savings.late_followed, False)
+    old = {name: value for name, value in asdict(Savings()).items() if name not in ("followed", "late_followed")}
+    assert Savings.from_json(old) == Savings()
+    with pytest.raises(SnapshotError):
+        Savings.from_json({name: value for name, value in old.items() if name != "drafts"})

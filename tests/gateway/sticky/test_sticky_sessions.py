@@ -181,6 +181,17 @@ def test_no_coin_is_thrown_again_for_a_session(tmp_path: Path) -> None:
             assert (status["steps"], status["savings"]["followed"]["requests"]) == (2, 2)
 
 
+def test_a_stop_ends_those_who_wait_too() -> None:
+    """A request that waits for the decision of another one gets an error when the gateway stops, and asks nothing."""
+    with Running(pair(Reply("42", delay=8.0), Reply("42")), gateway={"drain": 0.1}, **STICKY) as (gateway, models):
+        with ThreadPoolExecutor(3) as pool:
+            got = [pool.submit(ask, gateway, "a") for _ in range(3)]
+            wait_for(lambda: asked(models)["draft"] == 1 and gateway.service.busy == 3)
+            gateway.stop()
+            assert [one.result().status for one in got] == [503] * 3
+        assert asked(models) == {"draft": 1}
+
+
 def test_limits_and_reloads_end_an_episode() -> None:
     """After so many requests another round begins, and with other terms another game: its models may be others."""
     with Running(pair(Reply("42"), Reply("42")), sticky_requests=3, **STICKY) as (gateway, models):
