@@ -1,7 +1,5 @@
 """The dashboard of a switch, and of sticky sessions, in a real browser."""
 
-import os
-
 from playwright.sync_api import Browser, expect
 
 from bpac.testing import Reply
@@ -29,8 +27,6 @@ def test_the_dashboard_says_whether_a_model_may_replace_another(browser: Browser
         expect(page.locator('[data-field="savings.followed.requests"]')).to_have_text("12")
         expect(page.locator('[data-field="sessions.open"]')).to_have_text("12")
         expect(page.locator(".promise").first).to_contain_text("Average loss per episode over 12 episodes")
-        if shot := os.environ.get("SWITCH_SCREENSHOT"):
-            page.screenshot(path=shot, full_page=True)
 
 
 def test_other_games_have_neither(browser: Browser) -> None:

@@ -1,6 +1,8 @@
 """Sticky sessions through a running gateway: one decision for a conversation, and attacks on it."""
 
+import asyncio
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -93,6 +95,31 @@ def test_two_first_requests_at_once_are_one_decision() -> None:
         assert asked(models)["draft"] == 1
         gateway.idle()
         assert gateway.status()["steps"] == 1
+
+
+def test_nobody_follows_a_decision_that_could_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later requests wait until the decision is durable, as the first one does, and ask no model before."""
+    with Running(pair(Reply("42"), Reply("42")), policy="never", **STICKY) as (gateway, models):
+        (game,) = gateway.service.live_games()
+        durable, kept = threading.Event(), game.store.durable
+
+        async def slow() -> None:
+            while not durable.is_set():
+                await asyncio.sleep(0.005)
+            await kept()
+
+        monkeypatch.setattr(game.store, "durable", slow)
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(ask, gateway, "a")
+            wait_for(lambda: game.router.step == 1)
+            later = pool.submit(ask, gateway, "a")
+            wait_for(lambda: gateway.service.busy == 2)
+            time.sleep(0.1)
+            assert not first.done()
+            assert not later.done()
+            assert asked(models) == {"draft": 1}
+            durable.set()
+            assert (told(first.result())[2], told(later.result())[2]) == ("first", "following")
 
 
 def test_without_a_decision_there_is_no_episode() -> None:
