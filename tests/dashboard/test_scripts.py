@@ -70,7 +70,7 @@ def test_the_types_have_the_fields_of_a_gateways_document() -> None:
     assert declared("DashboardDocument") == document.keys() | {"decisions"}
     (game,) = document["games"]
     assert declared("Game") == game.keys() | {"served_loss"}
-    assert declared("Savings") == game["savings"].keys()
+    assert declared("Savings") == game["savings"].keys() | {"followed"}
     assert declared("Callers") == document["callers"].keys()
     assert declared("RefusedReason") == document["callers"]["refused"][0].keys()
     assert declared("DecisionPage") == decisions.keys()

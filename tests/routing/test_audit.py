@@ -8,7 +8,9 @@ import pytest
 from bpac.errors import InputError, JournalError
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.coins import COMMITTED_BLOCK
-from bpac.routing.journal.chain import GAME, split_head
+from bpac.routing.journal.chain import GAME, chained, split_head
+from bpac.routing.journal.entries import entry_to_json
+from bpac.routing.router import Router
 from tests.routing.exports import RESTART_AT, ROUNDS, edited, exported, places, rechained, without
 
 Forge = Callable[[list[str]], list[str]]
@@ -197,3 +199,13 @@ def test_an_archive_and_the_rest_are_audited_as_one_journal() -> None:
     rest = _archived_at(LINES, at)[at:]
     with pytest.raises(JournalError, match="give the archives in order before this file"):
         audit_journal([LINES[0], *rest])
+
+
+def test_an_audit_says_what_a_round_is() -> None:
+    """From the terms in the first line; terms that cannot be read, or that are none, are about requests."""
+    lines: list[str] = []
+    router = Router(0.1, seed=1, journal=lambda entry: lines.append(entry_to_json(entry)))
+    router.observe(router.decide(0.5), 0.0)
+    of_episodes = '{"episode": {"by": "user"}}'
+    for terms, unit in ((of_episodes, "episode"), ("{}", "request"), ("[", "request"), ("7", "request")):
+        assert audit_journal(chained(lines, terms=terms)).unit == unit

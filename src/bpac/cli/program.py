@@ -20,6 +20,7 @@ COMMANDS = (
     "doctor",
     "serve",
     "status",
+    "switch",
     "export",
     "audit",
     "warm",

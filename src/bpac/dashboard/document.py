@@ -12,8 +12,10 @@ from bpac.dashboard.remedies import FORFEITED, UNSCORED, refusal_remedies_of, re
 from bpac.dashboard.savings import TokenSavings
 from bpac.dashboard.state import state_of
 from bpac.dashboard.verdict import verdict
+from bpac.routing.journal.units import Unit
 from bpac.routing.policies import POLICIES, Policy
 from bpac.routing.router import Router
+from bpac.routing.switching import switch_verdict
 
 VERSION = 1
 # Events of a game in a short document.
@@ -33,6 +35,8 @@ class Subject:
         ``tokens_saved`` and, where known, bounds and money (default: None, not counted).
     latency: the latency of each stage of a request (default: empty, not measured).
     unscored_cost: estimated tokens that requests without a score would have saved (default: 0).
+    unit: what a round is: a ``request``, or an ``episode``, where sessions are sticky (default: a request).
+    sessions: how many sessions are open and were forgotten, where they are sticky (default: None).
     stages: for each model of a cascade, how often it was asked and answered (default: empty, no cascade).
     """
 
@@ -45,6 +49,8 @@ class Subject:
     latency: Sequence[Mapping[str, Any]] = ()
     unscored_cost: float = 0.0
     stages: Sequence[Mapping[str, Any]] = ()
+    unit: Unit = "request"
+    sessions: Mapping[str, Any] | None = None
 
 
 def game_document(subject: Subject, router: Router, history: History, *, short: bool = False) -> dict[str, Any]:
@@ -86,7 +92,10 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "remedies": remedies_of(history.unscored.reasons, UNSCORED) | remedies_of(summary.forfeits, FORFEITED)
         | refusal_remedies_of(refusals.reasons),
         "savings": None if subject.savings is None else subject.savings.to_json(),
-        "verdict": verdict(router, history, needed)._asdict(),
+        "verdict": verdict(router, history, needed, subject.unit)._asdict(),
+        "switch": None if history.switch is None else switch_verdict(router, history.switch).to_json(),
+        "unit": subject.unit,
+        "sessions": None if subject.sessions is None else dict(subject.sessions),
         "clean_rounds_needed": needed,
         "events": history.events()[-FEW_EVENTS if short else 0 :],
         "latency": [dict(stage) for stage in subject.latency],

@@ -33,6 +33,7 @@ MODULES = (
     "panels/savings.js",
     "panels/figures.js",
     "panels/verdict.js",
+    "panels/switch.js",
     "panels/routes.js",
     "panels/cascade.js",
     "panels/latency.js",

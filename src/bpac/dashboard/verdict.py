@@ -36,7 +36,7 @@ class GameVerdict(NamedTuple):
     detail: str
 
 
-def verdict(router: Router, history: History, clean_rounds: int | None) -> GameVerdict:
+def verdict(router: Router, history: History, clean_rounds: int | None, unit: str = "request") -> GameVerdict:
     """The verdict on a game at this moment.
 
     Parameters
@@ -45,10 +45,23 @@ def verdict(router: Router, history: History, clean_rounds: int | None) -> GameV
     history: the history of the game.
     clean_rounds: the least number of further requests without a loss before a threshold opens; None if one is open
         already, or if none will ever open.
+    unit: what a round is (default: a request).
 
     >>> verdict(Router(epsilon=0.05), History(), 75).text
     'Warming up: the expert answers every request; at least 75 more requests without a loss before a draft is kept'
     """
+    level, text, detail = _of_requests(router, history, clean_rounds)
+    return GameVerdict(level, _in_units(text, unit), _in_units(detail, unit))
+
+
+def _in_units(text: str, unit: str) -> str:
+    """What is said of requests, said of rounds that are something else."""
+    for what in ("per request", "more requests", "before request"):
+        text = text.replace(what, what.replace("request", unit))
+    return text
+
+
+def _of_requests(router: Router, history: History, clean_rounds: int | None) -> GameVerdict:
     settings, certificate = router.settings, router.certificate()
     sure, limit = f"with {percent(certificate.confidence)} confidence", f"limit {percent(settings.epsilon)}"
     bound = bound_percent(certificate.average_upper, "upper", settings.epsilon)

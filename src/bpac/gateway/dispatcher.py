@@ -11,7 +11,7 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.chat.route import ServedRoute
 from bpac.gateway.games.desk import RouteDesks
-from bpac.gateway.games.segment_names import Caller
+from bpac.gateway.games.segment_names import Caller, session_of
 from bpac.gateway.http.bad_request import BadRequest, decides_only, no_such_route, stopping
 from bpac.gateway.running_config import RunningConfig, RunningConfigs
 from bpac.gateway.telemetry.counters import Metrics
@@ -85,6 +85,8 @@ class Dispatcher:
             self._check_store()
             if route.settings.task_by is not None:
                 request = request._replace(task=games.task(request, caller, label))
+            if route.settings.sticky_by is not None:
+                request = request._replace(session=session_of(route.settings, request, caller, label))
             return await route.answer(request, await games.desk(request, caller, label), caller_left)
 
     def check_open(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from bpac.arguments import one_of
 from bpac.errors import SettingsError
 from bpac.scores.consistency import SelfConsistency, same_words
+from bpac.scores.equally_sure import EquallySure
 from bpac.scores.logprobs import Entropy, MeanTokenProbability, Perplexity
 from bpac.scores.option_probability import OptionProbability
 from bpac.scores.score import Needs, Score
@@ -16,6 +17,7 @@ from bpac.scores.wrappers import FirstTokens, Otherwise
 __all__ = [
     "SCORES",
     "Entropy",
+    "EquallySure",
     "FirstTokens",
     "MeanTokenProbability",
     "Needs",
@@ -40,6 +42,7 @@ SCORES: dict[str, Callable[..., Score]] = {
     "verbalized": Verbalized,
     "self_consistency": SelfConsistency,
     "option_probability": OptionProbability,
+    "none": EquallySure,
 }
 
 
@@ -77,6 +80,8 @@ def named_score(
         knows = ", ".join([*known, "first_tokens", "otherwise"])
         raise SettingsError(f'score "{name}" has no setting {unknown[0]!r}; its settings are {knows}')
     score: Score = kind(**settings)
+    if otherwise is not None and "none" in (name, otherwise):
+        raise SettingsError('score "none" is the same for every draft: leave otherwise out')
     if first_tokens is not None:
         if not score.needs.logprobs:
             raise SettingsError(f'first_tokens does not fit score "{name}", which needs the whole answer')

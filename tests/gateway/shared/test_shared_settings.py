@@ -1,5 +1,6 @@
 """What gateways that share games have in common beside the games: budgets, reloads, and settings that are refused."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,12 @@ def test_budgets_hold_over_all_gateways(redis: RedisServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("route", "why"), [({"policy": "budget"}, "policy = 'budget'"), ({"models": ["small", "large"]}, "a cascade")]
+    ("route", "why"),
+    [
+        ({"policy": "budget"}, ": policy = 'budget'"),
+        ({"models": ["small", "large"]}, ": a cascade"),
+        ({"sticky_by": "user"}, ".sticky_by: gateways that share a game in Redis do not share its sessions"),
+    ],
 )
 def test_routes_that_need_the_newest_state_are_refused(redis: RedisServer, route: dict[str, Any], why: str) -> None:
     """One line says why, and what to do instead."""
@@ -47,8 +53,25 @@ def test_routes_that_need_the_newest_state_are_refused(redis: RedisServer, route
     if "models" in route:
         config["models"]["middle"] = {**config["models"]["small"], "model": "middle"}
         config["routes"]["homework"] = {"models": ["small", "middle", "large"], "epsilon": 0.2}
-    with pytest.raises(SettingsError, match=f"routes.homework: {why}.*--workers N"):
+    with pytest.raises(SettingsError, match=f"routes.homework{why}.*--workers N"):
         new_server(Config.read(config))
+
+
+def test_the_verdict_on_a_switch_is_shared(
+    redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every gateway folds the same evidence, and the command reads it from Redis."""
+    options: dict[str, Any] = {
+        "gateway": {"store": redis.address(new_name(), lease=0.5)}, "score": "none", "epsilon": 0.4
+    }  # fmt: skip
+    (tmp_path / "gateway.toml").write_text(to_toml(settings(NOWHERE, **options)))
+    with Running(Reply("42"), **options) as (one, _), Running(Reply("42"), **options) as (other, _):
+        for number in range(30):
+            (one, other)[number % 2].client().chat.completions.create(**ASK)
+        for gateway in (one, other):
+            wait_for(lambda gateway=gateway: gateway.status()["switch"]["answer"] == "yes")  # type: ignore[misc]
+        assert main(["switch", str(tmp_path / "gateway.toml"), "homework", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["answer"] == "yes"
 
 
 def test_segments_have_games_of_their_own(redis: RedisServer) -> None:

@@ -14,6 +14,7 @@ LINES = {
     "model cannot be used": "gateway/telemetry/upstream_failures.py",
     "model answers again": "gateway/telemetry/upstream_failures.py",
     "no score: the expert answers instead of the draft": "gateway/telemetry/unscored_log.py",
+    "a session was forgotten, because there are too many: lower sticky_idle": "gateway/games/sessions.py",
     "scores are wrong": "gateway/telemetry/score_watch.py",
     "the loss does not suit the traffic": "gateway/telemetry/prose_watch.py",
     "the draft's server is down": "gateway/games/drafting.py",

@@ -95,7 +95,7 @@ def _head(text: str) -> str:
 
 def _text(audit: Audit) -> str:
     rounds = max(1, audit.certificate["rounds"])
-    differences = len(audit.differences)
+    differences, episodes = len(audit.differences), audit.unit == "episode"
     lines = [
         f"recomputed {_counted(audit.rounds, 'round')} and {_counted(audit.claims, 'claim')}: "
         + (_counted(differences, "difference") if differences else "no differences"),
@@ -106,8 +106,10 @@ def _text(audit: Audit) -> str:
         ),
         *([f"  and {differences - MOST_SHOWN} more"] if differences > MOST_SHOWN else ()),
         *(["  the first difference is probably the cause of the others"] if differences > 1 else ()),
-        f"threshold {audit.threshold:.6g}; average loss per request between {audit.certificate['lower'] / rounds:.2%} "
-        f"and {audit.certificate['upper'] / rounds:.2%} over {_counted(audit.certificate['rounds'], 'round')}, "
+        *(["a round is an episode: later requests of a session follow the decision of its first"] * episodes),
+        f"threshold {audit.threshold:.6g}; average loss per {audit.unit} between "
+        f"{audit.certificate['lower'] / rounds:.2%} and {audit.certificate['upper'] / rounds:.2%} "
+        f"over {_counted(audit.certificate['rounds'], 'round')}, "
         f"{audit.certificate['confidence']:.0%} confidence each",
         f"losses counted as 1: {audit.owed} not graded yet, {sum(audit.forfeits.values())} given up",
         *([f"answered by stage: {_stages_text(audit.answered)}"] if audit.answered else ()),

@@ -15,6 +15,7 @@ from bpac.gateway.config.file import load_config
 from bpac.output_files import refuse_overwriting, whole_file
 from bpac.replay.tables.formats import table_format
 from bpac.replay.tables.writing import write_columns
+from bpac.routing.journal.units import unit_of
 from bpac.stores import files_of, open_store
 from bpac.stores.export import GradedRounds, chosen_game, complete_columns, journal_lines, table_rows
 from bpac.stores.export_cascade import cascade_rows, is_cascade_game
@@ -79,6 +80,8 @@ def _export(options: argparse.Namespace) -> int:
         rows = cascade_rows if is_cascade_game(game) else table_rows
         found = rows(store, game, all_audits=options.all_audits, seed=options.seed)
     _write_table(found, options.out)
+    if unit_of(game.terms) == "episode":
+        warn(["a row is an episode of a session: score, loss and tokens are those of its first request"])
     return FINE
 
 

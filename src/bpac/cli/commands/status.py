@@ -35,7 +35,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 def _status(options: argparse.Namespace) -> int:
     config = load_config(options.config, secrets=False)
     with closing(open_store(config.store, read_only=True)) as store:
-        games = [_game_status(store, game, config) for game in _current(store)]
+        games = [status_of(store, game, config) for game in current_games(store)]
         losses = store.losses()
     lines = [f"LOST: {loss}; a new game begins with a threshold of 0" for loss in losses]
     live = live_status(options.config) or {}
@@ -54,13 +54,21 @@ def _status(options: argparse.Namespace) -> int:
     return FINE
 
 
-def _current(store: Store) -> list[Game]:
+def current_games(store: Store) -> list[Game]:
+    """The latest game of every segment of every route that has begun."""
     # A gateway that is just starting has opened a game before it writes to its journal.
     begun = (game for game in store.games() if has_entries(store, game))
     return list({(game.route, game.segment): game for game in begun}.values())
 
 
-def _game_status(store: Store, game: Game, config: Config) -> GameStatus:
+def status_of(store: Store, game: Game, config: Config) -> GameStatus:
+    """Where a game stands, as its journal says.
+
+    Parameters
+    ----------
+    store, game: where the journal is.
+    config: the configuration, for prices and names of models.
+    """
     kept = folded(store, game)
     route = config.routes_with_games.get(game.route)
     prices = None if route is None else Prices.of(route)
@@ -78,15 +86,19 @@ def _text(status: GameStatus) -> Iterator[str]:
     if summary.steps:
         rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
         rounds = f"{summary.steps} rounds" if summary.steps > 1 else "1 round"
+        if status.unit == "episode":
+            rounds += " (a round is an episode)"
         certificate, best = summary.certificate, summary.best_average_upper
         sure = f"{certificate.confidence:.0%} confidence" + ("" if best is None else f", at best {best:.2%}")
         yield (
             f"{name}: {rounds}, {state}, expert calls {rate}, {summary.owed} waiting for their outcome, "
-            f"average loss per request ≤ {certificate.average_upper:.2%} ({sure})"
+            f"average loss per {status.unit} ≤ {certificate.average_upper:.2%} ({sure})"
         )
     else:
         yield f"{name}: no request decided yet, {state}"
     yield from _shared_text(status.shared)
+    if status.switch is not None:
+        yield f"  may the new model replace the old one? {status.switch.text}"
     for trouble in status.troubles:
         yield f"  {trouble.what}: {trouble.cost}. What to do: {trouble.remedy}"
     if status.stages and status.cost is not None:
@@ -96,7 +108,22 @@ def _text(status: GameStatus) -> Iterator[str]:
     if unscored.requests:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unscored.reasons.items())
         yield f"  answered by the expert because the draft had no score: {unscored.share:.1%} ({reasons})"
-    if len(status.scores) == 1 and summary.steps:
+    yield from _learned_text(status)
+    if summary.refused:
+        refused = f"{summary.refused} ({status.refusals.share:.1%} of the requests sent to it)"
+        reasons = "; ".join(f"{count} × {reason}" for reason, count in status.refusals.reasons.items())
+        yield f"  refused by the expert: {refused}: {reasons}"
+    if summary.forfeits:
+        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
+        share = summary.forfeit_share
+        yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
+    if summary.steps or status.savings.tokens_saved:  # drafts without a score cost tokens, too
+        yield from _savings_text(status.savings)
+
+
+def _learned_text(status: GameStatus) -> Iterator[str]:
+    """The scores that were learned on the way."""
+    if len(status.scores) == 1 and status.summary.steps:
         yield "  learned score: none yet, it needs more audits"
     for score in status.scores:
         if score.rounds is not None and not score.share:
@@ -111,16 +138,6 @@ def _text(status: GameStatus) -> Iterator[str]:
                 f"  learned score {score.score}: fitted to {score.rounds} audits{together} after round "
                 f"{score.since_step}, accepts {score.accepted:.1%} of the latest requests, {used}"
             )
-    if summary.refused:
-        refused = f"{summary.refused} ({status.refusals.share:.1%} of the requests sent to it)"
-        reasons = "; ".join(f"{count} × {reason}" for reason, count in status.refusals.reasons.items())
-        yield f"  refused by the expert: {refused}: {reasons}"
-    if summary.forfeits:
-        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(summary.forfeits.items()))
-        share = summary.forfeit_share
-        yield f"  audits without a verdict: {causes}; of the latest audits of accepted drafts {share:.1%}"
-    if summary.steps or status.savings.tokens_saved:  # drafts without a score cost tokens, too
-        yield from _savings_text(status.savings)
 
 
 def _shared_text(shared: Mapping[str, Any] | None) -> Iterator[str]:
@@ -158,6 +175,13 @@ def _savings_text(savings: SavingsReport) -> Iterator[str]:
             f"estimated {shown(estimate)}{above}"
         )
     yield from _spending_text(savings)
+    if (followed := savings.followed) is not None:
+        by = f"{followed['by_draft']:,} by the draft's model, {followed['by_expert']:,} by the expert"
+        spent = followed["draft"]["completion_tokens"] + followed["expert"]["completion_tokens"]
+        yield (
+            f"  later requests of episodes: {followed['requests']:,} ({by}), {spent:,} generated tokens, which are in "
+            f"none of the sums above; the expert was spared about {followed['expert_tokens_spared']:,.0f} by them"
+        )
 
 
 def _spending_text(savings: SavingsReport) -> Iterator[str]:

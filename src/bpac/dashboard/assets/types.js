@@ -2,6 +2,7 @@
 // gateway and `bpac replay --html` the rest; a test compares the names here with those of real documents.
 
 /** @typedef {"safe" | "warming" | "watch" | "stopped" | "broken"} Level */
+/** @typedef {"yes" | "not_yet" | "no"} SwitchAnswer */
 /** @typedef {"kept" | "open" | "resolved" | "refused" | "forfeited"} DecisionState */
 
 /**
@@ -74,6 +75,46 @@
  * @property {"bill" | "output"} [money_covers] whether prompts are priced, too
  * @property {string} [currency]
  * @property {number | null} [longest_prompt_assumed]
+ * @property {Followed} [followed] only where sessions are sticky
+ */
+
+/**
+ * Later requests of episodes, where sessions are sticky; they are in none of the other sums.
+ * @typedef {object} Followed
+ * @property {number} requests
+ * @property {number} by_draft
+ * @property {number} by_expert
+ * @property {Usage} draft
+ * @property {Usage} expert
+ * @property {number} expert_tokens_spared an estimate
+ * @property {number} [money_spent] only where prices are configured
+ */
+
+/**
+ * Sticky sessions.
+ * @typedef {object} Sessions
+ * @property {string} sticky_by
+ * @property {number} open
+ * @property {number} forgotten
+ */
+
+/**
+ * Whether the new model may replace the old one.
+ * @typedef {object} SwitchVerdict
+ * @property {SwitchAnswer} answer
+ * @property {string} text
+ * @property {number} epsilon
+ * @property {number} alpha
+ * @property {number} allowed the mean loss that the limit allows while audits go on
+ * @property {number | null} estimate
+ * @property {number} at_least
+ * @property {number} at_most
+ * @property {number} confidence of each bound
+ * @property {number} rounds
+ * @property {number} audits
+ * @property {number} unknown
+ * @property {number | null} more
+ * @property {number} epoch
  */
 
 /**
@@ -197,6 +238,9 @@
  * @property {GameEvent[]} events
  * @property {Stage[]} latency
  * @property {CascadeModel[]} [stages] the models of a cascade
+ * @property {"request" | "episode"} unit what a round is
+ * @property {Sessions | null} sessions only of a running gateway whose sessions are sticky
+ * @property {SwitchVerdict | null} switch only of a game that asks whether a model may replace another
  * @property {Series | null} series
  * @property {WealthCurve | null} wealth
  * @property {Histogram | null} uncertainty

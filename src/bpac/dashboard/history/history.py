@@ -12,6 +12,7 @@ from bpac.dashboard.savings import TokenSavings
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
+from bpac.routing.switching import SwitchEvidence
 
 MOST_POINTS = 400
 MOST_EVENTS = 100
@@ -37,6 +38,10 @@ def no_tokens() -> tuple[float, float]:
 
 class History:
     """The past of a game as a dashboard shows it: a series of points, events, and the distribution of the scores.
+
+    Parameters
+    ----------
+    switch: whether the game asks if the draft's model may replace the expert (default: false).
 
     Like the router, it is a fold over the journal: the result is the same whether entries are added as they happen,
     read from the journal, or added to a saved state. The series starts with a point for every step; whenever it is
@@ -71,10 +76,13 @@ class History:
         "expert_calls",
         "refusals",
         "step",
+        "switch",
         "unscored",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, switch: bool = False) -> None:
+        # What the audits say about replacing the expert, in a game that asks for it.
+        self.switch = SwitchEvidence() if switch else None
         self.step = 0
         self.at = 0.0
         self.expert_calls = 0
@@ -137,7 +145,7 @@ class History:
                 self._collect()
 
     def written(self, entry: Entry, note: Mapping[str, Any]) -> None:
-        """Count what an entry of the journal says about requests without a score and refusals.
+        """Count what an entry of the journal says about requests without a score, refusals and a switch of models.
 
         Parameters
         ----------
@@ -146,6 +154,8 @@ class History:
         """
         self.unscored.follow(entry, note)
         self.refusals.follow(entry, note)
+        if self.switch is not None:
+            self.switch.follow(entry)
 
     @property
     def epoch(self) -> int:
@@ -206,6 +216,7 @@ class History:
             "points": [list(point) for point in self._points],
             "events": [list(event) for event in self._events],
             "bins": self.bins.state(),
+            **({"switch": self.switch.state()} if self.switch is not None else {}),
         }
 
     @classmethod
@@ -223,6 +234,8 @@ class History:
         history._due = int(history._points[-1][0]) + history._stride if history._points else 1
         history._events.extend((step, at, kind, value) for step, at, kind, value in state["events"])
         history._bins.load(state["bins"])
+        if "switch" in state:
+            history.switch = SwitchEvidence.load(state["switch"])
         return history
 
     def _change(self, threshold: float, epoch: int) -> None:

@@ -26,7 +26,7 @@ from bpac.gateway.chat.response import ChatResponse, Header
 from bpac.gateway.chat.stated_confidence import asked_separately, confidence_body
 from bpac.gateway.games.desk import TokenCounts
 from bpac.gateway.telemetry.stages import Stages
-from bpac.scores import Score
+from bpac.scores import EquallySure, Score
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_json, to_json
 from bpac.wire.rendering import DONE, chunks, visible, without_logprobs
@@ -114,7 +114,7 @@ class WholeDraft(Draft):
         with stages("draft"):
             self._completion, samples = await self._drafted()
         answer = self._completion.answer
-        if reason := impossible(self._request.body, answer):
+        if not isinstance(self._score, EquallySure) and (reason := impossible(self._request.body, answer)):
             return impossible_uncertainty(stages, reason)
         self.scored_answer = answer
         if self._asked_separately:

@@ -25,7 +25,7 @@ from bpac.gateway.chat.grading import Grader, graded
 from bpac.gateway.chat.model import Model, deployment_note
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.upstream import UpstreamRefused
-from bpac.gateway.games.desk import Decided, GameDesk, TokenCounts
+from bpac.gateway.games.desk import Decided, GameDesk
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
 from bpac.gateway.games.savings import COUNTED, expert_note
 from bpac.gateway.telemetry.stages import Stages
@@ -33,7 +33,7 @@ from bpac.models.refusals import is_refused
 from bpac.routing.decision import Decision
 from bpac.wire.rendering import event_stream
 from bpac.wire.stream import Transcript, without_usage
-from bpac.wire.usage import NOTHING, Meter
+from bpac.wire.usage import NOTHING, Meter, Usage
 
 log = logging.getLogger("bpac.gateway")
 
@@ -146,14 +146,21 @@ class Expert:
             note |= grade.usage.to_note("judge")
         await game.resolve(decision, grade.loss, note)
 
-    async def answer_only(self, request: ChatRequest, savings: TokenCounts, result: ExpertResult) -> None:
-        """Get the expert's answer to a request that is not a round: its draft has no score, so nothing is graded."""
+    async def answer_only(self, request: ChatRequest, count: Callable[[Usage], object], result: ExpertResult) -> None:
+        """Get the expert's answer to a request that is not a round, so that nothing is graded.
+
+        Parameters
+        ----------
+        request: what is asked.
+        count: called with the tokens that were used.
+        result: where the answer appears.
+        """
         meter = Meter()
         try:
             with self.stages("expert"):
                 await self._fetched(request, result, meter, stream=request.stream)
         finally:
-            savings.answered(meter.take())
+            count(meter.take())
 
     async def _answered(self, call: ExpertCall, meter: Meter) -> Answer | None:
         """The expert's answer, which is also passed on to the caller; none if it failed, with the outcome recorded."""

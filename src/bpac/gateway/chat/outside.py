@@ -71,14 +71,7 @@ class OutsideAnswers:
         return response
 
     async def _fetch(self, request: ChatRequest, model: ModelCall, result: ExpertResult) -> None:
-        body, meter = request.expert_body(stream=request.stream), Meter()
-        if not request.stream:
-            result.put((await model.whole(body, meter)).raw)
-            return
-        async with aclosing(model.stream(body, meter, within=self.deadline)) as arriving:
-            async for events in arriving:
-                if shown := events if request.include_usage else without_usage(events):
-                    result.put(event_stream(shown))
+        await pass_on(request, model, result, Meter(), self.deadline)
 
     def _headers(self) -> list[Header]:
         return [
@@ -88,6 +81,30 @@ class OutsideAnswers:
             (b"x-bpac-threshold", b"0.0"),
             (b"x-bpac-propensity", b"1.0" if self.answered_by == "expert" else b"0.0"),
         ]
+
+
+async def pass_on(request: ChatRequest, model: ModelCall, result: ExpertResult, meter: Meter, deadline: float) -> None:
+    """Pass a model's answer on as it arrives, whole or streamed, as the caller wants it.
+
+    Parameters
+    ----------
+    request: what is asked.
+    model: answers.
+    result: where the answer appears.
+    meter: counts its tokens.
+    deadline: seconds after which a stream that has not ended is given up.
+    """
+    body = request.expert_body(stream=request.stream)
+    if not request.stream:
+        completion = await model.whole(body, meter)
+        result.deployment = model.deployment
+        result.put(completion.raw)
+        return
+    async with aclosing(model.stream(body, meter, within=deadline)) as arriving:
+        async for events in arriving:
+            result.deployment = model.deployment
+            if shown := events if request.include_usage else without_usage(events):
+                result.put(event_stream(shown))
 
 
 async def fetched_alone(

@@ -3,11 +3,14 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.scores import Needs, with_suffix
 from bpac.wire.json import from_strict_json, more_values_than
+
+if TYPE_CHECKING:
+    from bpac.gateway.games.desk import Joined
 
 # Whole numbers beyond the range of a float have at least so many digits.
 _MANY_DIGITS, _ALL_ZERO = b"0" * 309, bytes.maketrans(b"123456789", b"000000000")
@@ -27,6 +30,8 @@ class ChatRequest(NamedTuple):
     logprobs, top_logprobs: which log-probabilities the caller wants to see.
     unscorable: the field because of which no draft of it can be scored; empty if there is none.
     task: the name of its task, for scores that are learned; empty if there is none.
+    session: the name of the conversation or episode that it belongs to; empty if there is none.
+    joined: the claim of its session, if it begins an episode.
     caller: the owner of decisions on it, as ``Identity.owner`` names it; empty on an open gateway.
     known: filled with headers about the decision as soon as it is made, so that an error response has them, too; none
         if nobody asks for them.
@@ -42,6 +47,8 @@ class ChatRequest(NamedTuple):
     caller: str = ""
     known: list[tuple[bytes, bytes]] | None = None
     task: str = ""
+    session: str = ""
+    joined: "Joined | None" = None
 
     @classmethod
     def parse(cls, data: bytes, max_depth: int = 64, max_values: int = 100_000, caller: str = "") -> "ChatRequest":
@@ -105,8 +112,9 @@ class ChatRequest(NamedTuple):
 
     @property
     def note(self) -> dict[str, str]:
-        """The note beside a decision in the journal: the caller it was made for."""
-        return {"caller": self.caller} if self.caller else {}
+        """The note beside a decision in the journal: the caller it was made for, and the session that follows it."""
+        note = {"caller": self.caller} if self.caller else {}
+        return note if self.joined is None else {**note, "session": self.joined.key}
 
     @property
     def question(self) -> str:

@@ -17,6 +17,8 @@
    which grades the draft and records the outcome (MATH section 5, ``chat/expert.py``).
 8. A request that ends before its decision withdraws its ticket: its caller left, or something failed. If it is cut off
    because the gateway stops, it does not: the next start of the gateway charges it as a loss.
+9. Where sessions are sticky, all this happens to the first request of an episode, and its later requests follow the
+   decision (``games/sessions.py``, ``chat/following.py``).
 """
 
 import asyncio
@@ -32,6 +34,7 @@ from bpac.gateway.chat.draft import Draft, WholeDraft
 from bpac.gateway.chat.expert import Expert, ExpertCall, is_refusal
 from bpac.gateway.chat.expert_result import DraftInstead, ExpertResult
 from bpac.gateway.chat.features import features_of
+from bpac.gateway.chat.following import FIRST, NONE, SESSION, FollowingAnswers
 from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.outside import fetched_alone
 from bpac.gateway.chat.request import ChatRequest
@@ -84,6 +87,30 @@ class ServedRoute:
         game: the game that the request belongs to.
         caller_left: asked when the request is cancelled: whether its caller left; otherwise the gateway stops.
         """
+        if self.settings.sticky_by is None:
+            return await self._answer(request, game, caller_left)
+        if not request.session:
+            response = await self._answer(request, game, caller_left)
+            response.headers.append((SESSION, NONE))
+            return response
+        joined = await game.join_session(request.caller, request.session)
+        if joined.episode is not None:
+            return await self._following.answer(request, game, joined.episode)
+        try:
+            begins = request._replace(joined=joined)
+            response = await self._answer(begins, game, caller_left)
+        finally:
+            game.leave_session(joined)
+        unscored = (b"x-bpac-decision", UNSCORED.encode()) in response.headers
+        response.headers.append((SESSION, NONE if unscored else FIRST))
+        return response
+
+    @property
+    def _following(self) -> FollowingAnswers:
+        return FollowingAnswers(self.draft_model, self.expert, self.stages, self.settings.deadline, self.spawn)
+
+    async def _answer(self, request: ChatRequest, game: GameDesk, caller_left: Callable[[], bool]) -> ChatResponse:
+        """Rules 1 to 8."""
         try:
             ticket, skips_draft = await game.arrive(self.expert.load.calls)
         except NoTicket:
@@ -165,6 +192,8 @@ class ServedRoute:
         """Start the expert call of a round, and return where its result appears; none if the expert is not asked."""
         decision = decided.decision
         request.is_known((b"x-bpac-decision", decided.decision_id.encode()))
+        if request.joined is not None:
+            request.is_known((SESSION, FIRST))
         if not decision.call_expert:
             draft.not_for_grader()
             return None
@@ -197,10 +226,12 @@ class ServedRoute:
         ended: whether what ended the draft may have ended other drafts at the same time.
         """
         await game.no_score(ticket, reason, ended=ended)
+        if request.joined is not None:  # there is no episode: the next request of the session may begin it
+            game.leave_session(request.joined)
         request.is_known((b"x-bpac-decision", UNSCORED.encode()), (b"x-bpac-unscored", reason.encode()))
         result = ExpertResult()
         # Nothing is learnt from the answer, so it is for the caller alone.
-        fetch = partial(self.expert.answer_only, request, game.savings)
+        fetch = partial(self.expert.answer_only, request, game.savings.answered)
         found, task = await fetched_alone(self.spawn, result, fetch)
         headers = self._described(UNSCORED, "expert", 1.0, ticket.threshold, 1.0)
         self._name_deployment(headers, result.deployment)

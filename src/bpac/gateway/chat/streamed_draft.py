@@ -18,6 +18,7 @@ from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.desk import TokenCounts
 from bpac.gateway.http.errors import error_event
 from bpac.gateway.telemetry.stages import Stages
+from bpac.scores import EquallySure
 from bpac.wire.rendering import DONE, event, event_stream, visible, without_logprobs
 from bpac.wire.stream import StreamEvent, Transcript
 from bpac.wire.usage import Meter
@@ -69,15 +70,21 @@ class StreamedDraft(Draft):
         """The uncertainty of its first tokens, or of all of it if it is shorter."""
         first = Transcript()
         with stages("draft"):
-            while len(first.tokens or ()) < self._count and (events := await self._next()) is not None:
+            while not self._is_enough(first) and (events := await self._next()) is not None:
                 self._seen += events
                 first.add(events)
             answer = first.answer()
         # Of a draft that goes on, only its start can be known in time.
-        if reason := (impossible if self._ended else impossible_start)(self._request.body, answer):
+        reason = (impossible if self._ended else impossible_start)(self._request.body, answer)
+        if reason and not isinstance(self._score, EquallySure):
             return impossible_uncertainty(stages, reason)
         self.scored_answer = answer
         return uncertainty(self._score, answer, [])
+
+    def _is_enough(self, first: Transcript) -> bool:
+        if isinstance(self._score, EquallySure):
+            return bool(self._seen)  # tokens are not listed, and need not be
+        return len(first.tokens or ()) >= self._count
 
     @property
     def note(self) -> dict[str, Any]:

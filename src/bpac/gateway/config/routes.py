@@ -13,6 +13,8 @@ from bpac.gateway.config.cascades import check_cascade
 from bpac.gateway.config.learning import Learn, learned_score, open_terms
 from bpac.gateway.config.losses import DEFAULT_LOSS, GRADED, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
+from bpac.gateway.config.sticky import check_sticky, sticky_terms
+from bpac.gateway.config.switches import check_switch
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
 from bpac.grading.equality import RULES
 from bpac.hours import MINUTES_OF_DAY, Hours
@@ -24,7 +26,7 @@ from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Policy, Portfolio, named_policy
 from bpac.routing.policies.stakes import Stakes
 from bpac.routing.router import Router
-from bpac.scores import FirstTokens, Otherwise, Score, has_few_values, named_score
+from bpac.scores import EquallySure, FirstTokens, Otherwise, Score, has_few_values, named_score
 
 DEFAULT_SCORE = "mean_token_probability"
 # The numbers that are known of each answer of a cascade besides its score: the logarithm of its length.
@@ -47,6 +49,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         ``user``, or ``model`` (clients send ``ROUTE:SEGMENT``); None for one game.
     most_segments: largest number of games; all further segments share the last one.
     alpha_scope: whether alpha is the probability of failure for ``each`` segment or for ``all`` of them together.
+    sticky_by: what names the conversation or the episode of an agent that a request belongs to, as ``segment_by`` names
+        its segment; its later requests follow the decision of its first one. None if every request is decided.
+    sticky_idle, sticky_age: seconds without a request after which an episode is over, and seconds after its decision.
+    sticky_requests: requests after which an episode is over.
     on_expert_failure: ``error``, or ``draft``: the draft is served and counted as loss 1.
     on_takeover: what happens to a draft whose first tokens were scored and not accepted: ``cancel`` it unless its grade
         can still raise the threshold, or always ``finish`` it in the background.
@@ -85,6 +91,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     task_by: str | None = None
     most_segments: Count = 100
     alpha_scope: Literal["each", "all"] = "each"
+    sticky_by: str | None = None
+    sticky_idle: Seconds = 1800.0
+    sticky_age: Seconds = 86400.0
+    sticky_requests: Count = 1000
     on_expert_failure: Literal["error", "draft"] = "error"
     on_takeover: Literal["cancel", "finish"] = "cancel"
     deadline: Seconds = 3600.0
@@ -100,7 +110,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     call_prices: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for key, by in (("segment_by", self.segment_by), ("task_by", self.task_by)):
+        if self.sticky_by is not None:
+            check_sticky(self)
+        for key in ("segment_by", "task_by", "sticky_by"):
+            by = getattr(self, key)
             if by is not None and not _splits(by):
                 raise SettingsError(f"{key} must be header:NAME, metadata:FIELD, api_key, user or model, got {by!r}")
         if self.policy == "oracle":
@@ -115,6 +128,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                 'without logprobs (drop, or api = "messages", which has none): set score = "verbalized" or '
                 '"self_consistency", or choose another draft'
             )
+        if self.is_switch:
+            check_switch(self)
         if self.models:
             check_cascade(self)
         elif self.call_prices:
@@ -146,6 +161,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     @property
     def _can_learn(self) -> bool:
         policy = self._named_policy
+        if self.is_switch:
+            return False  # all drafts or none: there is nothing to tell them apart by
         # With graded losses a share of α for learned scores costs more than they are likely to gain (docs/learning.md).
         return not self.models and isinstance(policy, Portfolio) and policy.assume == "iid" and not self._is_graded
 
@@ -184,6 +201,11 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         return bool(self.cheap_hours) or self.busy_at is not None
 
     @property
+    def is_switch(self) -> bool:
+        """Whether the route asks if the draft's model may replace the expert as a whole (``score = "none"``)."""
+        return isinstance(self.score, EquallySure)
+
+    @property
     def score_name(self) -> str:
         """The name of the score."""
         return str(self._named_score_settings["name"])
@@ -198,6 +220,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """The number of tokens of a draft after which its score is known; None if the whole draft is needed."""
         if self.score.needs.suffix:
             return None  # the draft ends with its stated confidence, which is cut off before the draft is served
+        if self.is_switch:
+            return 1  # known from the start; the first token shows that there is a draft
         score = self.score.score if isinstance(self.score, Otherwise) else self.score
         return score.count if isinstance(score, FirstTokens) else None
 
@@ -253,6 +277,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
                 "loss": self.loss,
                 "verdicts": RULES,
                 "router": router.settings.to_json(),
+                **sticky_terms(self),
                 **({"models": [model.terms for model in self.models]} if self.models else {}),
             },
             sort_keys=True,

@@ -69,6 +69,21 @@ class Decided(NamedTuple):
     worth_grading: bool = True
 
 
+class Joined(NamedTuple):
+    """What a request of a session does (``games/sessions.py``).
+
+    Parameters
+    ----------
+    key: of the session, which is noted with the decision.
+    claim: the number of the claim of a request that begins an episode; 0 if it follows one.
+    episode: the decision that it follows; none if it begins an episode.
+    """
+
+    key: str
+    claim: int
+    episode: Decided | None
+
+
 class TokenCounts(Protocol):
     """Counts tokens that belong to no entry of the journal, or that are known only after it."""
 
@@ -80,6 +95,9 @@ class TokenCounts(Protocol):
 
     def outcome_unused(self, note: Mapping[str, Any]) -> None:
         """Count the tokens in the note of an outcome that is not recorded."""
+
+    def follow(self, decision: Decision, answered_by: str, usage: Usage) -> None:
+        """Count a later request of an episode, and the tokens of the model that answered it."""
 
 
 class GameDesk(Protocol):
@@ -112,6 +130,21 @@ class GameDesk(Protocol):
         ----------
         expert_calls: calls of the expert's model that are under way in this process.
         """
+
+    async def join_session(self, caller: str, session: str) -> Joined:
+        """The decision that a request of a session follows, which is durable, or the claim to begin an episode.
+
+        It waits while another request of the session is on its way to its decision. A claim ends with the decision,
+        whose note must have its key, or with ``leave_session``.
+
+        Parameters
+        ----------
+        caller: who asks.
+        session: the name of the session.
+        """
+
+    def leave_session(self, joined: Joined) -> None:
+        """Give a claim back; nothing happens if its request was decided."""
 
     async def walk(self, ticket: Ticket) -> Walk:
         """Send a request of a cascade on its way, on the terms of its ticket."""

@@ -44,7 +44,7 @@ class GameJournal:
         self._since_snapshot = 0
         self.written = 0
         self.savings = Savings()
-        self.history = History()
+        self.history = History(switch=route.is_switch)
         terms = terms_of(route, route.new_router(alpha))
         found = current_game(store, route.name, segment, terms, route.open_terms)
         self.game = found.game
@@ -94,7 +94,7 @@ class GameJournal:
 
     def snapshot(self) -> None:
         """Take a snapshot, with what it claims about the game for auditors, unless nothing has changed."""
-        if self._since_snapshot or self.savings.late:
+        if self._since_snapshot or self.savings.has_late:
             self._since_snapshot = 0
             router = self.router.snapshot()
             claim = Claim.of(self.router, router["entries"])

@@ -3,11 +3,13 @@
 import logging
 import random
 import time
+from dataclasses import replace
 from typing import Any
 
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
+from bpac.gateway.games.desk import Decided
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
 from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.journal import GameJournal, now
@@ -16,6 +18,8 @@ from bpac.gateway.games.outcomes import RESTART, OpenOutcomes
 from bpac.gateway.games.reported import Reported
 from bpac.gateway.games.restoring import tokens_of
 from bpac.gateway.games.savings import Prices
+from bpac.gateway.games.sessions import NOTED as SESSION
+from bpac.gateway.games.sessions import Sessions, session_key
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
 from bpac.gateway.telemetry.score_watch import ScoreWatch
@@ -30,6 +34,8 @@ from bpac.stores.store import Game, Store
 
 log = logging.getLogger("bpac.gateway")
 
+# Later requests of episodes that a crash may forget at most, in tokens spent.
+MOST_UNWRITTEN = 100
 # Callers must not be able to predict which requests are drafted.
 _COIN = random.SystemRandom()
 
@@ -54,6 +60,7 @@ class LiveGame:
     outcomes: rounds that wait for their outcome.
     scores: finds scores that cannot be right.
     unscored_log: logs requests without a score.
+    sessions: the sessions whose requests follow one decision.
     desk: the game as chat requests use it.
     """
 
@@ -72,6 +79,9 @@ class LiveGame:
         self.outcomes = OpenOutcomes(self.journal, route)
         self.scores = ScoreWatch(route.name)
         self.unscored_log = UnscoredLog(route.name)
+        self.sessions = Sessions(route)
+        if route.sticky_by is not None:
+            self.sessions.restore(store, self.kept)
         self._tokens = tokens_of(self.savings)
         self.desk = LocalDesk(self)
         # The graders of open rounds ended with their process. Feedback from outside may still come.
@@ -147,11 +157,22 @@ class LiveGame:
         self.router.apply(decision)
         if decision.call_expert:
             self.outcomes.wait_for(decision)
+        if SESSION in note:
+            self.sessions.decided(note[SESSION], decision)
         self.drafting.decided(ticket)
         self.history.decided(decision, at, self.router, self._tokens)
         # Last: this may take a snapshot, for which router and history must be at the same step.
         self.drafting.release()
         return decision
+
+    def session_key(self, caller: str, session: str) -> str:
+        """The key of a caller's session."""
+        return session_key(self.store.secret, caller, session)
+
+    def followed(self, decision: Decision) -> Decided:
+        """The decision that a later request of its episode follows; the outcome of the episode may come later, too."""
+        self.outcomes.extend(decision)
+        return Decided(decision, self.decision_id(decision.step))
 
     def sweep(self, time_now: float) -> None:
         """Give up on the drafts and the outcomes whose deadline has passed.
@@ -162,6 +183,9 @@ class LiveGame:
         """
         self.drafting.sweep(time_now)
         self.outcomes.sweep(time_now)
+        self.sessions.sweep()
+        if self.savings.late_followed.requests >= MOST_UNWRITTEN:
+            self.journal.snapshot()
 
     @property
     def idle(self) -> bool:
@@ -204,4 +228,5 @@ class LiveGame:
         """Where the game stands."""
         savings = self.savings.report(Prices.of(self.route))
         names = [model.name for model in self.route.models]
-        return game_status(self.kept, self.router, self.history, savings, self.scores.trouble, models=names)
+        status = game_status(self.kept, self.router, self.history, savings, self.scores.trouble, models=names)
+        return status if self.route.sticky_by is None else replace(status, sessions=self.sessions.to_json())

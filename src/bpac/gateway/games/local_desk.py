@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpac.answer import Answer
 from bpac.dashboard.history.refusals import RefusalReason
-from bpac.gateway.games.desk import Arrival, Decided
+from bpac.gateway.games.desk import Arrival, Decided, Joined
 from bpac.gateway.games.outcomes import GRADER_FAILED
 from bpac.gateway.games.savings import DRAFT, Savings
+from bpac.gateway.games.sessions import SessionClaim
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 
 class LocalDesk:
-    """The desk of a live game. Nothing waits in it except ``durable``.
+    """The desk of a live game. Nothing waits in it except ``durable`` and ``join_session``.
 
     Parameters
     ----------
@@ -64,6 +65,20 @@ class LocalDesk:
         game = self.game
         game.expect(expert_calls)
         return Arrival(game.drafting.arrive(), game.skips_draft())
+
+    async def join_session(self, caller: str, session: str) -> Joined:
+        """The decision that a request of a session follows, or the claim to begin an episode."""
+        key = self.game.session_key(caller, session)
+        found = await self.game.sessions.join(key)
+        if isinstance(found, SessionClaim):
+            return Joined(key, found.number, None)
+        episode = self.game.followed(found)
+        await self.durable()
+        return Joined(key, 0, episode)
+
+    def leave_session(self, joined: Joined) -> None:
+        """Give a claim back; nothing happens if its request was decided."""
+        self.game.sessions.leave(SessionClaim(joined.key, joined.claim))
 
     async def walk(self, ticket: Ticket) -> Walk:
         """Send a request of a cascade on its way, on the terms of its ticket."""

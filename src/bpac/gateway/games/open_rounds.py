@@ -15,7 +15,7 @@ class OpenRounds:
     """The open rounds of a game that this process knows of."""
 
     def __init__(self) -> None:
-        # Rounds and their deadlines, in the order of their decisions, so the next deadline comes first.
+        # Rounds and their deadlines, in the order in which these were set, so the next deadline comes first.
         self._open: dict[int, tuple[float, Decision]] = {}
         # What is noted with the outcome of a round that waits for feedback, and both of its answers.
         self._notes: dict[int, dict[str, Any]] = {}
@@ -33,6 +33,11 @@ class OpenRounds:
         # Beyond ``max_owed`` the router forfeits the oldest rounds by itself, so they can be forgotten here.
         if len(self._open) > 2 * route.max_owed:
             self.close(next(iter(self._open)))
+
+    def extend(self, decision: Decision, route: RouteSettings) -> None:
+        """Begin the time until the deadline of an open round anew; nothing happens if it is not open."""
+        if self._open.pop(decision.step, None) is not None:
+            self.wait_for(decision, route)
 
     def keep(self, step: int, note: dict[str, Any], answers: dict[str, str]) -> None:
         """Keep what is needed for feedback on an open round; answers only of the latest rounds."""

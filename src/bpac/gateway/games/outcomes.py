@@ -61,6 +61,11 @@ class OpenOutcomes:
         """Wait for the outcome of a round until its deadline."""
         self._open.wait_for(decision, self._route)
 
+    def extend(self, decision: Decision) -> None:
+        """Wait longer for the outcome of an episode that goes on, where it is reported from outside at its end."""
+        if self.external:
+            self._open.extend(decision, self._route)
+
     def resolve(self, decision: Decision, loss: float | None, note: dict[str, Any], cause: str = GRADER_FAILED) -> None:
         """Record the loss of a draft, or forfeit the round if there is none; a round with an outcome keeps it.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from bpac.dashboard.history.history import History, Tokens
 from bpac.errors import SnapshotError, StoreError
 from bpac.gateway.games.savings import Savings
-from bpac.gateway.games.terms import changes
+from bpac.gateway.games.terms import changes, is_switch
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.coins import Coins
 from bpac.routing.decision import Decision
@@ -161,7 +161,7 @@ def _from_journal(store: OneJournal, game: Game, upto: int | None = None) -> tup
     else:
         rest = store.entries(game)
         first = next(rest)
-        savings, history, route = Savings(), History(), opened(first.entry)
+        savings, history, route = Savings(), History(switch=is_switch(game.terms)), opened(first.entry)
         savings.add(*first)
         count = 1
     count += _follow(route, savings, history, rest if upto is None else islice(rest, upto - route.entries))

@@ -16,6 +16,7 @@ from bpac.answer import Answer
 from bpac.betting.bounds.unseen import RATES, UnseenSum
 from bpac.errors import SnapshotError
 from bpac.gateway.games.draft_worth import RecentTokens
+from bpac.gateway.games.followed import NONE_FOLLOWED, Followed
 from bpac.gateway.games.savings_report import ALPHA, Prices, SavingsReport, Spared, Spent
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
@@ -62,8 +63,10 @@ class Savings:
     prompts_unknown: answers of the expert whose prompt tokens are not known: the server did not count them, or an
         earlier version wrote the journal.
     recent: averages over the last rounds, for routes that minimise money.
+    followed: later requests of episodes, where sessions are sticky.
     late: tokens that were not known yet when their entry was written, by whose they are. They will be in the next
         entry's note, so a crash forgets only what was spent since the last entry.
+    late_followed: the same for later requests of episodes.
 
     >>> from bpac.routing.journal.entries import Resolved
     >>> savings = Savings()
@@ -84,18 +87,27 @@ class Savings:
     prompts_unknown: int = 0
     recent: RecentTokens = field(default_factory=RecentTokens)
     late: dict[str, Usage] = field(default_factory=dict)
+    followed: Followed = NONE_FOLLOWED
+    late_followed: Followed = NONE_FOLLOWED
 
     def with_late_tokens(self, note: Mapping[str, Any]) -> Mapping[str, Any]:
         """The note of the next entry, with the late tokens added."""
-        if not self.late:
+        if not self.has_late:
             return note
         late = (usage.to_note(f"late_{whose}") for whose, usage in self.late.items())
-        return {**note, **{key: tokens for one in late for key, tokens in one.items()}}
+        return {**note, **{key: tokens for one in late for key, tokens in one.items()}, **self.late_followed.to_note()}
+
+    @property
+    def has_late(self) -> bool:
+        """Whether anything was counted that is in no entry yet."""
+        return bool(self.late) or self.late_followed is not NONE_FOLLOWED
 
     def add(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Add an entry of the journal and its note."""
         # The note has all that was late before it.
-        self.late = {}
+        self.late, self.late_followed = {}, NONE_FOLLOWED
+        if (followed := Followed.from_note(note)) is not NONE_FOLLOWED:
+            self.followed = self.followed.plus(followed)
         drafted = _noted(note, DRAFT)
         self.drafts = self.drafts.plus(drafted)
         self.judges = self.judges.plus(_noted(note, JUDGE))
@@ -141,6 +153,17 @@ class Savings:
         if COUNTED not in note:
             self._came_late(EXPERT, Usage.from_note(note, EXPERT))
 
+    def follow(self, decision: Decision, answered_by: str, usage: Usage) -> None:
+        """Count a later request of an episode.
+
+        Parameters
+        ----------
+        decision: what it followed.
+        answered_by: ``draft`` or ``expert``.
+        usage: tokens of that model.
+        """
+        self.late_followed = self.late_followed.plus(Followed.of(decision, answered_by, usage))
+
     def spent(self) -> Spent:
         """All tokens spent so far."""
         late = self.late
@@ -158,14 +181,18 @@ class Savings:
         prices: none if money does not matter.
         """
         spared = Spared(self.unseen, self.prompts, self.fresh, self.cached)
-        return SavingsReport.of(self.spent(), spared, self.prompts_unknown, prices)
+        followed = self.followed.plus(self.late_followed)
+        return SavingsReport.of(self.spent(), spared, self.prompts_unknown, prices, followed)
 
     @classmethod
     def from_json(cls, state: Any) -> "Savings":
         """The sums in a snapshot, or ``SnapshotError`` if another version has written it."""
-        if not isinstance(state, dict) or state.keys() != _names(cls):
+        if not isinstance(state, dict) or state.keys() | _LATER != _names(cls):
             raise SnapshotError("the snapshot has other sums for the savings")
         values = dict(state)
+        for name in _LATER & state.keys():
+            found = Followed.from_state(state[name])
+            values[name] = found if found.requests else NONE_FOLLOWED
         for name in ("unseen", "prompts", "fresh", "cached"):
             values[name] = _unseen_sum(state[name])
         for name in ("drafts", "experts", "judges"):
@@ -179,6 +206,10 @@ class Savings:
     def _came_late(self, whose: str, usage: Usage) -> None:
         if usage != NOTHING:
             self.late[whose] = self.late.get(whose, NOTHING).plus(usage)
+
+
+# What snapshots of earlier versions do not have.
+_LATER = {"followed", "late_followed"}
 
 
 def _noted(note: Mapping[str, Any], whose: str, *, late_only: bool = False) -> Usage:

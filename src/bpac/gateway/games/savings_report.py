@@ -17,6 +17,7 @@ from bpac.betting.bounds.unseen import UnseenSum
 from bpac.dashboard.savings import TokenSavings
 from bpac.gateway.config.prices import Price
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.followed import NONE_FOLLOWED, Followed
 from bpac.wire.usage import Usage
 
 # Each of the two bounds fails at some time with at most this probability.
@@ -118,6 +119,8 @@ class SavingsReport(TokenSavings):
     money_spent, always_money: spent in all, and what always asking the expert would have cost.
     money_covers: ``bill`` if all tokens are priced, ``output`` if only generated tokens are.
     currency: the currency; empty if it is not configured.
+    followed: later requests of episodes, where sessions are sticky: how many, their tokens, and their cost; they are in
+        none of the other sums, because nothing was decided about them (none if there were none).
     longest_prompt_assumed: the upper bound in money holds if no prompt has more tokens than this.
     """
 
@@ -141,9 +144,17 @@ class SavingsReport(TokenSavings):
     money_covers: str | None = None
     currency: str | None = None
     longest_prompt_assumed: float | None = None
+    followed: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, spent: Spent, spared: Spared, prompts_unknown: int, prices: Prices | None) -> "SavingsReport":
+    def of(
+        cls,
+        spent: Spent,
+        spared: Spared,
+        prompts_unknown: int,
+        prices: Prices | None,
+        followed: Followed = NONE_FOLLOWED,
+    ) -> "SavingsReport":
         """The report on what was spent and spared.
 
         Parameters
@@ -151,6 +162,7 @@ class SavingsReport(TokenSavings):
         spent, spared: tokens spent, and tokens that the expert was spared.
         prompts_unknown: answers of the expert whose prompt tokens are not known.
         prices: the prices of the route; none if money does not matter.
+        followed: later requests of episodes, which are in none of the other sums (default: none).
         """
         answers = spared.completions
         tokens = Bounded.ordered(answers.estimate, answers.at_least(ALPHA), answers.at_most(ALPHA))
@@ -168,6 +180,7 @@ class SavingsReport(TokenSavings):
             confidence=1.0 - ALPHA,
             usage={whose: usage.to_json() for whose, usage in zip(("draft", "expert", "judge"), spent, strict=True)},
             prompts_unknown=prompts_unknown,
+            followed=_followed(followed, prices) if followed.requests else None,
             **_bounds("share_saved", tokens.share(cost, asked)),
             **_money(spent, spared, prices),
         )
@@ -175,6 +188,8 @@ class SavingsReport(TokenSavings):
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values; without prices there is no key about money."""
         values = asdict(self)
+        if self.followed is None:
+            del values["followed"]
         if self.money_saved is None:
             return {name: value for name, value in values.items() if name not in _OF_MONEY}
         return values
@@ -183,6 +198,15 @@ class SavingsReport(TokenSavings):
 _OF_MONEY = {"always_money", "currency", "longest_prompt_assumed"} | {
     name for name in SavingsReport.__dataclass_fields__ if name.startswith("money_")
 }
+
+
+def _followed(followed: Followed, prices: Prices | None) -> dict[str, Any]:
+    """What a report says about later requests of episodes, with their cost where prices are known."""
+    values = followed.to_json()
+    if prices is None or prices.draft is None or prices.expert is None:
+        return values
+    spent = prices.draft.millionths(followed.drafts) + prices.expert.millionths(followed.experts)
+    return values | {"money_spent": spent / 1e6}
 
 
 def _money(spent: Spent, spared: Spared, prices: Prices | None) -> dict[str, Any]:

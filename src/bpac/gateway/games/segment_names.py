@@ -79,6 +79,12 @@ def normalized(name: str) -> str:
     return unicodedata.normalize("NFC", name).encode("utf-8", "replace").decode()
 
 
+def session_of(route: RouteSettings, request: ChatRequest, caller: Caller, label: str) -> str:
+    """The session of a request, as ``sticky_by`` of its route names it; empty if it names none."""
+    session = segment_of(route.sticky_by, request, caller, label) if route.sticky_by is not None else UNNAMED
+    return "" if session == UNNAMED else session
+
+
 def task_of(route: RouteSettings, request: ChatRequest, caller: Caller, label: str) -> str:
     """The task of a request, as ``task_by`` of its route names it; empty if it names none."""
     task = segment_of(route.task_by, request, caller, label) if route.task_by is not None else UNNAMED

@@ -12,9 +12,11 @@ from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
 from bpac.gateway.games.troubles import GameTrouble, refused_by_expert, troubles_of
 from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.journal.units import Unit, unit_of
 from bpac.routing.learning.standing import ScoreStanding
 from bpac.routing.router import Router
 from bpac.routing.summary import Summary
+from bpac.routing.switching import SwitchVerdict, switch_verdict
 from bpac.stores.store import Game, LostEntries
 
 
@@ -36,6 +38,9 @@ class GameStatus:
     stages: name of each model of a cascade, and how many requests it answered (default: no cascade).
     shared: which replica folds the game and how far it is, where several gateways share it, as JSON values (default:
         none, one gateway has it).
+    switch: whether the draft's model may replace the expert, in a game that asks for it (default: none).
+    unit: what a round is: a ``request``, or an ``episode``, where sessions are sticky (default: a request).
+    sessions: the sessions of a running gateway, as JSON values (default: none, they are not sticky or it does not run).
     """
 
     route: str
@@ -50,6 +55,9 @@ class GameStatus:
     scores: Sequence[ScoreStanding] = ()
     stages: Sequence[Mapping[str, Any]] = ()
     shared: Mapping[str, Any] | None = None
+    switch: SwitchVerdict | None = None
+    unit: Unit = "request"
+    sessions: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -58,12 +66,15 @@ class GameStatus:
             "game": self.number,
             **self.summary.to_json(),
             "state": self.state,
+            "unit": self.unit,
             "unscored": self.unscored.to_json(),
             "refusals": self.refusals.to_json(),
             "troubles": [trouble.to_json() for trouble in self.troubles],
             "savings": self.savings.to_json(),
             **({"scores": [score._asdict() for score in self.scores]} if self.scores else {}),
             **({"shared": dict(self.shared)} if self.shared is not None else {}),
+            **({"switch": self.switch.to_json()} if self.switch is not None else {}),
+            **({"sessions": dict(self.sessions)} if self.sessions is not None else {}),
             **({"stages": [dict(stage) for stage in self.stages], "cost": self.cost} if self.stages else {}),
         }
 
@@ -102,6 +113,9 @@ class GameStatus:
             tuple(ScoreStanding(**score) for score in values.get("scores", ())),
             tuple(values.get("stages", ())),
             values.get("shared"),
+            SwitchVerdict.from_json(values["switch"]) if "switch" in values else None,
+            values.get("unit", "request"),
+            values.get("sessions"),
         )
 
 
@@ -142,6 +156,8 @@ def game_status(
         troubles,
         scores=router.scores(),
         stages=stages_of(router, models),
+        switch=None if history.switch is None else switch_verdict(router, history.switch),
+        unit=unit_of(game.terms),
     )
 
 

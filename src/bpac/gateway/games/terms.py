@@ -20,7 +20,7 @@ from bpac.gateway.config.losses import DEFAULT_LOSS
 from bpac.gateway.config.routes import DEFAULT_SCORE, RouteSettings
 from bpac.models.judging import Judge
 from bpac.routing.router import Router
-from bpac.scores import named_score
+from bpac.scores import EquallySure, named_score
 
 # The defaults of each loss, by the name of the loss. Every other default is in the settings of score and router.
 LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -29,7 +29,7 @@ LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "tool_call": {"ordered": False},
 }
 # Terms that the losses of a draft and its score depend on. Games that agree in them have the same rounds.
-ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts", "decide_only", "about")
+ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts", "decide_only", "about", "episode")
 # Settings of the router that older games do not have, and that promise nothing else than games without them.
 IMPROVED = ("policy.floor_fractions", "policy.dither", "exploration.whole_game", "certificate")
 # The term that says whether scores are learned, and those that say how.
@@ -98,6 +98,19 @@ def changes(before: str, after: str, open_terms: Container[str] = ()) -> list[Te
 
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+def is_switch(terms: str) -> bool:
+    """Whether a game asks if the draft's model may replace the expert as a whole.
+
+    Parameters
+    ----------
+    terms: its terms, as JSON text.
+
+    >>> is_switch('{"score": "none"}'), is_switch('{"score": "entropy"}'), is_switch("{}")
+    (True, False, False)
+    """
+    return bool(_flat(terms).get("score.kind") == EquallySure.__name__)
 
 
 def of_rounds(found: list[TermChange]) -> list[TermChange]:

@@ -5,7 +5,9 @@
    round, as it was decided, and only if it has the same models, score and loss: otherwise its losses are about
    something else.
 3. What is fed counts once. A game that was started from history is not fed again.
-4. A promise about the running average over all rounds of a game would be diluted by history, so such policies get none.
+4. In a game that asks whether a model may replace another, every draft has the score 0, and so has history: with other
+   scores its losses would not count below them.
+5. A promise about the running average over all rounds of a game would be diluted by history, so such policies get none.
 """
 
 import time
@@ -86,6 +88,8 @@ def warm_start(
     if not new_game:
         _check_current(store, route, segment, terms)
     assumes = _check_history(history, terms)
+    if route.is_switch:
+        history = _equally_sure(history)
     if isinstance(route.new_router(alpha).settings.policy, Budget):
         assumes = ["nothing: with the policy budget, history only helps to choose the threshold"]
     with store.together():
@@ -96,6 +100,18 @@ def warm_start(
         if not router.labelled:
             raise InputError(f"{history.source} has no round that could be learned from")
     return WarmStart(game, router.labelled, router.threshold, assumes)
+
+
+def _equally_sure(history: LabelledHistory) -> LabelledHistory:
+    """History for a game in which every draft has the score 0."""
+    if history.rows is not None:
+        return history._replace(rows=[(0.0, loss) for _, loss in history.rows])
+    if not history.terms:
+        raise InputError(
+            f'{history.source} cannot be used: with score = "none" every draft has the score 0, and the journal does '
+            "not say by which score it was decided: give a table of labelled requests instead"
+        )
+    return history
 
 
 def _feed(router: Router, history: LabelledHistory) -> None:

@@ -14,6 +14,7 @@ from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.auth.proxies import TrustedProxies
+from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
 from bpac.gateway.games.shown_game import ShownGame
@@ -203,6 +204,8 @@ def _game_document(service: Service, game: ShownGame, *, short: bool = False) ->
         latency=() if short else latency(service.metrics, route.name),
         unscored_cost=unscored_cost(game),
         stages=stages_of(game.router, [model.name for model in route.models]),
+        unit="request" if route.sticky_by is None else "episode",
+        sessions=game.sessions.to_json() if route.sticky_by is not None and isinstance(game, LiveGame) else None,
     )
     return game_document(subject, game.router, game.history, short=short)
 

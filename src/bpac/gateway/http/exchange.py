@@ -21,6 +21,7 @@ _IN_BODY = {
     b"x-bpac-decision": "decision",
     b"x-bpac-answered-by": "answered_by",
     b"x-bpac-unscored": "unscored",
+    b"x-bpac-session": "session",
     b"x-bpac-fallback": "fallback",
 }
 

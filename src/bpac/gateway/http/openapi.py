@@ -24,7 +24,8 @@ _SOMETIMES: dict[str, Schema] = {
     "x-bpac-deployment": TEXT,
     "x-bpac-stage": TEXT,
     "x-bpac-model": TEXT,
-    "x-bpac-fallback": {"enum": ["expert-failed", "expert-refused"]},
+    "x-bpac-session": {"enum": ["first", "following", "none"]},
+    "x-bpac-fallback": {"enum": ["expert-failed", "expert-refused", "draft-failed"]},
 }
 
 _REASONS = {

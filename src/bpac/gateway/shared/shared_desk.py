@@ -14,7 +14,7 @@ from bpac.arguments import fraction
 from bpac.dashboard.history.refusals import NOTED, RefusalReason
 from bpac.errors import InputError, StoreError
 from bpac.gateway.games.decision_ids import id_with_key
-from bpac.gateway.games.desk import Arrival, Decided, NoTicket
+from bpac.gateway.games.desk import Arrival, Decided, Joined, NoTicket
 from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.journal import now
 from bpac.gateway.games.open_rounds import OpenRounds
@@ -127,6 +127,13 @@ class SharedDesk:
         del self._tickets.shared[ticket]
         self.drafting.decided(ticket)
         return True
+
+    async def join_session(self, caller: str, session: str) -> Joined:
+        """Raise ``TypeError``: the sessions of shared games are not sticky."""
+        raise TypeError("the sessions of shared games are not sticky")
+
+    def leave_session(self, joined: Joined) -> None:
+        """Nothing to give back."""
 
     async def walk(self, ticket: Ticket) -> Walk:
         """Raise ``TypeError``: shared games have two models."""

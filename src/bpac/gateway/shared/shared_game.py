@@ -91,7 +91,7 @@ class SharedGame:
             kept,
             replica="",
             settings=Opened(settings.to_json()),
-            restoring=SharedRestoring(),
+            restoring=SharedRestoring(switch=route.is_switch),
             lease=self._lease,
             snapshot_every=snapshot_every,
             waits_for_feedback=route.loss["name"] == "external",
@@ -102,7 +102,7 @@ class SharedGame:
         self.desk = SharedDesk(self, metrics)
         self.successor: SharedGame | None = None
         # What is shown before anything was read.
-        self._empty = SharedRestoring().new(Opened(settings.to_json()))
+        self._empty = SharedRestoring(switch=route.is_switch).new(Opened(settings.to_json()))
         self._rounds_before = rounds_before(store, kept)
         self._expert_calls = 0
         self._stops = False

@@ -174,6 +174,12 @@ def _latest(game: SharedGame) -> SharedGame:
 
 def check_route(route: RouteSettings) -> None:
     """Raise ``SettingsError`` if the decisions of a route need the newest state of its game."""
+    if route.sticky_by is not None:
+        raise SettingsError(
+            f"routes.{route.name}.sticky_by: gateways that share a game in Redis do not share its sessions, so that "
+            'requests of one conversation would be decided apart: use store = "sqlite:///FILE" and '
+            " bpac serve --workers N  for this route, on one machine"
+        )
     what = ""
     if route.models:
         what = "a cascade (models = […]) decides"

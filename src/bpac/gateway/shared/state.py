@@ -54,11 +54,19 @@ class SharedState:
 
 
 class SharedRestoring:
-    """Makes states to start from."""
+    """Makes states to start from.
+
+    Parameters
+    ----------
+    switch: whether the game asks if the draft's model may replace the expert (default: false).
+    """
+
+    def __init__(self, *, switch: bool = False) -> None:
+        self._switch = switch
 
     def new(self, entry: Opened) -> SharedState:
         """The state after the first entry of a journal."""
-        state = SharedState(opened(entry), Savings(), History(), {})
+        state = SharedState(opened(entry), Savings(), History(switch=self._switch), {})
         state.savings.add(entry, {})
         return state
 

@@ -15,6 +15,8 @@ COUNTERS: Mapping[str, str] = {
     "bpac_answers_total": "Answers served to callers, by the model that wrote them.",
     "bpac_caller_tickets_total": "Tickets of callers that ask their models themselves, by what became of them.",
     "bpac_deployment_answers_total": "Answers of each deployment of a model that has several.",
+    "bpac_following_fallbacks_total": "Later requests of a draft's episode that the expert answered: the draft failed.",
+    "bpac_following_total": "Later requests of episodes, which followed the decision of the first, by who answered.",
     "bpac_http_refused_total": "Requests rejected by a limit or a check before they reached a model, by reason.",
     "bpac_impossible_drafts_total": "Drafts that cannot be what was asked for and so have uncertainty 1, by reason.",
     "bpac_journal_losses_total": "Journals that lacked acknowledged entries when the store was opened, by game.",

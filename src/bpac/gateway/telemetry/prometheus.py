@@ -21,6 +21,15 @@ def _spent(whose: str, kind: str) -> Callable[[GameStatus], float]:
     return lambda game: game.savings.usage[whose][f"{kind}_tokens"]
 
 
+def _followed(whose: str) -> Callable[[GameStatus], float | None]:
+    def tokens(game: GameStatus) -> float | None:
+        if game.savings.followed is None:
+            return None if game.unit == "request" else 0.0
+        return float(game.savings.followed[whose]["completion_tokens"])
+
+    return tokens
+
+
 # Metrics of every game, with the labels route and segment: the value, which may not be known, and the
 # description for operators.
 GAMES: dict[str, tuple[Callable[[GameStatus], float | None], str]] = {
@@ -141,6 +150,37 @@ GAMES: dict[str, tuple[Callable[[GameStatus], float | None], str]] = {
         "Money spent on drafts, expert and judge, at the configured prices.",
     ),
 }
+# Metrics of games whose sessions are sticky, and of those that ask whether a model may replace another.
+EPISODES_AND_SWITCHES: dict[str, tuple[Callable[[GameStatus], float | None], str]] = {
+    "bpac_switch_answer": (
+        lambda game: None if game.switch is None else {"yes": 1.0, "not_yet": 0.0, "no": -1.0}[game.switch.answer],
+        "Whether the new model may replace the old one (score = none): 1 yes, 0 not yet, -1 no.",
+    ),
+    "bpac_switch_loss_at_least": (
+        lambda game: None if game.switch is None else game.switch.at_least,
+        "Lower confidence bound on the mean loss (0 to 1) of the new model against the old one (score = none).",
+    ),
+    "bpac_switch_loss_at_most": (
+        lambda game: None if game.switch is None else game.switch.at_most,
+        "Upper confidence bound on the mean loss (0 to 1) of the new model against the old one (score = none).",
+    ),
+    "bpac_open_sessions": (
+        lambda game: None if game.sessions is None else game.sessions["open"],
+        "Sticky sessions whose next request follows the decision of their first.",
+    ),
+    "bpac_sessions_forgotten_total": (
+        lambda game: None if game.sessions is None else game.sessions["forgotten"],
+        "Sticky sessions that were forgotten because there were more than 100000: they begin another episode.",
+    ),
+    "bpac_followed_requests_total": (
+        lambda game: None if game.unit == "request" else (game.savings.followed or {"requests": 0})["requests"],
+        "Later requests of episodes since the game began; their tokens are in none of the other metrics of games.",
+    ),
+    **{
+        f"bpac_followed_{whose}_tokens_total": (_followed(whose), f"Tokens generated in later requests by the {whose}.")
+        for whose in ("draft", "expert")
+    },
+}
 # Metrics of the games that several gateways share.
 SHARED_GAMES: dict[str, tuple[Callable[[GameStatus], float | None], str]] = {
     "bpac_folding": (
@@ -195,7 +235,7 @@ class _Page(Collector):
         yield GaugeMetricFamily("bpac_in_flight", "Requests in progress, their audits included.", self._in_flight)
 
     def _of_games(self) -> Iterator[Metric]:
-        for name, (value_of, description) in (GAMES | SHARED_GAMES).items():
+        for name, (value_of, description) in (GAMES | EPISODES_AND_SWITCHES | SHARED_GAMES).items():
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             family = kind(name, description, labels=["route", "segment"])
             for route, games in self._games.items():

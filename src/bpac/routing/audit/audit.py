@@ -29,6 +29,7 @@ from bpac.routing.journal.entries import (
     remark_from_json,
 )
 from bpac.routing.journal.rebuild import follow, opened
+from bpac.routing.journal.units import Unit, unit_of
 from bpac.routing.route import Route
 
 
@@ -67,6 +68,7 @@ class Audit:
     noted: how many heads that were noted earlier are in the journal.
     coins: how many rounds have coins that were computed again.
     answered: how many queries each model of a cascade answered, by stage; empty for a pair.
+    unit: what a round is: a request, or an episode of several requests that follow one decision.
     """
 
     rounds: int = 0
@@ -82,6 +84,7 @@ class Audit:
     noted: int = 0
     coins: CoinCounts = field(default_factory=CoinCounts)
     answered: dict[str, int] = field(default_factory=dict)
+    unit: Unit = "request"
 
     @property
     def unproved(self) -> list[str]:
@@ -124,6 +127,8 @@ class _Journal:
             self.noted.discard(self._chain.head.hex())
         if remark is None:
             self._entry(entry_from_json(text, number), number)
+        else:
+            self.audit.unit = unit_of(str(remark[1].get("terms")))
 
     def _entry(self, entry: Entry, number: int) -> None:
         if self.route is None or self._terms is None:

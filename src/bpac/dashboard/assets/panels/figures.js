@@ -15,6 +15,7 @@ export class FiguresPanel {
       new TokensTile(),
       new MoneyTile(),
       new ExpertCallsTile(),
+      new SessionsTile(),
       new ThresholdTile(),
       new AlarmTile(),
       new WaitingTile(),
@@ -43,12 +44,41 @@ class ExpertCallsTile extends Tile {
   }
 
   /** @param {Game} game */
-  update({ expert_call_rate: rate, expert_calls: calls, steps, series }) {
+  update({ expert_call_rate: rate, expert_calls: calls, steps, series, unit }) {
     setField(this.value, rate, rate === null ? "–" : percent(rate));
     setField(this.calls, calls, integer(calls));
-    setField(this.steps, steps, plural(steps, "request"));
+    setField(this.steps, steps, plural(steps, unit));
     const requests = series && recentRequests(series);
     setText(this.recent, requests ? `${percent(recentRates(series).at(-1))} of the last ${integer(requests)}` : "");
+  }
+}
+
+// Shown only where sessions are sticky.
+class SessionsTile extends Tile {
+  constructor() {
+    super("Requests that followed", "savings.followed.requests");
+    this.open = field("sessions.open");
+    this.by = element("div");
+    this.spent = element("div");
+    this.forgotten = element("div");
+    this.note.append("open sessions: ", this.open, this.by, this.spent, this.forgotten);
+  }
+
+  /** @param {Game} game */
+  update({ unit, sessions, savings }) {
+    setAttribute(this.node, "hidden", unit !== "episode");
+    const followed = savings?.followed;
+    setField(this.value, followed?.requests ?? 0, integer(followed?.requests ?? 0));
+    setField(this.open, sessions?.open, integer(sessions?.open ?? 0));
+    setText(
+      this.by,
+      followed
+        ? `${integer(followed.by_draft)} by the draft’s model, ${integer(followed.by_expert)} by the expert`
+        : "",
+    );
+    const generated = followed ? followed.draft.completion_tokens + followed.expert.completion_tokens : 0;
+    setText(this.spent, followed ? `${tokens(generated)} generated tokens, in none of the other figures` : "");
+    setText(this.forgotten, sessions?.forgotten ? `${integer(sessions.forgotten)} sessions forgotten: too many` : "");
   }
 }
 

@@ -113,14 +113,14 @@ export class VerdictPanel {
     const needed = game.clean_rounds_needed;
     // Without scores no number of requests is enough.
     setAttribute(this.warming, "hidden", needed === null || level === "stopped");
-    setField(this.needed, needed, needed === null ? "" : plural(needed, "more request"));
+    setField(this.needed, needed, needed === null ? "" : plural(needed, `more ${game.unit}`));
     this.bar.update(game);
     setAttribute(this.actual, "hidden", game.served_loss === undefined);
     setField(this.served, game.served_loss, percent(game.served_loss));
     const { rounds, confidence } = game.certificate;
     setText(
       this.basis,
-      `Average loss per request over ${plural(rounds, "request")}: it lies in the filled part of the bar. ` +
+      `Average loss per ${game.unit} over ${plural(rounds, game.unit)}: it lies in the filled part of the bar. ` +
         `Each end of that part holds with ${percent(confidence)} confidence at any time.`,
     );
   }

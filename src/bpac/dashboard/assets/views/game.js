@@ -12,6 +12,7 @@ import { DecisionList } from "../panels/decision_list.js";
 import { EventsPanel } from "../panels/events.js";
 import { FiguresPanel } from "../panels/figures.js";
 import { LatencyPanel } from "../panels/latency.js";
+import { SwitchPanel } from "../panels/switch.js";
 import { VerdictPanel } from "../panels/verdict.js";
 
 /** @import { AxisName } from "../charts/series_axis.js" */
@@ -31,6 +32,7 @@ export class GameView {
     this.heading = element("h1", { tabindex: "-1" }, this.route, " ", this.segment);
     this.settings = element("p", { class: "terms" });
     this.verdict = new VerdictPanel();
+    this.switch = new SwitchPanel();
     this.figures = new FiguresPanel();
     /** @type {Game | null} the game that is shown */
     this.game = null;
@@ -59,7 +61,7 @@ export class GameView {
       this.events.node,
     );
     const title = element("div", { class: "view-title" }, this.back, this.heading, this.settings);
-    const parts = [title, this.verdict.node, this.figures.node, grid, this.decisions.node];
+    const parts = [title, this.switch.node, this.verdict.node, this.figures.node, grid, this.decisions.node];
     this.node = element("div", { class: "view game-view" }, ...parts);
   }
 
@@ -76,6 +78,7 @@ export class GameView {
     setText(this.settings, settingsText(game));
     setAttribute(this.node, "data-game", game.game);
     this.verdict.update(game);
+    this.switch.update(game);
     this.figures.update(game);
     this.game = game;
     this.drawCharts();
@@ -117,6 +120,7 @@ function settingsText(game) {
     );
   }
   if (game.loss) parts.push(`loss ${game.loss}`);
+  if (game.unit === "episode") parts.push("a round is an episode: later requests of a session follow its first one");
   parts.push(`explore ${game.explore}`);
   parts.push(`ε ${game.epsilon}, α ${game.alpha}`);
   return parts.join(" · ");

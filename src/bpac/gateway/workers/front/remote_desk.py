@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bpac.answer import Answer
 from bpac.dashboard.history.refusals import RefusalReason
-from bpac.gateway.games.desk import Arrival, Decided
+from bpac.gateway.games.desk import Arrival, Decided, Joined
 from bpac.gateway.games.outcomes import GRADER_FAILED, RESTART
 from bpac.gateway.telemetry.request_ids import CURRENT
 from bpac.gateway.telemetry.score_watch import is_impossible, text_of
@@ -56,21 +56,25 @@ class RemoteSavings:
 
     def __init__(self, link: OwnerLink, number: int) -> None:
         self._link = link
-        self._number = number
+        self.number = number
 
     def drafted(self, usage: Usage) -> None:
         """Count a draft that ended, or was cut off, without a decision or after it."""
         if usage != NOTHING:
-            self._link.tell("drafted", self._number, list(usage))
+            self._link.tell("drafted", self.number, list(usage))
 
     def answered(self, usage: Usage) -> None:
         """Count tokens of the expert that belong to no outcome."""
         if usage != NOTHING:
-            self._link.tell("answered", self._number, list(usage))
+            self._link.tell("answered", self.number, list(usage))
 
     def outcome_unused(self, note: Mapping[str, Any]) -> None:
         """Count the tokens in the note of an outcome that is not recorded."""
-        self._link.tell("outcome_unused", self._number, dict(note))
+        self._link.tell("outcome_unused", self.number, dict(note))
+
+    def follow(self, decision: Decision, answered_by: str, usage: Usage) -> None:
+        """Count a later request of an episode."""
+        self._link.tell("follow", self.number, decision.to_list(), answered_by, list(usage))
 
 
 class RemoteDesk:
@@ -100,19 +104,41 @@ class RemoteDesk:
 
     async def arrive(self, expert_calls: int) -> Arrival:
         """Take the ticket of a request that has just arrived."""
-        question = ("arrive", self.number, expert_calls, self._cascade)
-        try:
-            reply = await self._link.ask(*question, late=self._give_back)
-        except OwnerLate:
-            raise
-        except OwnerLost:
-            # The ticket, if there was one, went with the owner or the connection. There may be another one soon.
-            reply = await self._link.ask(*question, late=self._give_back)
-        terms, skips_draft, walk = reply
+        terms, skips_draft, walk = await self._asked(
+            self._give_back, "arrive", self.number, expert_calls, self._cascade
+        )
         ticket = Ticket._make(terms)
         if walk is not None:
             self._walks[ticket] = walk_from_list(walk, ticket)
         return Arrival(ticket, skips_draft)
+
+    async def join_session(self, caller: str, session: str) -> Joined:
+        """The decision that a request of a session follows, or the claim to begin an episode."""
+        while True:
+            reply = await self._asked(self._leave_late, "join_session", self.number, caller, session)
+            if reply is not None:
+                key, claim, episode = reply
+                return Joined(key, claim, episode and Decided(Decision.from_list(episode[0]), episode[1]))
+            # Another request of the session is still on its way to its decision.
+
+    async def _asked(self, late: Callable[[Any], None], *question: Any) -> Any:
+        """The reply to a question before the decision, which may be asked again."""
+        try:
+            return await self._link.ask(*question, late=late)
+        except OwnerLate:
+            raise
+        except OwnerLost:
+            # What was given out, if anything, went with the owner or the connection. There may be another one soon.
+            return await self._link.ask(*question, late=late)
+
+    def _leave_late(self, reply: list[Any] | None) -> None:
+        """Give back a claim that came too late: its request has failed, or its caller has left."""
+        if reply is not None:
+            self._link.tell("leave_session", self.number, *reply[:2])
+
+    def leave_session(self, joined: Joined) -> None:
+        """Give a claim back; nothing happens if its request was decided."""
+        self._link.tell("leave_session", self.number, joined.key, joined.claim)
 
     def _give_back(self, reply: list[Any]) -> None:
         """Withdraw a ticket that came too late: its request has failed."""

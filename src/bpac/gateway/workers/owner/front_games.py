@@ -1,5 +1,6 @@
 """The games of one front: the tickets that it has taken, and the rounds whose outcome it will report."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
@@ -8,6 +9,7 @@ from bpac.dashboard.history.refusals import RefusalReason
 from bpac.errors import BpacError, InputError
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.outcomes import RESTART
+from bpac.gateway.games.sessions import SessionClaim
 from bpac.gateway.telemetry.request_ids import CURRENT
 from bpac.gateway.workers.messages import stage_answers, walk_to_list
 from bpac.routing.cascade.walk import Walk
@@ -21,6 +23,12 @@ class Durable(NamedTuple):
 
     value: Any
     game: LiveGame
+
+
+class Later(NamedTuple):
+    """A question that can be answered when a future is done: it has to be asked again then."""
+
+    future: "asyncio.Future[None]"
 
 
 class GameNotOpen(BpacError):
@@ -54,6 +62,8 @@ class FrontGames:
         self._tickets: dict[tuple[int, Ticket], LiveGame] = {}
         self._walks: dict[tuple[int, Ticket], Walk] = {}
         self._rounds: dict[tuple[int, int], tuple[LiveGame, Decision]] = {}
+        # Sessions whose first request is on its way to its decision in this front.
+        self._claims: dict[tuple[int, SessionClaim], LiveGame] = {}
         self.calls: dict[str, int] = {}
 
     @property
@@ -82,6 +92,28 @@ class FrontGames:
             self._walks[key] = game.walk(ticket)
             walk = walk_to_list(self._walks[key])
         return [list(ticket), game.skips_draft(), walk]
+
+    def join_session(self, number: int, caller: str, session: str) -> Any:
+        """The decision that a request of a session follows, or the claim to begin an episode."""
+        game = self._game(number)
+        key = game.session_key(caller, session)
+        found = game.sessions.look(key)
+        if isinstance(found, asyncio.Future):
+            return Later(found)
+        if isinstance(found, SessionClaim):
+            self._claims[number, found] = game
+            return [key, found.number, None]
+        episode = game.followed(found)
+        return Durable([key, 0, [episode.decision.to_list(), episode.decision_id]], game)
+
+    def leave_session(self, number: int, key: str, claim: int) -> None:
+        """Give a claim back; nothing happens if its request was decided."""
+        if (game := self._claims.pop((number, SessionClaim(key, claim)), None)) is not None:
+            game.sessions.leave(SessionClaim(key, claim))
+
+    def follow(self, number: int, decision: list[Any], answered_by: str, usage: list[int]) -> None:
+        """Count a later request of an episode."""
+        self._game(number).savings.follow(Decision.from_list(decision), answered_by, Usage._make(usage))
 
     def scored(self, number: int, uncertainty: float, text: int, impossible: bool) -> None:
         """Watch a score."""
@@ -220,6 +252,9 @@ class FrontGames:
         self._tickets.clear()
         self._walks.clear()
         self._rounds.clear()
+        for (_, claim), game in self._claims.items():
+            game.sessions.leave(claim)
+        self._claims.clear()
         for game in games.values():
             if self._open.open_game(game.number) is game:
                 game.drafting.cut_off("a process of the gateway ended")

@@ -10,6 +10,7 @@
    others, those of other fronts too, are void. Its open audits are forfeited, unless feedback comes from outside.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,15 @@ from bpac.gateway.budgets.budgets import Charge
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.workers.link import Message, ProcessLink
 from bpac.gateway.workers.messages import FAILED, OK
-from bpac.gateway.workers.owner.front_games import Durable, FrontGames, GameNotOpen, logged_with
+from bpac.gateway.workers.owner.front_games import Durable, FrontGames, GameNotOpen, Later, logged_with
 
 if TYPE_CHECKING:
     from bpac.gateway.workers.owner.fronts import Fronts
 
 log = logging.getLogger("bpac.gateway")
+
+# Seconds that a question waits for something to come to pass; a front gives up on a question after 10.
+LONGEST_WAIT = 2.0
 
 
 class FrontSession:
@@ -73,6 +77,8 @@ class FrontSession:
             else:
                 if isinstance(value, Durable) and number:
                     late.append((number, value))
+                elif isinstance(value, Later) and number:
+                    self._fronts.spawn(self._answer_later(number, value))
                 elif number:
                     self.link.send([number, OK, value])
         if late:
@@ -95,6 +101,11 @@ class FrontSession:
     def _refuse_message(self, reason: str) -> None:
         self.link.fault = True
         self.link.close(reason)
+
+    async def _answer_later(self, number: int, later: Later) -> None:
+        """Have the front ask again as soon as it is of use, and before it gives up."""
+        await asyncio.wait({later.future}, timeout=LONGEST_WAIT)
+        self.link.send([number, OK, None])
 
     async def _answer_durable(self, late: list[tuple[int, Durable]]) -> None:
         """Answer when everything that was written so far is durable."""
@@ -212,5 +223,5 @@ _OWN = (
 )
 _OF_GAMES = (
     "arrive", "scored", "decide", "withdraw", "no_score", "resolve", "resolve_stages", "forfeit", "refuse",
-    "await_feedback", "drafted", "answered", "outcome_unused",
+    "await_feedback", "drafted", "answered", "outcome_unused", "join_session", "leave_session", "follow",
 )  # fmt: skip

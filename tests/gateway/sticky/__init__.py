@@ -1,0 +1,1 @@
+"""Sticky sessions: one decision for a conversation."""
