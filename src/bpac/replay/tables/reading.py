@@ -58,7 +58,7 @@ def table_rows(path: Path) -> Iterator[Iterator[Row]]:
             yield _parquet_rows(path)
             return
         with open_text(path) as file:
-            yield (_csv_rows if kind == "csv" else _json_rows)(path, file)
+            yield (csv_rows if kind == "csv" else _json_rows)(path, file)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
@@ -84,7 +84,22 @@ def number_in(place: str, row: Row, name: str, most: float) -> float:
     return number
 
 
-def _csv_rows(path: Path, file: IO[str]) -> Iterator[Row]:
+def verdict_in(place: str, row: Row, name: str) -> float:
+    """1 for true and 0 for false in a column of a row, or ``TableError`` if it is neither."""
+    value = str(row[name]).strip().lower()
+    if value not in TRUE + FALSE:
+        raise TableError(f"{place}, column {name}: {row[name]!r} is not 0 or 1")
+    return float(value in TRUE)
+
+
+def csv_rows(path: Path | str, file: IO[str]) -> Iterator[Row]:
+    """The rows of a CSV file; an error names the file and the row or line.
+
+    Parameters
+    ----------
+    path: what the file is called in errors.
+    file: the open file.
+    """
     reader = csv.DictReader(file)
     try:
         names = list(reader.fieldnames or ())
@@ -235,7 +250,4 @@ class _Cells:
         return number_in(self.place, self.row, name, most)
 
     def _verdict(self, name: str) -> float:
-        value = str(self.row[name]).strip().lower()
-        if value not in TRUE + FALSE:
-            raise TableError(f"{self.place}, column {name}: {self.row[name]!r} is not 0 or 1")
-        return float(value in TRUE)
+        return verdict_in(self.place, self.row, name)
