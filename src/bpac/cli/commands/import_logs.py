@@ -54,7 +54,7 @@ def add_command(commands: "Commands") -> None:
         help="take a value from a column or field, with dots into objects (metadata.score); may be repeated. NAME is "
         "uncertainty, confidence (1 − uncertainty), loss, draft_correct, expert_correct, reference (the correct "
         "answer), id (what the two answers to a question have in common), prompt, model, role, answer, draft, expert "
-        "(both answers in one row), logprobs, tokens, draft_tokens, expert_tokens, category, or feature_NAME to learn from",
+        "(both answers in one row), logprobs, tokens, draft_tokens, expert_tokens, category, or feature_NAME",
     )
     import_.add_argument(
         "--draft",

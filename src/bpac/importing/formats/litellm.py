@@ -30,10 +30,10 @@ def calls(record: Record, place: str) -> Iterator[Call]:
     metadata = decoded(record.get("metadata"))
     call = Call(
         place,
+        # Not the model in the request: after a fallback, another one has answered.
         model_names(
             text_of(first_of(record, "model")),
             text_of(first_of(record, "model_group", "model_id")),
-            text_of(asked.get("model")),
             request=asked,
         ),
         trace=text_of(first_of(record, "trace_id", "session_id"))
