@@ -67,7 +67,7 @@ def batch_output(model: str) -> list[dict[str, Any]]:
 
 def litellm(model: str, *, as_text: bool = False) -> list[dict[str, Any]]:
     """Rows of LiteLLM's spend logs; as text, as a database exports them."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for n in range(QUESTIONS):
         row: dict[str, Any] = {
             "request_id": f"chatcmpl-{model}-{n}", "call_type": "acompletion", "model": f"openai/{model}",
@@ -82,7 +82,7 @@ def litellm(model: str, *, as_text: bool = False) -> list[dict[str, Any]]:
 
 def langfuse(model: str, *, snake: bool = False) -> list[dict[str, Any]]:
     """Langfuse's observations: of the API, or of an export to a bucket."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for n in range(QUESTIONS):
         usage = {"input": 9, "output": 1 if model == SMALL else 40}
         said = {"role": "assistant", "content": text(n, model)}

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from bpac.errors import TableError
 from bpac.importing.call import Record
-from bpac.replay.tables.reading import csv_rows
+from bpac.replay.tables.row_files import csv_rows
 
 # Cells of logs hold whole conversations; the limit of the csv module is 131,072 characters.
 LONGEST_CELL = 1 << 30
