@@ -86,7 +86,7 @@ def _text(status: GameStatus) -> Iterator[str]:
         )
     else:
         yield f"{name}: no request decided yet, {state}"
-    yield from _shared_text(status.shared)
+    yield from _terms_text(status.score, status.shared)
     for trouble in status.troubles:
         yield f"  {trouble.what}: {trouble.cost}. What to do: {trouble.remedy}"
     if status.stages and status.cost is not None:
@@ -123,8 +123,10 @@ def _text(status: GameStatus) -> Iterator[str]:
         yield from _savings_text(status.savings)
 
 
-def _shared_text(shared: Mapping[str, Any] | None) -> Iterator[str]:
-    """Who shares a game in Redis."""
+def _terms_text(score: str, shared: Mapping[str, Any] | None) -> Iterator[str]:
+    """The score that a game is about, and who shares it in Redis."""
+    if score:
+        yield f"  score: {score}"
     if shared is not None:
         by = f"folded by {shared['folder']}" if shared["folder"] else "folded by none"
         yield f"  gateways that share it: {shared['replicas']}, {by}; rounds not in the journal yet: {shared['lag']}"

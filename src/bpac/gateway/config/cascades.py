@@ -37,7 +37,7 @@ def check_cascade(route: "RouteSettings") -> None:
         if "logprobs" in model.drop and route.score.needs.logprobs and not isinstance(route.score, Otherwise):
             raise SettingsError(
                 f"score: {route.score_name} needs log-probabilities, but requests to models.{model.name} are sent "
-                'without logprobs (drop): set score = "verbalized" or "self_consistency"'
+                'without logprobs (drop): set score = "auto" or "agreement_and_confidence"'
             )
 
 

@@ -10,6 +10,7 @@ from bpac.dashboard.history.refusals import RefusalReport
 from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
+from bpac.gateway.games.terms import score_of
 from bpac.gateway.games.troubles import GameTrouble, refused_by_expert, troubles_of
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.learning.standing import ScoreStanding
@@ -34,6 +35,7 @@ class GameStatus:
     troubles: what an operator should repair (default: nothing).
     scores: the scores that compete, where scores are learned (default: none).
     stages: name of each model of a cascade, and how many requests it answered (default: no cascade).
+    score: name of the score that it is about; empty if it is not known.
     shared: which replica folds the game and how far it is, where several gateways share it, as JSON values (default:
         none, one gateway has it).
     """
@@ -50,6 +52,7 @@ class GameStatus:
     scores: Sequence[ScoreStanding] = ()
     stages: Sequence[Mapping[str, Any]] = ()
     shared: Mapping[str, Any] | None = None
+    score: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -58,6 +61,7 @@ class GameStatus:
             "game": self.number,
             **self.summary.to_json(),
             "state": self.state,
+            "score": self.score,
             "unscored": self.unscored.to_json(),
             "refusals": self.refusals.to_json(),
             "troubles": [trouble.to_json() for trouble in self.troubles],
@@ -102,6 +106,7 @@ class GameStatus:
             tuple(ScoreStanding(**score) for score in values.get("scores", ())),
             tuple(values.get("stages", ())),
             values.get("shared"),
+            values.get("score", ""),
         )
 
 
@@ -142,6 +147,7 @@ def game_status(
         troubles,
         scores=router.scores(),
         stages=stages_of(router, models),
+        score=score_of(game.terms),
     )
 
 

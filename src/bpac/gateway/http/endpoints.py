@@ -70,6 +70,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         document = service.status().to_json() | {
             "configuration": reloads,
             "outside": service.outside(),
+            "chosen_scores": service.chosen_scores(),
             "budgets": service.budgets.to_json(),
         }
         if (workers := service.workers()) is not None:

@@ -1,9 +1,11 @@
 """The service of a gateway that shares its games with others through Redis."""
 
+import asyncio
 from typing import Any, cast
 
 from bpac.gateway.auth.keys import Identity
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.http.metered import RequestCharge
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.service import Service
@@ -11,6 +13,7 @@ from bpac.gateway.shared.shared_budgets import SharedBudgets
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
 from bpac.stores.redis.store import RedisStore
+from bpac.stores.store import Game
 
 
 class SharedService(Service):
@@ -47,6 +50,15 @@ class SharedService(Service):
     def _open_routes(self, running: RunningConfig) -> None:
         every = running.config.snapshot_every
         self._opener.open_routes(running, lambda settings: SharedGames(self._games, settings, every))
+
+    async def _agreed_score(self, route: RouteSettings, latest: Game | None, score: str) -> str:
+        """The score of the first gateway that chose one, in place of the game that was the latest then."""
+        return await asyncio.to_thread(self._agree, f"{route.name}:{latest.number if latest else 0}", score)
+
+    def _agree(self, what: str, score: str) -> str:
+        store = cast(RedisStore, self.store)
+        store.client.command("HSETNX", store.names.scores, what, score)
+        return str(store.client.command("HGET", store.names.scores, what).decode())
 
     def live_games(self) -> list[Any]:
         """The games of all routes."""
