@@ -6,7 +6,7 @@ from typing import Any
 
 from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
-from bpac.collecting.draft_scores import score_draft
+from bpac.collecting.draft_scores import DEFAULT, DraftScores, score_draft
 from bpac.errors import NoScore
 from bpac.importing.call import Call
 from bpac.importing.fields import text_of
@@ -35,7 +35,7 @@ class GradedPair:
     ----------
     place: where the draft was read.
     trace: the id of the request; empty if there is none.
-    scores: the uncertainty of the draft by score.
+    scores: the uncertainty of the draft by score, and why it has none from log-probabilities.
     loss: its loss; none if it is unknown.
     unknown: why the loss is unknown.
     draft_tokens, expert_tokens: the tokens of the answers, where they are known.
@@ -44,7 +44,7 @@ class GradedPair:
 
     place: str
     trace: str
-    scores: dict[str, float]
+    scores: DraftScores
     loss: float | None
     unknown: str = ""
     draft_tokens: float | None = None
@@ -52,26 +52,26 @@ class GradedPair:
     columns: dict[str, Any] = field(default_factory=dict)
 
 
-def scored(call: Call, keep_tokens: bool) -> dict[str, float]:
-    """The uncertainty of a draft by every score that its record allows.
+def scored(call: Call, keep_tokens: bool) -> DraftScores:
+    """The uncertainty of a draft by every score that its record allows, and why it has none from log-probabilities.
 
     Parameters
     ----------
     call: the draft; its tokens are dropped, because those of a whole log would not fit in memory.
     keep_tokens: whether to keep them.
     """
-    scores = _given_score(call)
-    if call.answer is None:
-        return scores
-    scores |= score_draft(Question("", ""), call.answer).known
-    for name, confidence in (("verbalized_words", confidence_in_words), ("verbalized", stated_confidence)):
-        try:
-            scores[name] = 1.0 - confidence(call.answer.text)
-        except NoScore:
-            continue
-    if not keep_tokens:
-        call.answer = replace(call.answer, tokens=None)
-    return scores
+    scores, why = _given_score(call), "the row has none"
+    if call.answer is not None:
+        found = score_draft(Question("", ""), call.answer)
+        scores, why = scores | found.known, found.unknown.get(DEFAULT, "")
+        for name, confidence in (("verbalized_words", confidence_in_words), ("verbalized", stated_confidence)):
+            try:
+                scores[name] = 1.0 - confidence(call.answer.text)
+            except NoScore:
+                continue
+        if not keep_tokens:
+            call.answer = replace(call.answer, tokens=None)
+    return DraftScores(scores, {DEFAULT: why} if why else {})
 
 
 def _given_score(call: Call) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _given_score(call: Call) -> dict[str, float]:
     return {}
 
 
-def graded(pair: Pair, scores: dict[str, float]) -> GradedPair:
+def graded(pair: Pair, scores: DraftScores) -> GradedPair:
     """The row of a pair.
 
     Parameters
@@ -106,7 +106,7 @@ def graded_row(call: Call) -> GradedPair:
     return _row(call, scored(call, keep_tokens=False), call.given)
 
 
-def _row(call: Call, scores: dict[str, float], given: dict[str, Any]) -> GradedPair:
+def _row(call: Call, scores: DraftScores, given: dict[str, Any]) -> GradedPair:
     row = GradedPair(call.place, call.trace, scores, None)
     for name in ("draft_correct", "expert_correct"):
         if given.get(name) not in (None, ""):

@@ -8,6 +8,7 @@ from typing import Any
 from bpac.benchmarks.benchmark import Question
 from bpac.benchmarks.own import last_text
 from bpac.collecting.answers_file import ROLES
+from bpac.collecting.draft_scores import DraftScores
 from bpac.collecting.question_files import question_line
 from bpac.errors import InputError
 from bpac.importing.call import Call
@@ -87,7 +88,7 @@ class ImportedLog:
 
     def read(self, calls: Iterable[Call], pair_by: PairBy) -> None:
         """Pair and grade all calls."""
-        pairing, scores, prompts = Pairing(pair_by), dict[int, dict[str, float]](), dict[str, Any]()
+        pairing, scores, prompts = Pairing(pair_by), dict[int, DraftScores](), dict[str, Any]()
         order: dict[int, int] = {}
         found: list[tuple[int, GradedPair]] = []
 
@@ -154,21 +155,24 @@ class ImportedLog:
         ----------
         score: the score of the column ``uncertainty`` (default: the one that most rows have).
         """
-        known = Counter(name for row in self.rows for name in row.scores)
+        known = Counter(name for row in self.rows for name in row.scores.known)
         name = score or best_score(known)
         kept = []
         for row in self.rows:
-            if name in row.scores:
+            if name in row.scores.known:
                 kept.append(row)
             else:
-                self._leave_out(f"the draft has no score {name}" if known else NO_SCORE, row.place)
+                why = next(iter(row.scores.unknown.values()), "")
+                self._leave_out(
+                    f"the draft has no score {name}" if known else NO_SCORE, f"{row.place}: {why}" if why else row.place
+                )
         columns: dict[str, list[Any]] = {}
         if any(row.trace for row in kept):
             columns["id"] = [row.trace for row in kept]
-        columns["uncertainty"] = [row.scores[name] for row in kept]
+        columns["uncertainty"] = [row.scores.known[name] for row in kept]
         for other, count in known.items():
-            if count and kept and other != name and all(other in row.scores for row in kept):
-                columns[f"uncertainty_{other}"] = [row.scores[other] for row in kept]
+            if count and kept and other != name and all(other in row.scores.known for row in kept):
+                columns[f"uncertainty_{other}"] = [row.scores.known[other] for row in kept]
         # An unknown loss counts as 1, as it does in the gateway.
         columns["loss"] = [1.0 if row.loss is None else row.loss for row in kept]
         for tokens in ("draft_tokens", "expert_tokens"):
