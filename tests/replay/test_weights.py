@@ -62,7 +62,7 @@ def test_counts_follow_the_weights() -> None:
 def test_a_column_of_ones_changes_nothing_and_a_bad_one_is_named(tmp_path: Path) -> None:
     """Weights are used only where a propensity is below 1; one of 0 or above 1 is an error with its place."""
     path = tmp_path / "t.csv"
-    columns = {"uncertainty": [0.1, 0.2], "loss": [0, 1], "propensity": [1.0, 1.0]}
+    columns: dict[str, list[float]] = {"uncertainty": [0.1, 0.2], "loss": [0, 1], "propensity": [1.0, 1.0]}
     write_columns(columns, path)
     assert open_replay_table(str(path)).recorded is None
     write_columns(columns | {"propensity": [1.0, 0.5]}, path)
