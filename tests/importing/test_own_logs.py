@@ -89,6 +89,28 @@ def test_a_bad_question_is_named(line: dict[str, Any], said: str, tmp_path: Path
         read_question_file(Path(written(tmp_path / "q.jsonl", line)))
 
 
+def test_prompts_of_a_batch_may_come_after_its_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Questions have their messages in whatever order the files of the batch API are given."""
+    log = written(tmp_path / "log.jsonl", *logs.batch_output(SMALL), *logs.batch_input(SMALL))
+    questions = tmp_path / "q.jsonl"
+    run_json(capsys, "import", log, "--draft", f"{SMALL}-0101", "--questions-out", str(questions))
+    found = read_question_file(questions)
+    assert {question.prompt for question in found.questions} == {logs.prompt(n)[1]["content"] for n in range(QUESTIONS)}
+    assert found.models["draft"] == {f"{SMALL}-0101": QUESTIONS}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"resourceSpans": []}', '{"error": "down", "request": {"messages": []}}']
+)
+def test_a_log_without_any_answer_has_no_table(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command fails and says that the table would be empty; it asks for nothing that could not help."""
+    (tmp_path / "log").write_text(content, encoding="utf-8")
+    assert main(["import", str(tmp_path / "log"), "--out", str(tmp_path / "t.csv")]) == 1
+    assert "the table would be empty" in capsys.readouterr().err
+
+
 def test_what_cannot_be_used_is_counted_by_its_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Failures, other models, embeddings and prompts that were not stored are counted, each with a place."""
     rows = [*logs.litellm(SMALL), *logs.litellm(LARGE)]

@@ -45,6 +45,11 @@ class Call:
         return self.models[0] if self.models else ""
 
     @property
+    def is_prompt(self) -> bool:
+        """Whether it is a prompt whose answer is in another record."""
+        return self.answer is None and not self.problem and self.role != "both"
+
+    @property
     def prompt_key(self) -> bytes:
         """Equal for calls with the same messages; empty if they are not known."""
         if not self.messages:

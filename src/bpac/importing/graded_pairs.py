@@ -13,7 +13,7 @@ from bpac.importing.fields import text_of
 from bpac.importing.formats.rows import FEATURE
 from bpac.importing.pairing import Pair
 from bpac.losses import compared_loss, correctness_loss
-from bpac.replay.tables.reading import number_in, verdict_in
+from bpac.replay.tables.reading import LONGEST_WORD, number_in, verdict_in
 from bpac.scores import confidence_in_words, stated_confidence, without_confidence
 
 # The score that the log itself has.
@@ -120,7 +120,9 @@ def _row(call: Call, scores: DraftScores, given: dict[str, Any]) -> GradedPair:
     for name in ("draft_tokens", "expert_tokens"):
         if given.get(name) not in (None, ""):
             setattr(row, name, number_in(call.place, given, name, float("inf")))
-    row.columns |= {name: value for name, value in given.items() if name == "category" or name.startswith(FEATURE)}
+    row.columns |= {name: value for name, value in given.items() if name.startswith(FEATURE)}
+    if text_of(given.get("category")):
+        row.columns["category"] = text_of(given["category"])[:LONGEST_WORD]
     return row
 
 

@@ -1,11 +1,11 @@
 """An import of log files: what was read, the rows of the table, and what could not be used, by its reason."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bpac.benchmarks.benchmark import Question
+from bpac.benchmarks.benchmark import Message, Question
 from bpac.benchmarks.own import last_text
 from bpac.collecting.answers_file import ROLES
 from bpac.collecting.draft_scores import DraftScores
@@ -71,6 +71,7 @@ class ImportedLog:
     ----------
     roles: the two models.
     keep_questions: whether questions and answers are kept, to be written as a file of questions.
+    prompts: messages that the log has apart from their answers, by trace (default: none).
     calls: the number of calls that were read.
     rows: the rows, in the order of the drafts.
     left_out: the number of calls or pairs that cannot be used, by reason; and one place for each.
@@ -79,6 +80,7 @@ class ImportedLog:
 
     roles: Roles
     keep_questions: bool = False
+    prompts: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
     calls: int = 0
     rows: list[GradedPair] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -88,7 +90,7 @@ class ImportedLog:
 
     def read(self, calls: Iterable[Call], pair_by: PairBy) -> None:
         """Pair and grade all calls."""
-        pairing, scores, prompts = Pairing(pair_by), dict[int, DraftScores](), dict[str, Any]()
+        pairing, scores = Pairing(pair_by), dict[int, DraftScores]()
         order: dict[int, int] = {}
         found: list[tuple[int, GradedPair]] = []
 
@@ -98,8 +100,7 @@ class ImportedLog:
             self._keep({"draft": pair.draft, "expert": pair.expert})
 
         for call in calls:
-            if call.answer is None and not call.problem and call.role != "both":
-                prompts[call.trace] = call.messages  # the answer is in another file of a batch
+            if call.is_prompt:
                 continue
             self.calls += 1
             role = self.roles.of(call)
@@ -110,7 +111,7 @@ class ImportedLog:
             elif role == "both":
                 found.append((self.calls, graded_row(call)))
             else:
-                call.messages = call.messages or prompts.get(call.trace, ())
+                call.messages = call.messages or self.prompts.get(call.trace, ())
                 order[id(call)] = self.calls
                 if role == "draft":
                     scores[id(call)] = scored(call, self.keep_questions)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bpac.benchmarks.benchmark import Message
 from bpac.collecting.answers_file import ROLES
 from bpac.errors import InputError
 from bpac.importing.call import Call
@@ -18,17 +19,22 @@ class SeenModels:
     Parameters
     ----------
     answers, tokens: numbers by model; tokens are unknown (none) if an answer has none.
+    names: all names of each model.
     roles: whether a call said itself which of the two it is.
+    prompts: messages whose answer is elsewhere, by trace: the input files of the batch API.
     """
 
     answers: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, int | None] = field(default_factory=dict)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     roles: bool = False
+    prompts: dict[str, tuple[Message, ...]] = field(default_factory=dict)
 
     def add(self, call: Call) -> None:
         """Count a call."""
-        if call.role:
+        if call.is_prompt:
+            self.prompts[call.trace] = call.messages
+        elif call.role:
             self.roles = True
         elif call.answer is not None:
             counted = call.answer.completion_tokens or None
@@ -75,8 +81,8 @@ def chosen_roles(seen: SeenModels, draft: str | None, expert: str | None) -> Rol
     draft, expert: as the options name them; none if they do not.
     """
     given = {"draft": draft, "expert": expert}
-    if seen.roles and not any(given.values()):
-        return Roles("", "")
+    if not seen.answers or (seen.roles and not any(given.values())):
+        return Roles(draft or "", expert or "")
     for role, name in given.items():
         known = {one for names in seen.names.values() for one in names}
         if name is not None and name not in known and name not in (given[_other(role)],):

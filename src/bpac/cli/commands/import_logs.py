@@ -97,8 +97,9 @@ def _import(options: argparse.Namespace) -> int:
         ]
         reader = LogReader(files, Mapped.parse(options.map), options.format)
         # Which model is the draft is known when all have been seen, so the files are read twice.
-        roles = chosen_roles(seen_models(_calls(reader, "models")), options.draft, options.expert)
-        imported = ImportedLog(roles, keep_questions=options.questions_out is not None)
+        seen = seen_models(_calls(reader, "models"))
+        roles = chosen_roles(seen, options.draft, options.expert)
+        imported = ImportedLog(roles, options.questions_out is not None, seen.prompts)
         imported.read(_calls(reader, "import"), options.pair_by)
     if options.questions_out is not None:
         _write_questions(imported.questions, options.questions_out)

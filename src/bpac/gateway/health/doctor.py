@@ -122,9 +122,9 @@ async def _chosen_scores(config: Config, session: Session) -> AsyncIterator[tupl
                 continue
             try:
                 score = await chooser.of(route)
-            except BpacError as error:
-                remedy = "start the model, or name a score"
-                yield name, "", Checked("score", str(error), "error", remedy)
+            except BpacError:
+                found = 'score = "auto" cannot be chosen: the model of the drafts gives no answer to choose it from'
+                yield name, "", Checked("score", found, "error", "start the model, or name a score")
             else:
                 yield name, score.name, Checked("score", f'score = "auto" takes {score.name} ({score.why})')
     finally:

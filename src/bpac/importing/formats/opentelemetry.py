@@ -33,9 +33,7 @@ def calls(record: Record, place: str) -> Iterator[Call]:
     """The calls of all spans and log records in a record."""
     for span in _spans(record):
         attributes = _attributes(span.get("attributes"))
-        call = _call(span, attributes, place)
-        if call is not None:
-            yield call
+        yield _call(span, attributes, place)
 
 
 def _spans(record: Record) -> Iterator[Record]:
@@ -47,13 +45,13 @@ def _spans(record: Record) -> Iterator[Record]:
                 yield from scope.get(items) or ()
 
 
-def _call(span: Record, attributes: Mapping[str, Any], place: str) -> Call | None:
-    """The call of a span; none if the span is about something else."""
+def _call(span: Record, attributes: Mapping[str, Any], place: str) -> Call:
+    """The call of a span; with a problem if the span is about something else."""
     asked_for = text_of(attributes.get("gen_ai.request.model"))
     answered = text_of(attributes.get("gen_ai.response.model"))
     kind = text_of(attributes.get("gen_ai.operation.name"))
     if kind in _NOT_CHATS or not (asked_for or answered):
-        return None
+        return Call(place, problem=f"not a chat ({kind})" if kind else "not a call of a model")
     events = [(_event_name(event), _attributes(event.get("attributes"))) for event in span.get("events") or ()]
     effort = attributes.get("gen_ai.request.reasoning_effort") or attributes.get("gen_ai.request.reasoning.level")
     call = Call(
