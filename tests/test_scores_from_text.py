@@ -115,7 +115,8 @@ def test_agreement_never_raises_the_uncertainty(texts: list[str], against: Any) 
 def test_every_score_can_be_made_by_name() -> None:
     """Every name gives its score, with settings and wrappers."""
     assert list(SCORES) == [
-        "mean_token_probability", "perplexity", "entropy", "verbalized", "self_consistency", "option_probability"
+        "mean_token_probability", "perplexity", "entropy", "verbalized", "verbalized_words", "agreement_and_confidence",
+        "self_consistency", "option_probability",
     ]  # fmt: skip
     for name in SCORES:
         assert callable(named_score(name))

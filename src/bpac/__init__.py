@@ -12,6 +12,7 @@ from bpac.routing.router import Router
 from bpac.routing.segments import Segments
 from bpac.routing.tickets.ticket import Ticket
 from bpac.scores import (
+    AgreementAndConfidence,
     Entropy,
     FirstTokens,
     MeanTokenProbability,
@@ -20,6 +21,7 @@ from bpac.scores import (
     Score,
     SelfConsistency,
     Verbalized,
+    VerbalizedWords,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from bpac.saved_router import SavedRouter
 
 __all__ = [
+    "AgreementAndConfidence",
     "Answer",
     "AnswerLoss",
     "Certificate",
@@ -48,6 +51,7 @@ __all__ = [
     "Token",
     "ToolCallLoss",
     "Verbalized",
+    "VerbalizedWords",
     "__version__",
     "entry_from_json",
     "entry_to_json",

@@ -50,6 +50,7 @@ class Answer:
     cached_tokens: how many of them the server took from its cache; none if the server did not report it.
     finish_reason: why the model stopped: ``stop``, ``length``, ``tool_calls`` …
     tool_calls: the tool calls, as the server sent them.
+    stated_confidence: the reply to a separate question about the confidence; none if there was no such question.
     """
 
     text: str
@@ -60,6 +61,12 @@ class Answer:
     finish_reason: str = "stop"
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     cached_tokens: int | None = None
+    stated_confidence: str | None = None
+
+    @property
+    def confidence_text(self) -> str:
+        """The text in which the model may state its confidence: a separate reply, or the answer itself."""
+        return self.text if self.stated_confidence is None else self.stated_confidence
 
     @property
     def finished(self) -> bool:

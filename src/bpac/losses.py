@@ -153,6 +153,24 @@ class ToolCallLoss:
         return float(ours != theirs if self.ordered else Counter(ours) != Counter(theirs))
 
 
+def compared_loss(draft: Answer, expert: Answer, truth: str | None = None) -> float | None:
+    """The loss of a recorded draft by its tool calls or its final answer; ``None`` if it is unknown.
+
+    An answer that was cut off might have gone on in any way, so its loss is unknown.
+
+    Parameters
+    ----------
+    draft, expert: the two answers.
+    truth: the correct answer (default: none, and the draft is compared with the expert).
+
+    >>> compared_loss(Answer("41"), Answer("42")), compared_loss(Answer("4", finish_reason="length"), Answer("42"))
+    (1.0, None)
+    """
+    if not draft.finished or not expert.finished or not (expert.text.strip() or expert.tool_calls):
+        return None
+    return ToolCallLoss(text=AnswerLoss(truth=truth))(draft, expert)
+
+
 @dataclass(frozen=True, slots=True)
 class ByTask:
     """A different loss for each kind of task.

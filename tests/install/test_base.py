@@ -95,6 +95,7 @@ def _every_help_can_be_read(base: Environment) -> None:
 def _commands_without_an_extra_work(base: Environment) -> None:
     calls = [
         ["replay", "table.csv", "--trace", "trace.csv", "--html", "page.html", "--json"],
+        ["import", "table.csv", "--out", "imported.csv", "--json"],
         ["validate", "--streams", "4", "--steps", "50", "--json"],
         ["status", "gateway.toml"],
         ["status", "gateway.toml", "--json"],
@@ -108,6 +109,7 @@ def _commands_without_an_extra_work(base: Environment) -> None:
         if "--json" in call:
             reports[call[0]] = json.loads(done.out)
     assert reports["replay"]["steps"] == 300
+    assert reports["import"]["rows"] == 300
     assert reports["validate"]["streams"] == 4
     assert [game["steps"] for game in reports["status"]["games"]] == [200]
     assert (reports["audit"]["rounds"], reports["audit"]["differences"]) == (200, [])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bpac.answer import Answer
 from bpac.benchmarks.hub import HubSource, hub_rows
@@ -10,7 +11,7 @@ from bpac.benchmarks.rows import DatasetRow, file_rows
 from bpac.errors import TableError
 from bpac.grading.text.answer_text import Verdict
 
-Message = Mapping[str, str]
+Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Question:
     reference: the correct answer; none if the question is open-ended.
     category: the subject, task or source of the question.
     options: the texts of the options of a multiple-choice question, beginning with A.
+    messages: the chat messages that ask it, where they are more than the prompt (default: none).
     """
 
     id: str
@@ -31,6 +33,7 @@ class Question:
     reference: str | None = None
     category: str = ""
     options: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
 
 
 def never_graded(question: Question, text: str, finished: bool) -> Verdict:
@@ -60,6 +63,11 @@ class Benchmark:
     read: Callable[[DatasetRow], Question]
     instruct: Callable[[Question], str]
     verdict: Callable[[Question, str, bool], Verdict] = never_graded
+
+    @property
+    def compares_answers(self) -> bool:
+        """Whether drafts are compared with the expert's answer if a question has no correct answer."""
+        return False
 
     def load(self, path: str | Path | None = None) -> tuple[Question, ...]:
         """The questions, from a ``.jsonl`` or ``.json`` file (each also ``.gz``) or, without a path, from the hub."""

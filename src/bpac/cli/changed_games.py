@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from bpac.errors import InputError, StoreError
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.recorded_scores import recorded_score, with_recorded_score
 from bpac.gateway.games.restoring import folded, has_entries
 from bpac.gateway.games.segments import alpha_of_games
 from bpac.gateway.games.terms import changes, of_rounds, terms_of
@@ -55,6 +56,9 @@ def current(store: Store, route: str, segment: str) -> Game | None:
 
 def going_on(store: Store, route: RouteSettings, segment: str) -> Game | None:
     """The game of a segment that a gateway with these settings would go on with."""
+    if route.auto_score and recorded_score(store, route) is None:
+        return None
+    route = with_recorded_score(store, route)
     terms = terms_of(route, route.new_router(alpha_of_games(route)))
     games = [game for game in store.games() if (game.route, game.segment) == (route.name, segment)]
     same = [game for game in games if not changes(game.terms, terms, route.open_terms)]
@@ -120,6 +124,7 @@ def begin_from(store: SqliteStore, route: RouteSettings, segment: str, numbers: 
         raise InputError(f"{route.name} is a cascade, which has no history: its games cannot be joined")
     check_takes_history(route)
     games = [numbered(store, number) for number in numbers]
+    route = with_recorded_score(store, route)
     terms = terms_of(route, route.new_router(alpha_of_games(route)))
     for game in games:
         _check_history(store, game, route, terms)
@@ -139,6 +144,7 @@ def _begin(  # noqa: PLR0917
     ended: Router | None,
     history: Sequence[Game] = (),
 ) -> Begun:
+    route = with_recorded_score(store, route)
     alpha = alpha_of_games(route)
     terms = terms_of(route, route.new_router(alpha))
     note = {"at": round(time.time(), 3), **note}

@@ -30,12 +30,15 @@ COMMANDS = (
     "replay",
     "validate",
     "reproduce",
+    "import",
     "collect",
     "grade",
     "table",
     "chain",
     "graders",
 )
+# ``import`` is a keyword, so its module has another name.
+MODULES = {"import": "import_logs"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +71,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bpac {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in [command] if command in COMMANDS else COMMANDS:
-        importlib.import_module(f"bpac.cli.commands.{name}").add_command(commands)
+        importlib.import_module(f"bpac.cli.commands.{MODULES.get(name, name)}").add_command(commands)
     for listed in commands._choices_actions:
         # The line in the list of commands is also the first sentence of the command's own help.
         about = listed.help or ""

@@ -6,6 +6,7 @@ from contextlib import closing
 from bpac.cli.changed_games import Begun, going_on
 from bpac.errors import InputError, StoreError, StoreInUse
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.recorded_scores import with_recorded_score
 from bpac.gateway.games.restoring import folded
 from bpac.gateway.games.segments import alpha_of_games
 from bpac.gateway.games.terms import terms_of
@@ -33,7 +34,7 @@ class SharedGameReset:
         from bpac.stores.redis.store import RedisStore  # noqa: PLC0415  # redis-py is optional
 
         self._store = RedisStore(read_address(address))
-        self._route = route
+        self._route = route = with_recorded_score(self._store, route)
         self._segment = segment
         found = going_on(self._store, route, segment)
         if found is None:

@@ -34,6 +34,7 @@ class RecordedQuestion:
     def line(self) -> dict[str, Any]:
         """The line in the file."""
         question = self.question
+        messages = {"messages": list(question.messages)} if question.messages else {}
         return {
             "question": question.id,
             "prompt": question.prompt,
@@ -41,6 +42,7 @@ class RecordedQuestion:
             "category": question.category,
             "options": list(question.options),
             "prompts": self.prompt_hash,
+            **messages,
         }
 
 
@@ -78,7 +80,7 @@ class RecordedAnswer:
         """The line in the file."""
         if isinstance(self.outcome, FailedRequest):
             return {"id": self.id, "role": self.role, "failure": self.outcome.reason}
-        return {"id": self.id, "role": self.role, **_answer_line(self.outcome)}
+        return {"id": self.id, "role": self.role, **answer_line(self.outcome)}
 
 
 def read_answers(path: Path) -> Iterator[RecordedQuestion | RecordedAnswer]:
@@ -104,7 +106,12 @@ def read_answers(path: Path) -> Iterator[RecordedQuestion | RecordedAnswer]:
 def _read(line: Mapping[str, Any]) -> RecordedQuestion | RecordedAnswer:
     if "question" in line:
         question = Question(
-            line["question"], line["prompt"], line["reference"], line["category"], tuple(line["options"])
+            line["question"],
+            line["prompt"],
+            line["reference"],
+            line["category"],
+            tuple(line["options"]),
+            tuple(line.get("messages", ())),
         )
         return RecordedQuestion(question, line["prompts"])
     role: Role = line["role"]
@@ -112,10 +119,11 @@ def _read(line: Mapping[str, Any]) -> RecordedQuestion | RecordedAnswer:
         raise ValueError(f"role {role!r}")
     if "failure" in line:
         return RecordedAnswer(line["id"], role, FailedRequest(line["failure"]))
-    return RecordedAnswer(line["id"], role, _answer(line))
+    return RecordedAnswer(line["id"], role, read_answer(line))
 
 
-def _answer_line(answer: Answer) -> dict[str, Any]:
+def answer_line(answer: Answer) -> dict[str, Any]:
+    """An answer as JSON values, from which ``read_answer`` makes the same answer."""
     line: dict[str, Any] = {
         "text": answer.text,
         "reasoning": answer.reasoning,
@@ -135,7 +143,8 @@ def _answer_line(answer: Answer) -> dict[str, Any]:
     return line
 
 
-def _answer(line: Mapping[str, Any]) -> Answer:
+def read_answer(line: Mapping[str, Any]) -> Answer:
+    """The answer that ``answer_line`` wrote."""
     tokens = None
     if "tokens" in line:
         none: list[list[Any]] = [[]] * len(line["tokens"])

@@ -3,10 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bpac.answer import Answer
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Benchmark, Question
 from bpac.collecting.answers_file import (
@@ -23,7 +25,7 @@ from bpac.collecting.append_only_file import AppendOnlyFile
 from bpac.collecting.progress import Progress
 from bpac.collecting.requests import ChatModel, ModelServer, RequestTemplate, prompt_fingerprint
 from bpac.collecting.workers import run_workers
-from bpac.errors import AnswerError, BpacError, ModelError, SettingsError
+from bpac.errors import AnswerError, BpacError, InputError, ModelError, SettingsError
 
 # The run ends after this many failures of one model in a row: the model is down, or its API key is wrong.
 GIVE_UP = 50
@@ -67,6 +69,7 @@ class CollectionRun:
     concurrency: largest number of concurrent requests, to both models together (default: 8).
     retry_failed: retry requests that failed in an earlier run (default: false, failures are kept).
     more: further settings that the answers depend on, as JSON values (default: none).
+    recorded: answers that are known already, by question and model; these are not asked for (default: none).
     """
 
     benchmark: Benchmark
@@ -76,6 +79,7 @@ class CollectionRun:
     concurrency: int = 8
     retry_failed: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
+    recorded: Mapping[str, Mapping[Role, Answer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         whole(self.concurrency, "concurrency", 1)
@@ -86,12 +90,19 @@ class CollectionRun:
         return {"benchmark": self.benchmark.name, **self.more, **roles}
 
     def run(self, servers: Mapping[Role, ModelServer]) -> CollectionSummary:
-        """Ask both models every question, with a progress bar on standard error."""
+        """Ask both models every question, with a progress bar on standard error.
+
+        Parameters
+        ----------
+        servers: the model servers; one may be left out if all of its answers are recorded.
+        """
         return asyncio.run(self._with_clients(servers))
 
     async def _with_clients(self, servers: Mapping[Role, ModelServer]) -> CollectionSummary:
-        async with servers["draft"].client() as draft, servers["expert"].client() as expert:
-            return await self.ask({"draft": draft, "expert": expert})
+        async with AsyncExitStack() as stack:
+            return await self.ask(
+                {role: await stack.enter_async_context(server.client()) for role, server in servers.items()}
+            )
 
     async def ask(self, models: Mapping[Role, ChatModel]) -> CollectionSummary:
         """As ``run``, with clients that are already open."""
@@ -106,12 +117,23 @@ class CollectionRun:
                 if id_ not in recorded:
                     file.append(one.line())
                     recorded[id_] = {}
+                for role, answer in self.recorded.get(id_, {}).items():
+                    if role not in recorded[id_]:
+                        file.append(RecordedAnswer(id_, role, answer).line())
+                        recorded[id_][role] = None
             todo = [
                 (one.question, role)
                 for id_, one in asked.items()
                 for role in ROLES
                 if self._is_missing(recorded[id_], role)
             ]
+            for role in ROLES:
+                lacking = sum(asks == role for _, asks in todo)
+                if lacking and role not in models:
+                    raise InputError(
+                        f"{lacking} of {len(asked)} questions have no recorded answer of the {role}: give "
+                        f"--{role}-url and --{role}-model, so that it can be asked"
+                    )
             before = len(ROLES) * len(asked) - len(todo)
             with Progress("collect", before + len(todo), before) as progress:
                 work = _Work(self, models, file, progress, iter(todo), recorded)

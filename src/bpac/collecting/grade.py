@@ -19,7 +19,7 @@ from bpac.collecting.progress import Progress
 from bpac.collecting.workers import run_workers
 from bpac.errors import AnswerError, InputError, ModelError, TableError
 from bpac.grading.text.answer_text import Verdict
-from bpac.losses import correctness_loss, mark_loss
+from bpac.losses import compared_loss, correctness_loss, mark_loss
 from bpac.models.judging import Judge
 
 KIND = "grades"
@@ -86,7 +86,7 @@ class _Pair:
                 return f"the {role} was not asked yet", "bpac collect has not finished"
             if isinstance(outcome, FailedRequest):
                 return f"the {role} failed", outcome.reason
-            if not outcome.text.strip():
+            if not outcome.text.strip() and not outcome.tool_calls:
                 # Often a server that returns the whole answer as reasoning; this must not count as a wrong answer.
                 words = "'s answer is empty" if outcome.finished else " was cut off"
                 return f"the {role}{words}", f"empty answer with finish reason {outcome.finish_reason}"
@@ -169,6 +169,8 @@ class GradingRun:
         if problem:
             return replace(grade, unknown=problem[0], reason=problem[1])
         draft, expert = (outcome for role in ROLES if isinstance(outcome := pair.outcomes[role], Answer))
+        if self.judge is None and pair.question.reference is None and self.benchmark.compares_answers:
+            return _by_comparison(grade, draft, expert)
         if self.judge is None:
             return _by_verdicts(grade, draft, expert)
         return await self._by_marks(self.judge, grade, pair.question, draft, expert)
@@ -198,6 +200,16 @@ def _by_verdicts(grade: Grade, draft: Answer, expert: Answer) -> Grade:
             words = f"the {role} was cut off" if cut else f"the {role}'s answer cannot be graded"
             return replace(grade, unknown=words, reason=f"{answer.finish_reason}: {answer.text[-80:]!r}")
     return replace(grade, loss=correctness_loss(grade.draft_correct is True, grade.expert_correct is True))
+
+
+def _by_comparison(grade: Grade, draft: Answer, expert: Answer) -> Grade:
+    loss = compared_loss(draft, expert)
+    if loss is not None:
+        return replace(grade, loss=loss)
+    for role, answer in zip(ROLES, (draft, expert), strict=True):
+        if not answer.finished:
+            return replace(grade, unknown=f"the {role} was cut off", reason=answer.finish_reason)
+    return replace(grade, unknown="the answers cannot be compared", reason=f"{draft.text[-80:]!r}")
 
 
 def read_grades(path: Path) -> Iterator[Grade]:

@@ -131,7 +131,9 @@ def _columns(known: Sequence[Grade], score: str) -> tuple[dict[str, list[Any]], 
         columns[name] = [getattr(grade, name) for grade in known]
     if all(grade.expert_mark is None for grade in known):
         for name in ("draft_correct", "expert_correct"):
-            columns[name] = [int(getattr(grade, name)) for grade in known]
+            # Own questions may have no correct answer: their drafts are compared with the expert.
+            if all(getattr(grade, name) is not None for grade in known):
+                columns[name] = [int(getattr(grade, name)) for grade in known]
     else:
         for name in ("draft_mark", "expert_mark"):
             columns[name] = [getattr(grade, name) for grade in known]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bpac.errors import StoreError
+from bpac.gateway.auto_scores import ChosenScore
 from bpac.gateway.chat.grading import Grader, grader_of
 from bpac.gateway.chat.outside import OutsideAnswers
 from bpac.gateway.chat.route import ServedRoute
@@ -42,6 +43,7 @@ class RunningConfig:
     answering: the number of requests whose response is not known yet.
     fronts: the number of other processes that answer requests with it.
     tasks: what goes on behind the requests: expert calls, audits, streamed drafts.
+    chosen_scores: the scores of the routes whose file says ``auto``, by route.
     """
 
     config: Config
@@ -54,6 +56,7 @@ class RunningConfig:
     answering: int = 0
     fronts: int = 0
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
+    chosen_scores: dict[str, ChosenScore] = field(default_factory=dict)
 
     @property
     def busy(self) -> int:

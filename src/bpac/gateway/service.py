@@ -6,10 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Sized
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.auth.keys import Identity
+from bpac.gateway.auto_scores import ScoreChooser
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.chat.deployments import Deployments
@@ -41,6 +43,7 @@ from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 from bpac.models.connections import new_session
 from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store, open_store
+from bpac.stores.store import Game
 
 log = logging.getLogger("bpac.gateway")
 
@@ -123,6 +126,7 @@ class Service:
         started = time.perf_counter()
         self._session = new_session()
         try:
+            await self._choose_scores(self._running.current)
             self._opener = Opener(self._session, self.traces, self.metrics, self.records, self._prompts)
             self._opener.open_models(self._running.current, {})
             self._opener.open_single_routes(self._running.current)
@@ -137,6 +141,19 @@ class Service:
         self._sweeper = asyncio.create_task(self._sweep())
         warn_of_keys(self.config)
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
+
+    async def _choose_scores(self, running: RunningConfig) -> None:
+        """Put a score in the place of ``auto``, before anything depends on it."""
+        chooser = ScoreChooser(running.config, self._session, self.store, self._agreed_score)
+        running.config, running.chosen_scores = await chooser.chosen()
+
+    async def _agreed_score(self, route: RouteSettings, latest: Game | None, score: str) -> str:
+        """The score that all gateways take which choose one for the same game."""
+        return score
+
+    def chosen_scores(self) -> dict[str, dict[str, str]]:
+        """The scores of the routes whose file says ``auto``, and why each was chosen, as JSON values."""
+        return {name: asdict(score) for name, score in self._running.current.chosen_scores.items()}
 
     def _open_routes(self, running: RunningConfig) -> None:
         open_games = games_of(running, self.store, self.open_games)
@@ -166,6 +183,7 @@ class Service:
         graders = await self._running.graders_for(config)
         running = RunningConfig(config, graders)
         try:
+            await self._choose_scores(running)
             self._opener.open_models(running, self._running.current.models)
             self._opener.open_single_routes(running)
             # A game may be read from the store again, which has to contain all of it.

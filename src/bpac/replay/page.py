@@ -117,7 +117,9 @@ def replay_document(
     if tokens:
         series["spent_tokens"] = (tokens["draft"] + tokens["expert"])[at].tolist()
         series["always_tokens"] = tokens["always"][at].tolist()
-    document = whole_document([game], title=f"Replay of {name}", live=False, generated=generated)
+    shown = f"run 1 of {replay.runs}" if replay.runs > 1 else "one run"
+    title = f"Replay of {name}: {shown}, rows {replay.order}, seed {replay.seed}"
+    document = whole_document([game], title=title, live=False, generated=generated)
     owed = {decision.step for decision in recorder.router.owed}
     decisions = [
         _view(table, decision, outcome, step in owed).document(f"round-{step}", GAME, name, "")

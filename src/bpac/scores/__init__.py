@@ -6,6 +6,8 @@ from typing import Any
 
 from bpac.arguments import one_of
 from bpac.errors import SettingsError
+from bpac.scores.agreement import AgreementAndConfidence
+from bpac.scores.confidence_words import VerbalizedWords, confidence_in_words
 from bpac.scores.consistency import SelfConsistency, same_words
 from bpac.scores.equally_sure import EquallySure
 from bpac.scores.logprobs import Entropy, MeanTokenProbability, Perplexity
@@ -16,6 +18,7 @@ from bpac.scores.wrappers import FirstTokens, Otherwise
 
 __all__ = [
     "SCORES",
+    "AgreementAndConfidence",
     "Entropy",
     "EquallySure",
     "FirstTokens",
@@ -27,6 +30,8 @@ __all__ = [
     "Score",
     "SelfConsistency",
     "Verbalized",
+    "VerbalizedWords",
+    "confidence_in_words",
     "has_few_values",
     "named_score",
     "same_words",
@@ -40,6 +45,8 @@ SCORES: dict[str, Callable[..., Score]] = {
     "perplexity": Perplexity,
     "entropy": Entropy,
     "verbalized": Verbalized,
+    "verbalized_words": VerbalizedWords,
+    "agreement_and_confidence": AgreementAndConfidence,
     "self_consistency": SelfConsistency,
     "option_probability": OptionProbability,
     "none": EquallySure,
@@ -54,7 +61,7 @@ def has_few_values(score: Score) -> bool:
     """
     if isinstance(score, Otherwise):
         return has_few_values(score.score)
-    return isinstance(score, Verbalized | SelfConsistency)
+    return isinstance(score, Verbalized | VerbalizedWords | SelfConsistency | AgreementAndConfidence)
 
 
 def named_score(

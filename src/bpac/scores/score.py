@@ -17,12 +17,15 @@ class Needs:
     top_logprobs: number of most likely tokens that are needed at each position.
     samples: number of further answers to the same question that are needed.
     suffix: text that must be added to the question.
+    question: what is asked in a request of its own, after the draft, if the draft has no room for what the suffix asks
+        for: a tool call, or an answer in JSON.
     """
 
     logprobs: bool = False
     top_logprobs: int = 0
     samples: int = 0
     suffix: str = ""
+    question: str = ""
 
     def request(self) -> dict[str, Any]:
         """The fields of a chat completion request for the log-probabilities.
@@ -40,6 +43,7 @@ class Needs:
             top_logprobs=max(self.top_logprobs, other.top_logprobs),
             samples=max(self.samples, other.samples),
             suffix=self.suffix or other.suffix,
+            question=self.question or other.question,
         )
 
 

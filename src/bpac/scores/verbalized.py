@@ -7,11 +7,16 @@ from typing import Any
 
 from bpac.answer import Answer
 from bpac.errors import NoScore
+from bpac.scores.confidence_words import STATED_WORDS
 from bpac.scores.score import Needs
 
 SUFFIX = (
     "\n\nAfter your answer, add one last line of this form, where N is how likely your answer is to be correct, "
     "as a whole number from 0 to 100:\nConfidence: N%"
+)
+QUESTION = (
+    "How likely is it that your last answer is correct? Reply with one line of this form and nothing else, where N is "
+    "a whole number from 0 to 100:\nConfidence: N%"
 )
 
 # The gaps are bounded so that the search takes linear time. A range ("80–90 %") is not a confidence.
@@ -21,6 +26,8 @@ _CONFIDENCE = re.compile(
     r"(?![\d%/]|[.,]\d|\s?(?:[-–—/]|to\b)\s?\d)",
     re.IGNORECASE,
 )
+_STATED = re.compile(f"{_CONFIDENCE.pattern}|{STATED_WORDS.pattern}", re.IGNORECASE)
+_COLON = re.compile(r"confidence(?:\s+level)?[\s*_`]{0,9}[:=]", re.IGNORECASE)
 _MARKS = " \t*_`#>-"
 
 
@@ -35,11 +42,11 @@ class Verbalized:
     @property
     def needs(self) -> Needs:
         """A request for the confidence at the end of the question."""
-        return Needs(suffix=SUFFIX)
+        return Needs(suffix=SUFFIX, question=QUESTION)
 
     def __call__(self, draft: Answer, samples: Sequence[Answer] = ()) -> float:
         """The uncertainty of the draft."""
-        return 1.0 - stated_confidence(draft.text)
+        return 1.0 - stated_confidence(draft.confidence_text)
 
 
 def stated_confidence(text: str) -> float:
@@ -65,14 +72,27 @@ def stated_confidence(text: str) -> float:
 
 
 def without_confidence(text: str) -> str:
-    r"""The text without a last line that states a confidence, for callers who did not ask for one.
+    r"""The text without the confidence that it states at its end, for callers who did not ask for one.
 
-    >>> without_confidence("42\n\n**Confidence: 85%**")
-    '42'
+    That is a last line that begins with "confidence", or the end of the last line if that has a colon after the word: a
+    sentence about a confidence is not what was asked for.
+
+    >>> without_confidence("42\n\n**Confidence: 85%**"), without_confidence("42. Confidence: very likely")
+    ('42', '42.')
     """
     rest, _, last = text.rstrip().rpartition("\n")
-    states = last.lstrip(_MARKS).lower().startswith("confidence") and _CONFIDENCE.search(last)
-    return rest.rstrip() if states else text
+    found = None
+    for found in _STATED.finditer(last):  # noqa: B007  # the last one counts
+        pass
+    if found is None:
+        return text
+    if last.lstrip(_MARKS).lower().startswith("confidence"):
+        return rest.rstrip()
+    ends = not last[found.end() :].strip(_MARKS + ".!)")
+    if not ends or not _COLON.match(found[0]):
+        return text
+    # What is kept must be a beginning of the text: the tokens after it are cut off, too.
+    return text[: len(text.rstrip()) - len(last) + found.start()].rstrip(_MARKS + "\n(")
 
 
 def with_suffix(messages: Sequence[Mapping[str, Any]], suffix: str) -> list[dict[str, Any]]:

@@ -103,6 +103,7 @@ class GradedRounds:
     refused: rounds in which the expert refused to answer; they have no row.
     cut: whether the table ends at a round whose outcome has not come yet; its row has a loss of 1.
     left_out: audited rounds after that one; they have no row.
+    least_propensity: the least probability with which a draft was audited; at 1, the audited rounds are all rounds.
     """
 
     rows: list[dict[str, Any]]
@@ -112,6 +113,7 @@ class GradedRounds:
     refused: int = 0
     cut: bool = False
     left_out: int = 0
+    least_propensity: float = 1.0
 
     def unknown(self) -> str:
         """How many outcomes are not known, and how they are treated; empty if all are known."""
@@ -179,6 +181,7 @@ def table_rows(store: Store, game: Game, *, all_audits: bool = False, seed: int 
                 found.rows.append(
                     row | {"propensity": decision.propensity} | (tokens if found.cut else notes[decision.step])
                 )
+    found.least_propensity = least
     if not all_audits:
         for row in found.rows:
             del row["propensity"]

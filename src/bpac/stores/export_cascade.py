@@ -45,7 +45,7 @@ def cascade_rows(store: Store, game: Game, *, all_audits: bool = False, seed: in
             least = min(least, entry.cascade.full_propensity)
         elif isinstance(entry, Resolved) and entry.step in decided:
             outcomes[entry.step] = entry, dict(note)
-    found = GradedRounds([])
+    found = GradedRounds([], least_propensity=least)
     draws = random.Random(seed)
     for step, (decision, note) in decided.items():
         part = decision.cascade

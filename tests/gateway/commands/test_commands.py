@@ -70,7 +70,9 @@ def test_status_of_a_game_without_a_decision_names_no_loss(tmp_path: Path, capsy
     with RunningGateway(data):
         pass
     printed = said(capsys, "status", str(tmp_path / "gateway.toml"))
-    assert printed == "homework: no request decided yet, warming up, threshold 0\n"
+    first, score = printed.splitlines()
+    assert first == "homework: no request decided yet, warming up, threshold 0"
+    assert score == "  score: mean_token_probability"
 
 
 def test_an_audit_recomputes_an_export(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bpac.cli.program import main
+from bpac.errors import TableError
 from bpac.replay.simulation.laws import LevelLaw
 from bpac.replay.tables.reading import read_table
 from bpac.routing.decision import Decision
@@ -62,7 +63,7 @@ def test_unknown_outcomes_are_reported(tmp_path: Path, capsys: pytest.CaptureFix
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "not known: 1 given up and counted as loss 1, 1 still open, where the table ends, and" in captured.err
-    assert captured.err.endswith("counted as loss 1, 2 after that one and left out\n")
+    assert "counted as loss 1, 2 after that one and left out\n" in captured.err
     table = read_table(tmp_path / "t.csv")
     assert table.loss.tolist() == [0.0, 1.0, 1.0, 0.25, 1.0]
     assert table.uncertainty.tolist() == [0.5, 0.51, 0.52, 0.53, 0.54]
@@ -73,16 +74,26 @@ def test_unknown_outcomes_are_reported(tmp_path: Path, capsys: pytest.CaptureFix
     assert captured.err == ""
 
 
-def test_replays_refuse_a_table_of_all_audits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where drafts were kept, the propensities of a table of all audits show it, and replays refuse it in one line."""
-    config, out = kept(tmp_path, ["0"] * 60), tmp_path / "t.csv"
+def test_a_table_of_all_audits_is_replayed_by_its_weights_and_refused_as_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where drafts were kept, export says that audits are not the traffic; replay repeats each row, warm refuses it."""
+    config, out = kept(tmp_path, ["0"] * 400), tmp_path / "t.csv"
     assert export(config, "--format", "table", "--all-audits", "--out", out) == 0
-    assert main(["replay", str(out), "--runs", "1"]) == 2
-    said = capsys.readouterr().err
-    assert "column propensity: 0." in said
-    assert "export the table without --all-audits" in said
-    assert said.count("\n") == 1
+    assert "audited requests are harder than the traffic: bpac replay repeats" in capsys.readouterr().err
+    assert main(["replay", str(out), "--runs", "1", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    rows = len(out.read_text().splitlines()) - 1
+    assert report["recorded_rows"] == rows < report["steps"]
+    assert report["steps"] == pytest.approx(400, abs=100)
+    assert main(["replay", str(out), "--order", "given"]) == 2
+    assert "the order of the traffic is not known" in capsys.readouterr().err
+    with pytest.raises(TableError, match=r"column propensity: 0.* below 1, .* export the table without --all-audits"):
+        read_table(out)
+    assert main(["warm", str(config), str(out), "--new-game"]) == 2
+    assert "export the table without --all-audits" in capsys.readouterr().err
     assert export(config, "--format", "table", "--out", out) == 0
+    assert "are a sample of them that is" in capsys.readouterr().err
     assert "propensity" not in out.read_text()
     assert main(["replay", str(out), "--runs", "1", "--json"]) == 0
     assert export(config, "--format", "table", "--thin", "--all-audits") == 2

@@ -165,7 +165,8 @@ def test_bpac_status_reports_money(tmp_path: Path, capsys: pytest.CaptureFixture
     (game,) = json.loads(capsys.readouterr().out)["games"]
     assert game["savings"] == live
     assert main(["status", str(tmp_path / "gateway.toml")]) == 0
-    _, learned, tokens, money, spent, output_only = capsys.readouterr().out.splitlines()
+    _, score, learned, tokens, money, spent, output_only = capsys.readouterr().out.splitlines()
+    assert score == "  score: mean_token_probability"
     assert learned == "  learned score: none yet, it needs more audits"
     assert f"tokens saved: at least {live['tokens_saved_at_least']:,.0f} with 95% confidence" in tokens
     bound = re.search(r"money saved: at least (\S+) with 95% confidence", money)

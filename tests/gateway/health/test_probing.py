@@ -131,7 +131,7 @@ def test_what_is_wrong_is_a_trouble_with_a_remedy() -> None:
         wait_for(lambda: bool(gateway.service.monitor.troubles()))
         (trouble,) = gateway.service.monitor.troubles()
         assert trouble["what"] == "model small: it sends no log-probabilities, so the expert would answer every request"
-        assert trouble["remedy"].startswith('set score = "verbalized"')
+        assert trouble["remedy"].startswith('set score = "auto"')
         assert (trouble["count"], trouble["since"] > 1e9) == (1, True)
 
 

@@ -47,8 +47,9 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     export.add_argument(
         "--all-audits",
         action="store_true",
-        help="write all graded requests to the table, each with its propensity; bpac replay refuses such a table, "
-        "because it is not a fair sample of the traffic",
+        help="write all graded requests to the table, each with its propensity; bpac replay repeats each row "
+        "1/propensity times, because audited requests are not a fair sample of the traffic; bpac warm refuses such a "
+        "table",
     )
     export.add_argument("--seed", type=int, default=0, help="random seed for sampling the rows of a table (default: 0)")
     export.add_argument(
@@ -80,9 +81,21 @@ def _export(options: argparse.Namespace) -> int:
         rows = cascade_rows if is_cascade_game(game) else table_rows
         found = rows(store, game, all_audits=options.all_audits, seed=options.seed)
     _write_table(found, options.out)
+    if found.least_propensity < 1.0:
+        warn([_not_the_traffic(found, all_audits=options.all_audits, cascade=is_cascade_game(game))])
     if unit_of(game.terms) == "episode":
         warn(["a row is an episode of a session: score, loss and tokens are those of its first request"])
     return FINE
+
+
+def _not_the_traffic(found: GradedRounds, *, all_audits: bool, cascade: bool) -> str:
+    rows = len(found.rows)
+    if not all_audits:
+        return f"audited requests are not the traffic: the {rows} rows are a sample of them that is (--all-audits: all)"
+    use = "bpac replay repeats each row 1/propensity times"
+    if cascade:
+        use = "bpac replay refuses such a table of a cascade"
+    return f"audited requests are harder than the traffic: {use}, and bpac warm refuses the table"
 
 
 def _write_table(found: GradedRounds, out: Path | None) -> None:

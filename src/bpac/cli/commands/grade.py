@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bpac.benchmarks.own import OWN
 from bpac.cli.model_options import add_model_options, add_request_options, model_server, request_body
 from bpac.cli.output import add_json_option, print_report, warn
 from bpac.collecting.answers_file import KIND as ANSWERS
@@ -47,12 +48,13 @@ def _grade(options: argparse.Namespace) -> int:
 
 async def _graded(options: argparse.Namespace) -> list[Grade]:
     name = read_settings(options.answers, ANSWERS)["benchmark"]
-    if name not in ALL_BENCHMARKS:
+    known = {**ALL_BENCHMARKS, OWN.name: OWN}
+    if name not in known:
         raise InputError(
             f"{options.answers} contains answers to the unknown benchmark {name!r}; "
             f"the known ones are {', '.join(ALL_BENCHMARKS)}"
         )
-    files = (ALL_BENCHMARKS[name], options.answers, options.out)
+    files = (known[name], options.answers, options.out)
     if not options.judge_url and not options.judge_model:
         return await GradingRun(*files, retry_failed=options.retry_failed).run()
     if not (options.judge_url and options.judge_model):

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from bpac.errors import InputError
+from bpac.gateway.config.auto_score import AUTO
 from bpac.gateway.config.new_file import LOSSES, NewGateway, NewModel
 from bpac.output_files import whole_file
 from bpac.scores import SCORES
@@ -56,7 +57,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         f"(the expert is the judge), tools (tool calls), external (your program grades) (default: {defaults.answers})",
     )
     init.add_argument(
-        "--score", choices=tuple(SCORES), help=f"how a draft's uncertainty is computed (default: {defaults.score})"
+        "--score", choices=(AUTO, *SCORES), help=f"how a draft's uncertainty is computed (default: {defaults.score})"
     )
     init.add_argument("--listen", default=defaults.listen, help="address to listen on (default: %(default)s)")
     init.add_argument("--store", default=defaults.store, help="where journals are kept (default: %(default)s)")

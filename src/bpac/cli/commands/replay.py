@@ -1,10 +1,8 @@
 """The command ``replay``: what a policy would have done on recorded answers."""
 
 import argparse
-import json
 import statistics
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +10,31 @@ from bpac.arguments import whole
 from bpac.cli.cascade_options import PRICES
 from bpac.cli.commands.replay_cascade import replay_cascade
 from bpac.cli.decision_trace import write_trace
-from bpac.cli.hours_options import add_hours_options, chosen_hours, expert_cost_line, expert_costs
-from bpac.cli.policy_options import (
-    WITHOUT_PROMISE,
-    add_policy_options,
-    chosen_drafting,
-    chosen_policy,
-    router_factory,
-)
-from bpac.errors import InputError
+from bpac.cli.hours_options import add_hours_options, chosen_hours, expert_costs
+from bpac.cli.output import print_report
+from bpac.cli.policy_options import add_policy_options, chosen_drafting, chosen_policy, router_factory
+from bpac.cli.replay_lines import report_lines
+from bpac.cli.standard_input import STANDARD_INPUT, spooled_table
+from bpac.errors import InputError, TableError
 from bpac.output_files import refuse_overwriting
 from bpac.replay.cascade.builtin import CASCADES
 from bpac.replay.cascade.reading import is_cascade, prices_from_text
 from bpac.replay.figures import check_figure_format, draw_replays, save
 from bpac.replay.metrics import ReplayMetrics, mean_and_std
 from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
+from bpac.replay.outlook import COMPARED, compared, headline, least_rounds, too_short
 from bpac.replay.page import write_page
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import learning_for, suited_to
+from bpac.replay.router_factory import RouterFactory, learning_for, suited_to
 from bpac.replay.simulation.delays import Delay
-from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX, open_table
+from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX
 from bpac.replay.tables.table import Table
+from bpac.replay.tables.weights import ReplayTable, open_replay_table
 from bpac.routing.policies import Policy, Portfolio
 
 RUNS = 10
+# Rounds up to which other policies are replayed, too, without being asked for: about a second each.
+MOST_COMPARED = 200_000
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,8 +45,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     replay.add_argument(
         "table",
         metavar="TABLE",
-        help="file with one row per question (.csv, .jsonl, each also .gz, or .parquet), or a built-in table: "
-        f"{PREFIX}NAME with NAME one of {', '.join((*BENCHMARKS, *MIXED, *CASCADES))}",
+        help="file with one row per question (.csv, .jsonl, each also .gz, or .parquet), - for standard input, or a "
+        f"built-in table: {PREFIX}NAME with NAME one of {', '.join((*BENCHMARKS, *MIXED, *CASCADES))}",
     )
     add_policy_options(replay, epsilon=0.05)
     replay.add_argument(
@@ -90,6 +89,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--html", type=Path, metavar="FILE", help="write the first run to this file as a page like the dashboard"
     )
     replay.add_argument(
+        "--compare",
+        action=argparse.BooleanOptionalAction,
+        help=f"compare with other policies: {', '.join(COMPARED)} (default: in text, if runs × rows are at most "
+        f"{MOST_COMPARED:,})",
+    )
+    replay.add_argument(
         "--prices",
         metavar="P1,…,PM",
         help=f"{PRICES}: adds the cost per request to the report "
@@ -100,23 +105,39 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def _replay(options: argparse.Namespace) -> int:
+    if options.table != STANDARD_INPUT:
+        return _replay_file(options)
+    with spooled_table() as path:
+        try:
+            return _replay_file(argparse.Namespace(**{**vars(options), "table": str(path)}), "standard input")
+        except TableError as error:
+            raise TableError(str(error).replace(str(path), "standard input")) from error
+
+
+def _replay_file(options: argparse.Namespace, shown: str = "") -> int:
     outputs = {f"--{name}": getattr(options, name) for name in ("trace", "figure", "html")}
     refuse_overwriting(outputs, [] if options.table.startswith(PREFIX) else [options.table])
     if options.figure:
         check_figure_format(options.figure)
     if is_cascade(options.table):
-        return replay_cascade(options, _runs(options))
+        return replay_cascade(options, _runs(options), shown or str(options.table))
     prices = prices_from_text(options.prices) if options.prices else None
     if prices is not None and len(prices) != 2:
         raise InputError(f"--prices has {len(prices)} prices, and {options.table} has two models")
-    table = open_table(options.table, options.score)
+    opened = open_replay_table(options.table, options.score)
+    table = opened.table
+    if opened.recorded is not None and options.order == "given":
+        raise InputError(
+            f"--order given: the rows of {shown or options.table} are audited requests that stand for several each "
+            "(column propensity), so that the order of the traffic is not known: leave it out"
+        )
     if options.expert_correct_only:
         table = table.only("expert_correct")
     if options.expert_preferred_only:
         table = table.only("expert_preferred")
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else chosen_policy(options)
     if options.dither == "auto":
-        policy = suited_to(policy, table)
+        policy = suited_to(policy, opened.recorded or table)
     policy = _learning(policy, table, options.learn)
     make_router = router_factory(options, policy)
     replay = Replay(
@@ -129,7 +150,7 @@ def _replay(options: argparse.Namespace) -> int:
         drafting=chosen_drafting(options),
         hours=chosen_hours(options),
     )
-    name = Path(options.table).name
+    name = shown or Path(options.table).name
     if options.html:
         write_page(replay, make_router, options.html, name=name, score=options.score)
     if options.trace or options.figure:
@@ -140,10 +161,30 @@ def _replay(options: argparse.Namespace) -> int:
             save(draw_replays({options.policy: (ordered, path)}, options.epsilon, name), options.figure)
     metrics = replay.run_all()
     report = {**_report(options, policy, table, metrics), **expert_costs(replay, metrics)}
+    report |= {"table": shown or str(options.table), "recorded_rows": len(opened.recorded) if opened.recorded else None}
     if prices is not None:
         report["cost"] = mean_and_std([prices[0] + prices[1] * run.expert_call_rate for run in metrics])
-    print(json.dumps(report) if options.json else _text(report))
+    report |= _outlook(options, replay, make_router, opened, report)
+    print_report(options, report, report_lines(report))
     return 0
+
+
+def _outlook(
+    options: argparse.Namespace, replay: Replay, make_router: RouterFactory, opened: ReplayTable, report: dict[str, Any]
+) -> dict[str, Any]:
+    """What the numbers mean: one sentence, whether the table is too short, and what other policies would have done."""
+    rows, needed = len(replay.table), least_rounds(make_router)
+    wanted = not options.json and rows * replay.runs <= MOST_COMPARED if options.compare is None else options.compare
+    others = [name for name in COMPARED if name != options.policy]
+    return {
+        "headline": headline(report),
+        "least_rounds": needed,
+        "too_short": too_short(options.policy, needed, rows, options.epsilon, options.alpha),
+        "comparison": [asdict(one) for one in compared(replay, make_router, others, opened.recorded)]
+        if wanted
+        else None,
+        "html": str(options.html) if options.html else None,
+    }
 
 
 def _learning(policy: Policy, table: Table, wanted: bool | None) -> Policy:
@@ -192,40 +233,3 @@ def _report(options: argparse.Namespace, policy: Policy, table: Table, runs: lis
         "oracle_expert_call_rate": oracle_expert_call_rate(table, options.epsilon),
         "microseconds_per_step": 1e6 * statistics.median(run.seconds for run in runs) / len(table),
     }
-
-
-def _text(report: Mapping[str, Any]) -> str:
-    several = report["runs"] > 1
-
-    def percent(key: str) -> str:
-        spread = report[key]
-        if spread is None:
-            return "unknown"
-        return f"{spread['mean']:7.2%}" + (f" ± {spread['std']:.2%}" if several else "")
-
-    runs = f"{report['runs']} runs" if several else "1 run"
-    threshold = report["threshold"]
-    deviation = f" ± {threshold['std']:.2g}" if several else ""
-    name = report["policy"] + (f" ({report['memory']})" if report["memory"] else "")
-    if report["learn"]:
-        name += f", with a score learned from {', '.join(report['learn'])},"
-    oracle = "oracle without learning" if report["learn"] else "oracle"
-    return "\n".join(
-        (
-            f"{name} on {report['table']}: {runs} of {report['steps']} queries, "
-            f"ε = {report['epsilon']}, α = {report['alpha']}",
-            f"  expert calls  {percent('expert_call_rate')}   ({oracle}: {report['oracle_expert_call_rate']:.2%})",
-            f"  actual loss   {percent('empirical_risk')}   ({_promise(report['policy'], report['epsilon'])})",
-            f"  tokens        {percent('token_ratio')}   relative to always calling the expert",
-            f"  threshold     {threshold['mean']:.4g}{deviation} at the end",
-            *expert_cost_line(report),
-            *([f"  cost          {report['cost']['mean']:.4g} per query"] if "cost" in report else []),
-            f"  time          {report['microseconds_per_step']:.2f} µs per query",
-        )
-    )
-
-
-def _promise(policy: str, epsilon: float) -> str:
-    if policy in WITHOUT_PROMISE:
-        return "this policy makes no promise"
-    return f"promised: {'' if policy == 'budget' else 'risk of each threshold '}at most {epsilon:.2%}"

@@ -9,22 +9,29 @@ from typing import Any
 from bpac.cli.cascade_options import cascade_factory
 from bpac.cli.decision_trace import write_trace
 from bpac.cli.policy_options import chosen_drafting
+from bpac.dashboard.estimates.clean_rounds import clean_rounds_needed
+from bpac.errors import InputError
 from bpac.replay.cascade.comparison import cheapest_oracle, pair_cost
 from bpac.replay.cascade.reading import open_cascade
 from bpac.replay.cascade.replay import CascadeReplay
 from bpac.replay.metrics import mean_and_std
+from bpac.replay.outlook import headline, too_short
 from bpac.replay.simulation.delays import Delay
+from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
 
 
-def replay_cascade(options: argparse.Namespace, runs: int) -> int:
+def replay_cascade(options: argparse.Namespace, runs: int, name: str) -> int:
     """Replay a cascade and print the report.
 
     Parameters
     ----------
     options: the options of the command.
     runs: number of replays.
+    name: what the table is called in the report.
     """
+    if options.compare:
+        raise InputError("--compare is for tables of two models: the report of a cascade has its pairs beside it")
     table = open_cascade(options.table)
     factory = cascade_factory(options, table)
     policy, prices = factory.policy, factory.policy.prices
@@ -64,7 +71,7 @@ def replay_cascade(options: argparse.Namespace, runs: int) -> int:
     ratios = [run.token_ratio for run in done if run.token_ratio is not None]
     oracle = cheapest_oracle(table, prices, options.epsilon)
     report = {
-        "table": str(options.table),
+        "table": name,
         "policy": "cascade",
         "memory": policy.memory,
         "dither": 0.0,
@@ -94,7 +101,14 @@ def replay_cascade(options: argparse.Namespace, runs: int) -> int:
         "rules": sorted({run.rule for run in done}),
         "microseconds_per_step": 1e6 * statistics.median(run.seconds for run in done) / len(table),
     }
-    print(json.dumps(report) if options.json else _text(report))
+    needed = clean_rounds_needed(factory(SeededCoins(0)))
+    report |= {
+        "headline": headline(report),
+        "least_rounds": needed,
+        "too_short": too_short("cascade", needed, len(table), options.epsilon, options.alpha),
+    }
+    first = [report["headline"], *([report["too_short"]] if report["too_short"] else [])]
+    print(json.dumps(report) if options.json else "\n".join([*first, _text(report)]))
     return 0
 
 

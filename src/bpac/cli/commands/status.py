@@ -96,7 +96,7 @@ def _text(status: GameStatus) -> Iterator[str]:
         )
     else:
         yield f"{name}: no request decided yet, {state}"
-    yield from _shared_text(status.shared)
+    yield from _terms_text(status.score, status.shared)
     if status.switch is not None:
         yield f"  may the new model replace the old one? {status.switch.text}"
     for trouble in status.troubles:
@@ -140,8 +140,10 @@ def _learned_text(status: GameStatus) -> Iterator[str]:
             )
 
 
-def _shared_text(shared: Mapping[str, Any] | None) -> Iterator[str]:
-    """Who shares a game in Redis."""
+def _terms_text(score: str, shared: Mapping[str, Any] | None) -> Iterator[str]:
+    """The score that a game is about, and who shares it in Redis."""
+    if score:
+        yield f"  score: {score}"
     if shared is not None:
         by = f"folded by {shared['folder']}" if shared["folder"] else "folded by none"
         yield f"  gateways that share it: {shared['replicas']}, {by}; rounds not in the journal yet: {shared['lag']}"

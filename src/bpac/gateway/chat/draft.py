@@ -119,11 +119,12 @@ class WholeDraft(Draft):
         self.scored_answer = answer
         if self._asked_separately:
             with stages("draft"):
-                answer = replace(answer, text=await self._stated_confidence(answer))
+                answer = replace(answer, stated_confidence=await self._stated_confidence(answer))
         return uncertainty(self._score, answer, samples)
 
     async def _stated_confidence(self, answer: Answer) -> str:
-        return (await self._model.whole(confidence_body(self._request, answer), self._meter)).answer.text
+        asked = confidence_body(self._request, answer, self._score.needs.question)
+        return (await self._model.whole(asked, self._meter)).answer.text
 
     async def _drafted(self) -> tuple[Completion, list[Answer]]:
         """The draft, and the further answers that its score needs; some of those may fail."""

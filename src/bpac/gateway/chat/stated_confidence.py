@@ -12,10 +12,6 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.scores import Needs
 from bpac.wire.json import to_json
 
-QUESTION = (
-    "How likely is it that your last answer is correct? Reply with one line of this form and nothing else, where N is "
-    "a whole number from 0 to 100:\nConfidence: N%"
-)
 # What shaped the draft and would shape the confidence: formats, limits, further choices, log-probabilities.
 _LEFT_OUT = (
     "response_format", "max_tokens", "max_completion_tokens", "stop", "n", "logprobs", "top_logprobs", "logit_bias",
@@ -28,12 +24,19 @@ def asked_separately(request: ChatRequest, needs: Needs) -> bool:
     return bool(needs.suffix) and asks_for_structure(request.body)
 
 
-def confidence_body(request: ChatRequest, draft: Answer) -> dict[str, Any]:
-    """The request for the confidence of a draft."""
+def confidence_body(request: ChatRequest, draft: Answer, question: str) -> dict[str, Any]:
+    """The request for the confidence of a draft.
+
+    Parameters
+    ----------
+    request: what the caller asked for.
+    draft: the draft.
+    question: asks for the confidence (``Needs.question``).
+    """
     body = {key: value for key, value in request.expert_body(stream=False).items() if key not in _LEFT_OUT}
     if body.get("tools"):
         body["tool_choice"] = "none"  # they stay, because earlier messages may use them
-    asked = [{"role": "assistant", "content": _as_text(draft)}, {"role": "user", "content": QUESTION}]
+    asked = [{"role": "assistant", "content": _as_text(draft)}, {"role": "user", "content": question}]
     return {**body, "messages": [*request.body["messages"], *asked]}
 
 

@@ -37,8 +37,8 @@ def check_cascade(route: "RouteSettings") -> None:
         if not model.gives_logprobs and route.score.needs.logprobs and not isinstance(route.score, Otherwise):
             raise SettingsError(
                 f"score: {route.score_name} needs log-probabilities, but requests to models.{model.name} are sent "
-                'without logprobs (drop, or api = "messages", which has none): set score = "verbalized" or '
-                '"self_consistency"'
+                'without logprobs (drop, or api = "messages", which has none): set score = "auto" or '
+                '"agreement_and_confidence"'
             )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from bpac.errors import InputError, SettingsError
+from bpac.gateway.config.auto_score import NOT_CHOSEN, ScoreToBeChosen, is_auto
 from bpac.gateway.config.cascades import check_cascade
 from bpac.gateway.config.learning import Learn, learned_score, open_terms
 from bpac.gateway.config.losses import DEFAULT_LOSS, GRADED, check_model, read_loss
@@ -125,8 +126,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         if not self.draft.gives_logprobs and self.score.needs.logprobs and not isinstance(self.score, Otherwise):
             raise SettingsError(
                 f"score: {self.score_name} needs log-probabilities, but requests to models.{self.draft.name} are sent "
-                'without logprobs (drop, or api = "messages", which has none): set score = "verbalized" or '
-                '"self_consistency", or choose another draft'
+                'without logprobs (drop, or api = "messages", which has none): set score = "auto" or '
+                '"agreement_and_confidence", or choose another draft'
             )
         if self.is_switch:
             check_switch(self)
@@ -146,7 +147,12 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     @cached_property
     def score(self) -> Score:
         """Computes how uncertain a draft is."""
-        return named_score(**self._named_score_settings)
+        return ScoreToBeChosen() if self.auto_score else named_score(**self._named_score_settings)
+
+    @cached_property
+    def auto_score(self) -> bool:
+        """Whether the score is still to be chosen (``score = "auto"``)."""
+        return is_auto(self._named_score_settings)
 
     @cached_property
     def learned(self) -> LearnedScore | None:
@@ -268,6 +274,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
 
     def terms(self, router: Router) -> str:
         """What the promise is about, as JSON: if any of it changes, a new game begins."""
+        if self.auto_score:
+            raise SettingsError(f"routes.{self.name}.{NOT_CHOSEN}")  # a game is about one score
         return json.dumps(
             {
                 "draft": [*self.draft.terms, *self._confidence_terms],

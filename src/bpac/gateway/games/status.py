@@ -10,6 +10,7 @@ from bpac.dashboard.history.refusals import RefusalReport
 from bpac.dashboard.history.unscored import UnscoredReport
 from bpac.dashboard.state import State, state_of
 from bpac.gateway.games.savings import SavingsReport
+from bpac.gateway.games.terms import score_of
 from bpac.gateway.games.troubles import GameTrouble, refused_by_expert, troubles_of
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.journal.units import Unit, unit_of
@@ -36,6 +37,7 @@ class GameStatus:
     troubles: what an operator should repair (default: nothing).
     scores: the scores that compete, where scores are learned (default: none).
     stages: name of each model of a cascade, and how many requests it answered (default: no cascade).
+    score: name of the score that it is about; empty if it is not known.
     shared: which replica folds the game and how far it is, where several gateways share it, as JSON values (default:
         none, one gateway has it).
     switch: whether the draft's model may replace the expert, in a game that asks for it (default: none).
@@ -58,6 +60,7 @@ class GameStatus:
     switch: SwitchVerdict | None = None
     unit: Unit = "request"
     sessions: Mapping[str, Any] | None = None
+    score: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values, without the name of the route."""
@@ -67,6 +70,7 @@ class GameStatus:
             **self.summary.to_json(),
             "state": self.state,
             "unit": self.unit,
+            "score": self.score,
             "unscored": self.unscored.to_json(),
             "refusals": self.refusals.to_json(),
             "troubles": [trouble.to_json() for trouble in self.troubles],
@@ -116,6 +120,7 @@ class GameStatus:
             SwitchVerdict.from_json(values["switch"]) if "switch" in values else None,
             values.get("unit", "request"),
             values.get("sessions"),
+            values.get("score", ""),
         )
 
 
@@ -158,6 +163,7 @@ def game_status(
         stages=stages_of(router, models),
         switch=None if history.switch is None else switch_verdict(router, history.switch),
         unit=unit_of(game.terms),
+        score=score_of(game.terms),
     )
 
 

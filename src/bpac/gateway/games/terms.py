@@ -20,7 +20,7 @@ from bpac.gateway.config.losses import DEFAULT_LOSS
 from bpac.gateway.config.routes import DEFAULT_SCORE, RouteSettings
 from bpac.models.judging import Judge
 from bpac.routing.router import Router
-from bpac.scores import EquallySure, named_score
+from bpac.scores import SCORES, EquallySure, named_score
 
 # The defaults of each loss, by the name of the loss. Every other default is in the settings of score and router.
 LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -94,6 +94,22 @@ def changes(before: str, after: str, open_terms: Container[str] = ()) -> list[Te
     # Whether scores are learned says enough; the settings of a game that learns need not be listed one by one.
     whether = any(change.name == LEARNS for change in found)
     return [change for change in found if not whether or change.name == LEARNS or not change.name.startswith(_LEARN)]
+
+
+def score_of(terms: str) -> str:
+    """The name of the score that a game is about; empty if its terms do not say.
+
+    >>> score_of('{"score": {"name": "entropy", "first_tokens": 20}}')
+    'entropy'
+    """
+    try:
+        score = _with_defaults(json.loads(terms))["score"]
+    except (ValueError, TypeError, AttributeError):
+        return ""
+    while isinstance(score, dict) and isinstance(score.get("score"), dict):
+        score = score["score"]  # of the first tokens, or with a fallback
+    kind = score.get("kind") if isinstance(score, dict) else None
+    return next((name for name, one in SCORES.items() if getattr(one, "__name__", "") == kind), "")
 
 
 def _text(value: Any) -> str:

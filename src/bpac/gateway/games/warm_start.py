@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from bpac.errors import InputError
 from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.games.recorded_scores import with_recorded_score
 from bpac.gateway.games.restoring import folded, has_entries
 from bpac.gateway.games.segment_names import normalized
 from bpac.gateway.games.segments import alpha_of_games
@@ -83,6 +84,7 @@ def warm_start(
     segment = normalized(segment) if segment else ""
     _check_segment(store, route, segment)
     check_takes_history(route)
+    route = with_recorded_score(store, route)
     alpha = alpha_of_games(route)
     terms = terms_of(route, route.new_router(alpha))
     if not new_game:

@@ -2,13 +2,15 @@
 
 import asyncio
 import tomllib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bpac.errors import BpacError
+from bpac.gateway.auto_scores import ScoreChooser
 from bpac.gateway.chat.upstream import Upstream
+from bpac.gateway.config.auto_score import with_scores
 from bpac.gateway.config.environment import missing_variables, without_missing
 from bpac.gateway.config.file import Config
 from bpac.gateway.health.findings import Checked
@@ -16,7 +18,8 @@ from bpac.gateway.health.machine_checks import check_address, check_roles, check
 from bpac.gateway.health.probe import probe
 from bpac.gateway.health.records import QuietRecord
 from bpac.gateway.health.roles import roles_of
-from bpac.models.connections import new_session
+from bpac.models.connections import Session, new_session
+from bpac.stores import open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,6 @@ def _of_machine(config: Config) -> Iterator[Checked]:
 
 async def _of_models(config: Config, unusable: set[str]) -> list[Diagnosis]:
     """The findings about all models, except those whose key is missing."""
-    roles = roles_of(config)
     servers = {
         label: settings
         for name, model in config.models.items()
@@ -91,14 +93,40 @@ async def _of_models(config: Config, unusable: set[str]) -> list[Diagnosis]:
         for label, settings in model.servers().items()
     }
     async with new_session() as session:
+        chosen = [one async for one in _chosen_scores(config, session)]
+        found = [Diagnosis(f"route {route}", finding) for route, _, finding in chosen]
+        roles = roles_of(with_scores(config, {route: score for route, score, _ in chosen if score}))
         upstreams = [
             Upstream(settings, session, record=QuietRecord(settings.name), limits=config.limits)
             for settings in servers.values()
         ]
         probes = [probe(one, roles[one.settings.name], config.probe_timeout) for one in upstreams]
         results = await asyncio.gather(*probes)
-    return [
+    return found + [
         Diagnosis(f"model {label} ({roles[settings.name]})", finding)
         for (label, settings), findings in zip(servers.items(), results, strict=True)
         for finding in findings
     ]
+
+
+async def _chosen_scores(config: Config, session: Session) -> AsyncIterator[tuple[str, str, Checked]]:
+    """The score that each route with ``score = "auto"`` would take now, or why none could be chosen."""
+    try:
+        store = open_store(config.store, read_only=True)
+    except (BpacError, OSError):
+        store = None  # the gateway has not run yet; what else may be wrong with it is said elsewhere
+    try:
+        chooser = ScoreChooser(config, session, store)
+        for name, route in config.routes.items():
+            if not route.auto_score:
+                continue
+            try:
+                score = await chooser.of(route)
+            except BpacError:
+                found = 'score = "auto" cannot be chosen: the model of the drafts gives no answer to choose it from'
+                yield name, "", Checked("score", found, "error", "start the model, or name a score")
+            else:
+                yield name, score.name, Checked("score", f'score = "auto" takes {score.name} ({score.why})')
+    finally:
+        if store is not None:
+            store.close()

@@ -89,7 +89,7 @@ async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Checked]
     if role.alone and await model.answers("/embeddings", EMBEDDING, seconds):
         return [*known, Checked("answer", "answers embeddings")]
     try:
-        answer, refused = await _asked(model, needs, seconds)
+        answer, refused = await asked(model, needs, seconds)
     except (Failed, BpacError) as error:
         if isinstance(error, Refused) and role.alone and await model.answers("/completions", COMPLETION, seconds):
             return [*known, Checked("answer", "answers completions, no chats")]
@@ -105,7 +105,7 @@ async def probe(model: Probed, role: ModelRole, seconds: float) -> list[Checked]
     if refused:
         found.append(_no_logprobs(f"it refuses a request for log-probabilities ({refused})", role))
     else:
-        found += [_scored(score, answer.answer, role) for score in _different(role.scores)]
+        found += [score_finding(score, answer.answer, role) for score in _different(role.scores)]
     return [*found, *_thinking(answer, model.settings, role)]
 
 
@@ -126,7 +126,7 @@ async def trial(model: Probed, seconds: float) -> Failed | None:
     return None
 
 
-async def _asked(model: Probed, needs: Needs, seconds: float) -> tuple[Completion, str]:
+async def asked(model: Probed, needs: Needs, seconds: float) -> tuple[Completion, str]:
     """The answer, and how the server refused a request for log-probabilities; empty if it did not."""
     request = ChatRequest({"messages": [QUESTION], "max_tokens": MAX_TOKENS}, model.settings.name)
     unlimited = ChatRequest({"messages": [QUESTION]}, model.settings.name)
@@ -194,7 +194,7 @@ def _failed(error: Exception, model: ModelSettings, seconds: float) -> Iterator[
         yield Checked("answer", f"a plain question is refused ({said_by(error)})", "error", remedy)
 
 
-def _scored(score: Score, answer: Answer, role: ModelRole) -> Checked:
+def score_finding(score: Score, answer: Answer, role: ModelRole) -> Checked:
     """Whether a draft has a score, from log-probabilities that are plausible where it needs them."""
     needs = score.needs
     if needs.logprobs:
@@ -217,7 +217,7 @@ def _scored(score: Score, answer: Answer, role: ModelRole) -> Checked:
 
 def _no_logprobs(what: str, role: ModelRole) -> Checked:
     routes = ", ".join(role.scores)
-    remedy = f'set score = "verbalized" or "self_consistency" for {routes}, or use a server that sends them'
+    remedy = f'set score = "auto" or "agreement_and_confidence" for {routes}, or use a server that sends them'
     return Checked("score", f"{what}, so the expert would answer every request", "error", remedy)
 
 

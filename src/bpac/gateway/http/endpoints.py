@@ -61,6 +61,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         document = service.status().to_json() | {
             "configuration": reloads,
             "outside": service.outside(),
+            "chosen_scores": service.chosen_scores(),
             "budgets": service.budgets.to_json(),
             "tickets": service.caller_rounds.held.to_json(),
         }

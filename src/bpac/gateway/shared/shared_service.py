@@ -1,5 +1,6 @@
 """The service of a gateway that shares its games with others through Redis."""
 
+import asyncio
 from typing import Any, cast
 
 from bpac.gateway.auth.keys import Identity
@@ -13,6 +14,7 @@ from bpac.gateway.shared.shared_budgets import SharedBudgets
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
 from bpac.stores.redis.store import RedisStore
+from bpac.stores.store import Game
 
 
 class SharedService(Service):
@@ -54,6 +56,15 @@ class SharedService(Service):
 
         self._opener.open_routes(running, open_games)
         open_decide_routes(running, open_games)
+
+    async def _agreed_score(self, route: RouteSettings, latest: Game | None, score: str) -> str:
+        """The score of the first gateway that chose one, in place of the game that was the latest then."""
+        return await asyncio.to_thread(self._agree, f"{route.name}:{latest.number if latest else 0}", score)
+
+    def _agree(self, what: str, score: str) -> str:
+        store = cast(RedisStore, self.store)
+        store.client.command("HSETNX", store.names.scores, what, score)
+        return str(store.client.command("HGET", store.names.scores, what).decode())
 
     def live_games(self) -> list[Any]:
         """The games of all routes."""

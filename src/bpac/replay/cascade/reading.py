@@ -11,7 +11,8 @@ from bpac.errors import SettingsError, TableError
 from bpac.replay.cascade.builtin import CASCADES, builtin_cascade
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.tables.builtin import PREFIX
-from bpac.replay.tables.reading import Row, number_in, table_rows
+from bpac.replay.tables.reading import number_in
+from bpac.replay.tables.row_files import Row, table_rows
 
 
 def is_cascade(source: str) -> bool:
@@ -39,6 +40,11 @@ def open_cascade(source: str) -> CascadeTable:
             if not stages:
                 stages = _stages(place, row)
                 known_tokens = all(f"tokens_{stage}" in row for stage in range(1, stages + 2))
+            if row.get("propensity") not in (None, "") and number_in(place, row, "propensity", 1.0) < 1.0:
+                raise TableError(
+                    f"{place}, column propensity: {row['propensity']} is below 1, so the rows in which not all models "
+                    "were asked are missing: export the table without --all-audits"
+                )
             uncertainty.append([_number(place, row, f"uncertainty_{stage}", 1.0) for stage in range(1, stages + 1)])
             loss.append([_number(place, row, f"loss_{stage}", 1.0) for stage in range(1, stages + 1)])
             if known_tokens:

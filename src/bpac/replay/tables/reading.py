@@ -1,23 +1,16 @@
 """Reading tables from files. Each error names the file and, where there is one, the row, the column and the value."""
 
-import csv
-import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 
 from bpac.errors import TableError
-from bpac.replay.tables.formats import open_text, table_format
-from bpac.replay.tables.table import FeatureColumn, Table
-from bpac.stores.line_files import import_pyarrow
-
-Row = Mapping[str, Any]
+from bpac.replay.tables.row_files import Row, table_rows
+from bpac.replay.tables.table import FeatureColumn, Table, Vector
 
 # The column names in the tables of the paper's authors.
 ALIASES = {"instant_token": "draft_tokens", "expert_token": "expert_tokens", "instant_correct": "draft_correct"}
@@ -31,6 +24,8 @@ TRUE, FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
 def read_table(path: str | Path, score: str = "uncertainty") -> Table:
     """Read a ``.csv``, ``.jsonl`` (each also ``.gz``) or ``.parquet`` file.
 
+    Audited rounds with their propensity (``bpac export --all-audits``) are refused: they are harder than the traffic.
+
     Parameters
     ----------
     path: the file.
@@ -38,7 +33,15 @@ def read_table(path: str | Path, score: str = "uncertainty") -> Table:
     """
     path = Path(path)
     with table_rows(path) as rows:
-        return _collect(path, rows, score)
+        return _collect(path, rows, score)[0]
+
+
+def read_weighted_table(path: str | Path, score: str = "uncertainty") -> tuple[Table, Vector | None]:
+    """As ``read_table``, and the weight of each row, which is 1/propensity; none if all rows count the same."""
+    path = Path(path)
+    with table_rows(path) as rows:
+        table, propensity = _collect(path, rows, score, weighted=True)
+    return table, None if propensity is None or (propensity == 1.0).all() else 1.0 / propensity
 
 
 def other_scores(path: str | Path) -> list[str]:
@@ -47,20 +50,6 @@ def other_scores(path: str | Path) -> list[str]:
     with table_rows(path) as rows:
         first = next(iter(rows), {})
     return [name for name in first if name in ("perplexity", "entropy") or str(name).startswith("uncertainty_")]
-
-
-@contextmanager
-def table_rows(path: Path) -> Iterator[Iterator[Row]]:
-    """The rows of a file, as they stand there; an error names the file."""
-    kind = table_format(path)
-    try:
-        if kind == "parquet":
-            yield _parquet_rows(path)
-            return
-        with open_text(path) as file:
-            yield (_csv_rows if kind == "csv" else _json_rows)(path, file)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
 def number_in(place: str, row: Row, name: str, most: float) -> float:
@@ -84,59 +73,28 @@ def number_in(place: str, row: Row, name: str, most: float) -> float:
     return number
 
 
-def _csv_rows(path: Path, file: IO[str]) -> Iterator[Row]:
-    reader = csv.DictReader(file)
-    try:
-        names = list(reader.fieldnames or ())
-        # Spreadsheets may leave empty columns without a name: those are ignored.
-        twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
-        if twice:
-            raise TableError(f"{path}: the header row names column {twice[0]} twice: remove or rename one of them")
-        for number, row in enumerate(reader, start=1):
-            if None in row:
-                cells = len(names) + len(row[None])  # DictReader keeps the cells beyond the header as a list
-                raise TableError(
-                    f"{path}: row {number} has {cells} cells, but the header names {len(names)} columns: "
-                    "remove the extra cells, or quote a cell that contains a comma"
-                )
-            yield row
-    except csv.Error as error:
-        raise TableError(f"{path}: line {reader.line_num} is not CSV ({error})") from error
+def verdict_in(place: str, row: Row, name: str) -> float:
+    """1 for true and 0 for false in a column of a row, or ``TableError`` if it is neither."""
+    value = str(row[name]).strip().lower()
+    if value not in TRUE + FALSE:
+        raise TableError(f"{place}, column {name}: {row[name]!r} is not 0 or 1")
+    return float(value in TRUE)
 
 
-def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
-    for number, line in enumerate(file, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise TableError(f"{path}: row {number} is not JSON ({error})") from error
-        if not isinstance(row, dict):
-            raise TableError(f"{path}: row {number} must be a JSON object, got {line.strip()[:40]}")
-        yield row
-
-
-def _parquet_rows(path: Path) -> Iterator[Row]:
-    parquet = import_pyarrow().parquet
-    try:
-        for batch in parquet.ParquetFile(path).iter_batches():
-            yield from batch.to_pylist()
-    except ValueError as error:  # pyarrow's errors are ValueErrors
-        raise TableError(f"{path}: cannot be read as Parquet ({error})") from error
-
-
-def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
+def _collect(path: Path, rows: Iterable[Row], score: str, *, weighted: bool = False) -> tuple[Table, Vector | None]:
     # Arrays of doubles: a Python object per cell would take several times the memory.
     columns: dict[str, array[float]] = {}
     features: dict[str, list[float | str | None]] = {}
     missing: set[str] = set()
+    propensities = array("d")
     for number, raw in enumerate(rows, start=1):
         cells = _Cells(f"{path}: row {number}", {ALIASES.get(key, key): value for key, value in raw.items()})
         if len(cells.row) < len(raw):
             twice = next(f"{theirs} and {ours}" for theirs, ours in ALIASES.items() if {theirs, ours} <= set(raw))
             raise TableError(f"{cells.place} has columns {twice}, which mean the same: remove one of them")
         values = cells.values(score)
+        if "propensity" in cells.row:
+            propensities.append(cells.propensity(weighted))
         if number == 1:
             columns = {name: array("d") for name in values}
             features = {name: [] for name in cells.feature_names(score)}
@@ -154,7 +112,8 @@ def _collect(path: Path, rows: Iterable[Row], score: str) -> Table:
         for name, column in features.items()
         if any(value is not None for value in column)
     }
-    return Table(features=known, **{name: np.array(column) for name, column in columns.items() if name not in missing})
+    table = Table(features=known, **{name: np.array(column) for name, column in columns.items() if name not in missing})
+    return table, np.array(propensities) if len(propensities) == len(table) else None
 
 
 def _feature_column(values: Sequence[float | str | None]) -> FeatureColumn:
@@ -174,11 +133,6 @@ class _Cells:
         """The numbers of this row by column; None where a cell is empty."""
         if score not in self.row:
             raise TableError(f"{self.place} has no column {score}; it has {', '.join(map(str, self.row))}")
-        if "propensity" in self.row and not self._empty("propensity") and self._number("propensity", 1.0) < 1.0:
-            raise TableError(
-                f"{self.place}, column propensity: {self.row['propensity']} is below 1, so the rows in which the "
-                "expert was not called are missing: export the table without --all-audits"
-            )
         values: dict[str, float | None] = {"uncertainty": self._number(score, 1.0), "loss": self._loss()}
         for name in ("draft_tokens", "expert_tokens"):
             if name in self.row:
@@ -189,6 +143,21 @@ class _Cells:
         if "coin" in self.row:
             values["coin"] = None if self._empty("coin") else self._number("coin", 1.0)
         return values
+
+    def propensity(self, weighted: bool) -> float:
+        """The probability with which the expert was asked; an error if it is below 1 and rows have no weights."""
+        if self._empty("propensity"):
+            return 1.0
+        found = self._number("propensity", 1.0)
+        place = f"{self.place}, column propensity: {self.row['propensity']}"
+        if found == 0.0:
+            raise TableError(f"{place} is no probability with which the expert can have been asked")
+        if found < 1.0 and not weighted:
+            raise TableError(
+                f"{place} is below 1, so the rows in which the expert was not called are missing: export the table "
+                "without --all-audits"
+            )
+        return found
 
     def feature_names(self, score: str) -> list[str]:
         """The columns that scores can be learned from."""
@@ -235,7 +204,4 @@ class _Cells:
         return number_in(self.place, self.row, name, most)
 
     def _verdict(self, name: str) -> float:
-        value = str(self.row[name]).strip().lower()
-        if value not in TRUE + FALSE:
-            raise TableError(f"{self.place}, column {name}: {self.row[name]!r} is not 0 or 1")
-        return float(value in TRUE)
+        return verdict_in(self.place, self.row, name)

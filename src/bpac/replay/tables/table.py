@@ -12,6 +12,8 @@ from bpac.errors import TableError
 Vector = NDArray[np.float64]
 # Numbers, words, and none where a cell is empty.
 FeatureColumn = NDArray[np.object_]
+# More rows than this do not fit in memory with their features.
+MOST_ROWS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,23 @@ def head(table: Table, rows: int) -> Table:
 def repeated(table: Table, times: int) -> Table:
     """Every row as many times: a longer stream with the same distribution, once it is shuffled."""
     return table.take(np.tile(np.arange(len(table)), times))
+
+
+def reweighted(table: Table, weights: Vector) -> Table:
+    """Every row as many times as its weight says: a table with the distribution that the weights describe.
+
+    Weights that are no whole numbers are rounded so that the counts of any run of rows differ from the sum of their
+    weights by less than 1. Without ``coin``: equal rows must not share their random draws.
+
+    >>> table = Table(np.array([0.1, 0.9]), np.array([0.0, 1.0]))
+    >>> reweighted(table, np.array([2.5, 1.0])).uncertainty.tolist()
+    [0.1, 0.1, 0.1, 0.9]
+    """
+    total = float(weights.sum())
+    if not total <= MOST_ROWS:
+        raise TableError(f"the rows stand for {total:,.0f} requests, which is more than {MOST_ROWS:,}: use fewer rows")
+    counts = np.diff(np.floor(np.cumsum(weights) + 0.5), prepend=0.0).astype(np.int64)
+    return replace(table.take(np.repeat(np.arange(len(table)), counts)), coin=None)
 
 
 def joined(*tables: Table) -> Table:

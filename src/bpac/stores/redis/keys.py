@@ -110,6 +110,11 @@ class SharedNames:
         return self.of("secret")
 
     @property
+    def scores(self) -> str:
+        """A hash: the scores that gateways have agreed on (``score = "auto"``), by route and the game before."""
+        return self.of("scores")
+
+    @property
     def losses(self) -> str:
         """A hash: games whose journals lost entries."""
         return self.of("losses")

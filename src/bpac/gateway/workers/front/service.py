@@ -13,11 +13,12 @@ import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from bpac import __version__
 from bpac.errors import InputError, StoreError
 from bpac.gateway.auth.keys import Identity
+from bpac.gateway.config.auto_score import with_scores
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.dispatcher import Dispatcher
@@ -49,6 +50,19 @@ def _nothing() -> None:
     pass
 
 
+class ConfigSource(NamedTuple):
+    """What the owner sends of a configuration.
+
+    Parameters
+    ----------
+    text: the file.
+    scores: the scores that the owner has chosen where the file says ``auto``, by route.
+    """
+
+    text: bytes
+    scores: dict[str, str]
+
+
 class FrontService:
     """The routes of a front, from ``start`` to ``stop``.
 
@@ -74,7 +88,7 @@ class FrontService:
         self.changed: Callable[[], None] = _nothing
         self._reports = Reports(self.metrics, self.rejections)
         self._prompts = PromptFeatures(MissingPromptFeatures(self.metrics).add)
-        self._text: bytes | None = None
+        self._source: ConfigSource | None = None
         self._running: RunningConfigs | None = None
         self._generations: dict[int, Generation] = {}
         self._generation = Generation(0)
@@ -111,14 +125,14 @@ class FrontService:
         if welcome.get("version") != __version__:
             # The package was replaced while the gateway runs, and the owner is newer: so will be the next front.
             raise InputError("the owner has another version of the package")
-        number, text = welcome["generation"], welcome["config"]
+        number, source = welcome["generation"], ConfigSource(welcome["config"], welcome["scores"])
         self.secret = welcome["secret"]
         self._reports.begin()
         async with self._reload_lock:
             if self._running is None:
-                self._open_first(text, number)
-            elif text != self._text:
-                await self._use(text, number)
+                self._open_first(source, number)
+            elif source != self._source:
+                await self._use(source, number)
             else:
                 for generation in self._generations.values():
                     generation.number = 0
@@ -129,11 +143,12 @@ class FrontService:
                             games.forget()
         self.monitor.know(welcome["breakers"])
 
-    def _read(self, text: bytes) -> Config:
-        return share(Config.read(tomllib.loads(text.decode())), self._fronts)
+    def _read(self, source: ConfigSource) -> Config:
+        config = Config.read(tomllib.loads(source.text.decode()))
+        return share(with_scores(config, source.scores), self._fronts)
 
-    def _open_first(self, text: bytes, number: int) -> None:
-        config = self._read(text)
+    def _open_first(self, source: ConfigSource, number: int) -> None:
+        config = self._read(source)
         self.traces = OpenTelemetryTraces() if config.traces else NoTraces()
         running = RunningConfig(config, new_graders(config))
         self._opener = Opener(
@@ -142,7 +157,7 @@ class FrontService:
         self._open(running, {}, number)
         self._running = RunningConfigs(running)
         self.dispatcher = Dispatcher(self._running, self.metrics, lambda: None, self.traces)
-        self._text = text
+        self._source = source
         self._watch(running)
 
     def _open(self, running: RunningConfig, models: dict[str, Any], number: int) -> None:
@@ -165,9 +180,9 @@ class FrontService:
         servers = [server for model in running.models.values() for server in model.servers]
         self.monitor.watch(servers, running.config.probe_timeout)
 
-    async def _use(self, text: bytes, number: int) -> None:
+    async def _use(self, source: ConfigSource, number: int) -> None:
         """Answer new requests with another configuration."""
-        config = self._read(text)
+        config = self._read(source)
         running = RunningConfig(config, await self.running.graders_for(config))
         before = self._generation
         try:
@@ -177,7 +192,7 @@ class FrontService:
             await self.running.close_graders(running)
             raise
         self.running.replace(running)
-        self._text = text
+        self._source = source
         self._watch(running)
         self.changed()
 
@@ -189,10 +204,10 @@ class FrontService:
             self._reloading.add(task)
             task.add_done_callback(self._reloading.discard)
 
-    async def _reload(self, number: int, text: bytes) -> None:
+    async def _reload(self, number: int, text: bytes, scores: dict[str, str]) -> None:
         try:
             async with self._reload_lock:
-                await self._use(text, number)
+                await self._use(ConfigSource(text, scores), number)
         except Exception as error:  # whatever it is, the front goes on with what it has
             log.error(
                 "a front could not use the new configuration: it answers with the old one; restart the gateway",

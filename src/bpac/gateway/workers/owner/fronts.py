@@ -93,16 +93,17 @@ class Fronts:
         self._configs[self._generation] = (running, text)
         self._games.clear()
         for session in self._sessions:
-            session.link.send([0, "reload", self._generation, text])
+            session.link.send([0, "reload", self._generation, text, _scores(running)])
         self._forget_configs()
 
     def welcome(self) -> dict[str, Any]:
         """What a front that has connected needs to know."""
-        _, text = self._configs[self._generation]
+        running, text = self._configs[self._generation]
         return {
             "version": __version__,
             "generation": self._generation,
             "config": text,
+            "scores": _scores(running),
             "secret": self._service.store.secret,
             "breakers": self.telemetry.open_breakers(),
         }
@@ -221,3 +222,8 @@ class Fronts:
             "lost_fronts": [{"front": index, **ends.to_json()} for index, ends in sorted(self._ends.items())],
             "owner": {"pid": os.getpid(), **self._service.ends.to_json()},
         }
+
+
+def _scores(running: RunningConfig) -> dict[str, str]:
+    """The scores that were chosen where the file says ``auto``: all processes must have the same."""
+    return {name: score.name for name, score in running.chosen_scores.items()}
