@@ -111,6 +111,18 @@ class GameReplica:
         self._task: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
+        """Register with the game; it is tried again until ``timeout`` has passed, as every other call is."""
+        give_up, pause = time.monotonic() + self.timeout, PAUSE
+        while True:
+            try:
+                return await self._join()
+            except RedisGone:  # also if a copy that is just being made did not acknowledge in time
+                if time.monotonic() > give_up:
+                    raise
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, self._longest_pause)
+
+    async def _join(self) -> None:
         """Register with the game, under a name that no process ever had."""
         name = secrets.token_hex(8)
         names = self._names
@@ -239,7 +251,7 @@ class GameReplica:
                 reply = await self._asked([one.operation for one in batch], nonce)
                 if reply.status != "gone":
                     break
-                await self.join()  # this process was taken for dead; what was cut off meanwhile is void
+                await self._join()  # this process was taken for dead; what was cut off meanwhile is void
             except RedisGone as error:
                 if time.monotonic() > give_up:
                     await self._outage(batch, error)
@@ -319,7 +331,7 @@ class GameReplica:
                 nonce = secrets.token_hex(8)
             elif reply.status == "gone":
                 try:
-                    await self.join()
+                    await self._join()
                 except StoreError:
                     await asyncio.sleep(pause)
             else:
