@@ -252,6 +252,9 @@ class Service:
         """The live games, and those that a reload has ended but in which requests or rounds are still open."""
         return [*self.live_games(), *self._retired]
 
+    async def refresh(self) -> None:
+        """Read what others have done in the games, before they are shown; games of this process need nothing."""
+
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         running = self._running.current

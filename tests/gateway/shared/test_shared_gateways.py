@@ -125,6 +125,7 @@ def test_the_expert_answers_while_redis_is_gone(tmp_path: Path) -> None:
             wait_for(lambda: len(seen.get(gateway.url, ())) > 100)
             server.kill()
             wait_for(lambda: gateway.game()["shared"]["error"] is not None)
+            assert gateway.game()["steps"] > 50  # what was read last is shown
             before = len(seen[gateway.url])
             wait_for(lambda: len(seen[gateway.url]) > before + 100)
             gone = seen[gateway.url][before:]

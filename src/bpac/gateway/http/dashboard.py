@@ -118,6 +118,7 @@ class Dashboard:
 
     async def _data(self, request: Request) -> Response:
         await self._require_operator(request)
+        await self._service.refresh()
         games, parameters = self._service.live_games(), request.query_params
         if parameters.get("game") is None:
             query = GameListQuery.read(parameters, MOST_GAMES)
@@ -166,6 +167,7 @@ class Dashboard:
 
     async def _decisions(self, request: Request) -> Response:
         identity = await self._identity(request)
+        await self._service.refresh()
         game, query = self._game(request), DecisionQuery.read(request.query_params, identity)
         search = Search.begin(game)
         await self._service.store.durable()
@@ -174,6 +176,7 @@ class Dashboard:
 
     async def _decision(self, request: Request) -> Response:
         identity = await self._identity(request)
+        await self._service.refresh()
         game, step = self._service.decisions.find(request.path_params["decision"], identity)
         search = Search.begin(game)
         await self._service.store.durable()

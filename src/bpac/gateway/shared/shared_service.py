@@ -60,6 +60,11 @@ class SharedService(Service):
         routes = self._running.current.all_games()
         return [game for _, games in routes if isinstance(games, SharedGames) for game in games]
 
+    async def refresh(self) -> None:
+        """Read what other gateways have published in the games of all routes."""
+        for game in cast(list[SharedGame], self.live_games()):
+            await game.refresh()
+
     def shared_games(self) -> list[dict[str, Any]]:
         """Who folds each game, and how far its journal is, as JSON values."""
         return [game.sharing() for game in cast(list[SharedGame], self.live_games()) if game.started]
