@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import pytest
 
@@ -88,7 +89,7 @@ class RedisServer:
             self.process.wait()
             self.process = None
 
-    def __enter__(self) -> "RedisServer":
+    def __enter__(self) -> Self:
         self.start()
         return self
 

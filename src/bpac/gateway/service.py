@@ -47,7 +47,7 @@ log = logging.getLogger("bpac.gateway")
 # Seconds between two checks of the deadlines of drafts and outcomes.
 SWEEP_EVERY = 1.0
 # The keys of [gateway] that are fixed while a gateway runs.
-FIXED = ("listen", "store", "traces")
+FIXED = ("listen", "store", "store_outage", "traces")
 
 
 class Service:

@@ -1,10 +1,13 @@
 """Replicas that do not fold: they read nothing until somebody looks, and then have the state to the bit."""
 
+from typing import Any
+
 import pytest
 
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
+from bpac.stores.redis.fold import PlainState
 from bpac.stores.redis.journal import WORTH_A_SNAPSHOT, EntriesLost, PlainRestoring
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
@@ -39,7 +42,12 @@ def test_a_replica_reads_the_journal_only_when_somebody_looks(
     """It decides all the same; when it looks it goes on from a snapshot that is far ahead, and follows what is near."""
     loaded: list[int] = []
     load = PlainRestoring.load
-    monkeypatch.setattr(PlainRestoring, "load", lambda *args: (loaded.append(1), load(*args))[1])
+
+    def counted(self: PlainRestoring, snapshot: dict[str, Any]) -> PlainState:
+        loaded.append(1)
+        return load(self, snapshot)
+
+    monkeypatch.setattr(PlainRestoring, "load", counted)
 
     async def run() -> None:
         address = redis.address(new_name(), **PATIENT)

@@ -153,7 +153,9 @@ def test_journals_are_read_as_those_of_other_stores(redis: RedisServer) -> None:
         key = store.key(game, 1)
         assert key is not None
         assert key.first_step == 1
-        assert store.sharing(game) == {"folder": "", "replicas": 0, "lag": 0}
+        assert store.sharing(game) == {
+            "folder": "", "replicas": 0, "lag": 0, "outside": {"drafts": 0, "unreported": 0},
+        }  # fmt: skip
         with pytest.raises(StoreError, match="written by the gateway that folds"):
             store.append(game, entries[0].entry, {})
 

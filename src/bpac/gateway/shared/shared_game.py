@@ -21,6 +21,8 @@ from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
 from bpac.gateway.http.bad_request import not_in_journal_yet
 from bpac.gateway.shared.journal_watch import JournalWatch
+from bpac.gateway.shared.outage_terms import OutageServing
+from bpac.gateway.shared.outside_game import OutsideGame
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.state import SharedRestoring, SharedState
 from bpac.gateway.telemetry.counters import Metrics
@@ -62,6 +64,7 @@ class SharedGame:
     snapshot_every: entries between two snapshots.
     metrics: counts requests that found Redis gone.
     lost: called when the journal lost entries: another game takes the place of this one.
+    outage: what is served while Redis is gone (default: the expert's answers).
 
     Attributes
     ----------
@@ -79,6 +82,7 @@ class SharedGame:
         snapshot_every: int,
         metrics: Metrics,
         lost: "Callable[[SharedGame], None]",
+        outage: OutageServing | None = None,
     ) -> None:
         self.store = store
         self.kept = kept
@@ -101,6 +105,7 @@ class SharedGame:
             waits_for_feedback=route.loss["name"] == "external",
         )
         self.side = GameReplica(client, store.of(kept), self.rules, client.address.timeout, self._renamed)
+        self.outside = OutsideGame(outage, client, store.of(kept), route.name, self.side)
         self.scores = ScoreWatch(route.name)
         self._watch = JournalWatch()
         self.desk = SharedDesk(self, metrics)
@@ -138,7 +143,10 @@ class SharedGame:
             await self._task
         await self.desk.stop()
         try:
-            await self.side.leave()
+            try:
+                await self.outside.report(leaves=True)
+            finally:
+                await self.side.leave()
             await self.folder.stop()
         except StoreError as error:
             log.warning("could not leave a game in Redis", extra={"game": self.number, "error": str(error)})
@@ -154,6 +162,7 @@ class SharedGame:
                 async with self._stepping:
                     more = await self.folder.step()
                     await self._expect()
+                    await self.outside.report()
                 await self.side.beat(self._lease / 4)
                 if time.monotonic() - self._refreshed_at >= REFRESH_EVERY:
                     await self.refresh()
@@ -182,6 +191,7 @@ class SharedGame:
             async with self._stepping:
                 try:
                     await self.folder.refresh()
+                    await self.outside.read()
                     self._refreshed_at = time.monotonic()
                 except EntriesLost as error:
                     self.side.end(error)
@@ -321,6 +331,7 @@ class SharedGame:
             "replicas": folder.replicas,
             "lag": self.lag,
             "entries_per_second": self._watch.entries_per_second,
+            "outside": self.outside.counts._asdict(),
             "calls": self.side.calls,
             "operations": self.side.operations,
             "error": None if down is None else str(down),

@@ -1,5 +1,6 @@
 """The service of a gateway that shares its games with others through Redis."""
 
+from pathlib import Path
 from typing import Any, cast
 
 from bpac.gateway.auth.keys import Identity
@@ -9,9 +10,12 @@ from bpac.gateway.http.metered import RequestCharge
 from bpac.gateway.opening import open_decide_routes
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.service import Service
+from bpac.gateway.shared.outage_terms import OutageServing
+from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.stores.redis.store import RedisStore
 
 
@@ -27,7 +31,8 @@ class SharedService(Service):
         for route in config.routes_with_games.values():
             check_route(route)
         super().__init__(config)
-        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics)
+        self._outage = _outage_serving(config, self.metrics)
+        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
@@ -76,6 +81,8 @@ class SharedService(Service):
     async def _end_games(self) -> None:
         await self._shared_budgets.stop()
         await self._games.stop()
+        if self._outage is not None:
+            self._outage.drafts.close()
 
     def _save_games(self) -> None:
         """Nothing to do: the folder of a game has taken a snapshot."""
@@ -89,4 +96,21 @@ class SharedService(Service):
             record.failed(failure)
         elif record.failure is not None:
             record.works_again()
-        return record.to_json()
+        return record.to_json() | ({} if failure is None else {"cost": self._cost_of_outage()})
+
+    def _cost_of_outage(self) -> str:
+        if self._outage is None:
+            return "the expert answers every request"
+        return (
+            f"drafts are served on the last threshold for at most {self._outage.settings.seconds:g} seconds, while no "
+            "drift can be noticed; then the expert answers every request"
+        )
+
+
+def _outage_serving(config: Config, metrics: Metrics) -> OutageServing | None:
+    """What is served while Redis is gone; none if the expert answers."""
+    if config.store_outage is None:
+        return None
+    for route in config.routes:
+        metrics.count("bpac_outage_drafts_total", by=0, route=route)
+    return OutageServing(config.store_outage, OutsideLog(Path(config.store_outage.file)), metrics)

@@ -86,6 +86,7 @@ class GameReplica:
     down: why Redis cannot be used; none as long as it can.
     ended: why the game cannot go on; none as long as it can.
     calls, operations: how many scripts were run, and how many operations they carried.
+    answered_at: when the last call was sent that Redis has answered, on the monotonic clock.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class GameReplica:
         self.down: StoreError | None = None
         self.ended: StoreError | None = None
         self.calls = self.operations = 0
-        self._called_at = 0.0
+        self._called_at = self.answered_at = 0.0
         self._queue: deque[Waiting] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -270,6 +271,7 @@ class GameReplica:
     async def _asked(self, operations: list[Operation], nonce: str) -> BatchReply:
         messages, self._called_at = self.messages, time.monotonic()
         raw = await self._client.run("batch", messages.keys, *messages.batch(operations, nonce))
+        self.answered_at = self._called_at
         self.calls += 1
         self.operations += len(operations)
         return messages.read(raw)
