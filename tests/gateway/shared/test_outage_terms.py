@@ -14,7 +14,7 @@ from bpac.betting.bounds.fixed_sample import binomial_cdf
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.store_outage import StoreOutage
-from bpac.gateway.shared.outage_terms import OVER, OutageServing, OutageTerms
+from bpac.gateway.shared.outage_terms import OVER, OutageServing, OutageTerms, check_outage
 from bpac.gateway.shared.outside_game import OutsideGame
 from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.telemetry.counters import Metrics
@@ -144,6 +144,15 @@ def test_a_draft_that_cannot_be_counted_is_not_served() -> None:
 
     serving = OutageServing(StoreOutage("last-threshold", "x", 5.0), cast(OutsideLog, Full()), Metrics())
     assert asyncio.run(terms(serving, RATE, lambda: 0.99).decide(0.01, None)) is None
+
+
+@pytest.mark.parametrize("route", [{"assume": "any"}, {"policy": "paper-prior"}, {"policy": "budget"}])
+def test_promises_that_are_about_rounds_alone_are_refused(route: dict[str, Any]) -> None:
+    """On any traffic, a certified threshold says nothing about a request outside the game."""
+    config = Config.read(settings("http://127.0.0.1:9/v1", **route))
+    with pytest.raises(SettingsError, match=r"routes.homework: the promise with .* is about the rounds of its game"):
+        check_outage(config.routes["homework"])
+    check_outage(Config.read(settings("http://127.0.0.1:9/v1")).routes["homework"])
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,14 @@ import random
 import time
 from collections.abc import Callable
 
-from bpac.errors import StoreError
+from bpac.errors import SettingsError, StoreError
+from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.config.store_outage import StoreOutage
 from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.routing.decision import Decision
 from bpac.routing.learning.features import Features
+from bpac.routing.policies import Portfolio
 from bpac.routing.recorded_terms import DecisionRules, decide_on_terms, draft_scores
 from bpac.stores.redis.messages import SharedTicket
 
@@ -69,6 +71,18 @@ class OutageServing:
             said[:] = [*said[-100:], outage]  # each game has its own
             log.warning(SERVING if allowed else OVER, extra={"seconds": self.settings.seconds, "error": str(outage)})
         return allowed
+
+
+def check_outage(route: RouteSettings) -> None:
+    """Raise ``SettingsError`` if the promise of a route says nothing about requests outside its game."""
+    policy = route.new_router().settings.policy
+    arbitrary = isinstance(policy, Portfolio) and policy.assume == "any"
+    if arbitrary or route.policy in ("budget", "paper-prior"):
+        name = 'assume = "any"' if arbitrary else f"policy = {route.policy!r}"
+        raise SettingsError(
+            f"routes.{route.name}: the promise with {name} is about the rounds of its game, whatever the traffic, so "
+            "drafts must not be served outside it: leave out gateway.store_outage, or use another policy"
+        )
 
 
 class OutageTerms:

@@ -10,7 +10,7 @@ from bpac.gateway.http.metered import RequestCharge
 from bpac.gateway.opening import open_decide_routes
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.service import Service
-from bpac.gateway.shared.outage_terms import OutageServing
+from bpac.gateway.shared.outage_terms import OutageServing, check_outage
 from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
 from bpac.gateway.shared.shared_game import SharedGame
@@ -28,8 +28,7 @@ class SharedService(Service):
     """
 
     def __init__(self, config: Config) -> None:
-        for route in config.routes_with_games.values():
-            check_route(route)
+        _check_routes(config)
         super().__init__(config)
         self._outage = _outage_serving(config, self.metrics)
         self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
@@ -46,8 +45,7 @@ class SharedService(Service):
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed."""
-        for route in config.routes_with_games.values():
-            check_route(route)
+        _check_routes(config)
         await super().reload(config)
         await self._games.start()
 
@@ -105,6 +103,13 @@ class SharedService(Service):
             f"drafts are served on the last threshold for at most {self._outage.settings.seconds:g} seconds, while no "
             "drift can be noticed; then the expert answers every request"
         )
+
+
+def _check_routes(config: Config) -> None:
+    for route in config.routes_with_games.values():
+        check_route(route)
+        if config.store_outage is not None:
+            check_outage(route)
 
 
 def _outage_serving(config: Config, metrics: Metrics) -> OutageServing | None:
