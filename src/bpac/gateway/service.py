@@ -41,6 +41,7 @@ from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 from bpac.models.connections import new_session
 from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store, open_store
+from bpac.stores.store import LostEntries
 
 log = logging.getLogger("bpac.gateway")
 
@@ -252,6 +253,10 @@ class Service:
         """The live games, and those that a reload has ended but in which requests or rounds are still open."""
         return [*self.live_games(), *self._retired]
 
+    def losses(self) -> list[LostEntries]:
+        """Journals that lost acknowledged entries."""
+        return self.store.losses()
+
     async def refresh(self) -> None:
         """Read what others have done in the games, before they are shown; games of this process need nothing."""
 
@@ -261,7 +266,7 @@ class Service:
         routes: dict[str, list[GameStatus]] = {route.name: [] for route, _ in running.all_games()}
         for game in self.live_games():
             routes[game.route.name].append(game.status())
-        losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
+        losses, connections, refused = self.losses(), len(self.connections), self.rejections.counts
         return GatewayStatus(routes, losses, connections, refused, self.models(), self.store_status(), self.warnings())
 
     def models(self) -> dict[str, dict[str, Any]]:

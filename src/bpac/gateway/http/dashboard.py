@@ -128,7 +128,7 @@ class Dashboard:
         else:
             bodies, listed = [to_json(_game_document(self._service, self._game(request)))], {"games_left_out": 0}
         store, models = self._service.store, self._service.models()
-        losses = store.losses()
+        losses = self._service.losses()
         document = {
             **whole_document([], title="bpac gateway", live=True, generated=round(time.time(), 3)),
             **listed,

@@ -13,6 +13,7 @@ They are no rounds of the game. Why the promise holds all the same, and what it 
 """
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -34,6 +35,8 @@ SERVING = (
     "Redis is gone: drafts below the last threshold are served for a while, and counted beside the certificate; a "
     "drift cannot be noticed meanwhile"
 )
+# Seconds between two lines.
+LOG_EVERY = 30.0
 OVER = "Redis has been gone for too long to use the last threshold: the expert answers every request"
 # Draws for scores and for coins; callers must not be able to predict them.
 _DRAW = random.SystemRandom().random
@@ -53,22 +56,21 @@ class OutageServing:
         self.settings = settings
         self.drafts = drafts
         self.metrics = metrics
-        # Outages that were logged, and those that lasted too long.
-        self._logged: list[StoreError] = []
-        self._over: list[StoreError] = []
+        # When it was last logged that drafts are served, and that they are not any more: games have their own outages.
+        self._logged = {True: -math.inf, False: -math.inf}
 
     def is_allowed(self, answered_at: float, outage: StoreError | None) -> bool:
-        """Whether the last terms may be used; the log says so once for each outage, and when they may not any more.
+        """Whether the last terms may be used; the log says so, and when they may not any more.
 
         Parameters
         ----------
         answered_at: when Redis was last known to answer, on the monotonic clock.
         outage: why Redis cannot be used; none if it can by now.
         """
-        allowed = time.monotonic() - answered_at <= self.settings.seconds
-        said = self._logged if allowed else self._over
-        if outage is not None and outage not in said:
-            said[:] = [*said[-100:], outage]  # each game has its own
+        now = time.monotonic()
+        allowed = now - answered_at <= self.settings.seconds
+        if outage is not None and now - self._logged[allowed] >= LOG_EVERY:
+            self._logged[allowed] = now
             log.warning(SERVING if allowed else OVER, extra={"seconds": self.settings.seconds, "error": str(outage)})
         return allowed
 

@@ -147,7 +147,8 @@ class SharedGame:
                 await self.outside.report(leaves=True)
             finally:
                 await self.side.leave()
-            await self.folder.stop()
+            async with self._stepping:
+                await self.folder.stop()
         except StoreError as error:
             log.warning("could not leave a game in Redis", extra={"game": self.number, "error": str(error)})
 
@@ -187,7 +188,7 @@ class SharedGame:
 
     async def refresh(self) -> None:
         """Read what another gateway has published since; while Redis is gone, what was read last is shown."""
-        if self.started and self.side.ended is None and self.side.down is None:
+        if self.started and not self._stops and self.side.ended is None and self.side.down is None:
             async with self._stepping:
                 try:
                     await self.folder.refresh()

@@ -1,5 +1,6 @@
 """The service of a gateway that shares its games with others through Redis."""
 
+import asyncio
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.stores.redis.store import RedisStore
+from bpac.stores.store import LostEntries
 
 
 class SharedService(Service):
@@ -30,6 +32,7 @@ class SharedService(Service):
     def __init__(self, config: Config) -> None:
         _check_routes(config)
         super().__init__(config)
+        self._losses = self.store.losses()
         self._outage = _outage_serving(config, self.metrics)
         self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
@@ -65,8 +68,16 @@ class SharedService(Service):
 
     async def refresh(self) -> None:
         """Read what other gateways have published in the games of all routes."""
-        for game in cast(list[SharedGame], self.live_games()):
+        games = cast(list[SharedGame], self.live_games())
+        for game in games:
             await game.refresh()
+        if not any(game.side.down is not None for game in games):
+            # In a thread: a server that does not answer must not hold up requests.
+            self._losses = await asyncio.to_thread(self.store.losses)
+
+    def losses(self) -> list[LostEntries]:
+        """Journals that lost acknowledged entries, as they were read last."""
+        return self._losses
 
     def shared_games(self) -> list[dict[str, Any]]:
         """Who folds each game, and how far its journal is, as JSON values."""

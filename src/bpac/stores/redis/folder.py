@@ -195,12 +195,13 @@ class Folder:
     async def _take_over(self, token: int) -> None:
         # Whatever the folder before has published is there by now, and it can publish nothing more.
         await self.copy.catch_up()
-        fields = ("folded", "folded_generation", "entries", "head")
-        folded, generation, entries, head = await self._client.command("HMGET", self._names.state, *fields)
+        fields = ("folded", "folded_generation", "entries", "head", "snapshot")
+        folded, generation, entries, head, snapshot = await self._client.command("HMGET", self._names.state, *fields)
         position = Position(int(entries), bytes.fromhex(head.decode()))
         if position != self.copy.position:
             raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")
         self.token, self.holder, self._folded = token, self.replica, folded.decode()
+        self._since_snapshot = position.entries - int(snapshot or 0)
         self._seen.clear()
         state = self.copy.state
         is_new = state is None
