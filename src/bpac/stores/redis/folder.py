@@ -158,6 +158,8 @@ class Folder:
             await self._look()
             if self.state is None or self.published != self.copy.position.entries:
                 await self.copy.catch_up()
+            if self.copy.position.entries < self.published:
+                raise EntriesLost(f"the journal of game {self.game.number} lost entries", cause="entries lost")
 
     async def _look(self) -> tuple[bytes, bytes]:
         """Look how far the game is; token and beat of the folder."""
