@@ -54,7 +54,6 @@ bench: $(READY) $(DEPLOY_TOOLS)  ## print what a round and a request cost, besid
 faults: $(READY) $(REDIS)  ## kill, stop and cut off the processes of gateways under load, many times; print a table
 	$(BIN)/python -m tests.faults
 	BPAC_STALLS=1 $(BIN)/pytest -q -s tests/gateway/workers/test_stalls.py
-	BPAC_FAILOVER=1 $(BIN)/pytest -q tests/stores/redis/test_many_servers.py
 
 # Debian has venv, and OpenMP's library, which llama.cpp needs, in packages of their own: they are installed if missing.
 define make_venv

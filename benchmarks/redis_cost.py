@@ -23,7 +23,8 @@ class RedisCost:
 
     Parameters
     ----------
-    more: microseconds of the gateway's processor time per request beyond those with SQLite, folding included.
+    more: microseconds of the gateway's processor time per request beyond those with SQLite, folding included; 0 if it
+        takes no more.
     redis: microseconds of the Redis server's processor time per request.
     bytes: memory of the Redis server per request, until its entries are archived.
     """
@@ -55,7 +56,7 @@ def redis_cost(requests: int = 6000, at_once: int = 64) -> RedisCost:
                 for each in (server, one):
                     cpu[each.name] += each.cpu() - before[each.name]
         per_request = {name: 1e6 * used / requests for name, used in cpu.items()}
-        more = per_request[shared.name] - per_request[alone.name]
+        more = max(0.0, per_request[shared.name] - per_request[alone.name])
         return RedisCost(more, per_request[server.name], 2**20 * (server.megabytes() - memory) / requests)
 
 

@@ -6,6 +6,7 @@ are said; a folder turns them into a journal in the same process.
 
 import argparse
 import asyncio
+import secrets
 import shutil
 import socket
 import statistics
@@ -33,7 +34,8 @@ RULES = DecisionRules.of(SETTINGS)
 
 async def measured(address: str, at_once: int, requests: int, server: psutil.Process) -> str:
     """One line of figures."""
-    where = read_address(f"{address}?name=bench-{at_once}")
+    # A server with an append-only file has the games of the one before: each line has its own.
+    where = read_address(f"{address}?name=bench-{secrets.token_hex(8)}")
     store, client = RedisStore(where), RedisClient(where)
     game = store.open_game("bench", "", "{}")
     folder = Folder(

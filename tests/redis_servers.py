@@ -1,14 +1,16 @@
 """Real Redis servers for tests: started on a free port, in a directory of their own, and stopped after them."""
 
 import random
+import re
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import pytest
 
@@ -87,7 +89,7 @@ class RedisServer:
             self.process.wait()
             self.process = None
 
-    def __enter__(self) -> "RedisServer":
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -95,6 +97,12 @@ class RedisServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
+
+
+# Milliseconds without an answer after which a server counts as down: one that lives never does, however busy the
+# machine is; one that was killed does soon. Sentinel promotes only copies that lost their main server at most ten times
+# as long before it noticed, so that a much shorter time can leave it without any.
+NEVER_DOWN, SOON_DOWN = 600_000, 1000
 
 
 class RedisSentinel(RedisServer):
@@ -111,9 +119,39 @@ class RedisSentinel(RedisServer):
         self._config = directory / "sentinel.conf"
         self._config.write_text(
             f"port {self.port}\nbind 127.0.0.1\ndir {directory}\n"
-            f"sentinel monitor main 127.0.0.1 {watched.port} 1\nsentinel down-after-milliseconds main 300\n"
-            "sentinel failover-timeout main 3000\n"
+            f"sentinel monitor main 127.0.0.1 {watched.port} 1\n"
+            f"sentinel down-after-milliseconds main {NEVER_DOWN}\nsentinel failover-timeout main 2000\n"
         )
+
+    def main_port(self) -> int:
+        """The port of the server that it takes for the main one."""
+        found = re.search(rb"address=127\.0\.0\.1:(\d+),", self.command("INFO sentinel"))
+        assert found is not None
+        return int(found[1])
+
+    def watch(self, down_after: int) -> None:
+        """Set how long a server may be silent, in milliseconds."""
+        assert self.command(f"SENTINEL SET main down-after-milliseconds {down_after}").startswith(b"+OK")
+
+    def fail_over(self, main: RedisServer, copy: RedisServer, options: Sequence[str]) -> None:
+        """Kill the main server, wait until its copy has taken over, and start the one that was killed as its copy.
+
+        Parameters
+        ----------
+        main, copy: the servers.
+        options: with which the old main server starts.
+        """
+        main.kill()
+        self.watch(SOON_DOWN)
+        for _ in range(6000):
+            if self.main_port() == copy.port and b"role:master" in copy.command("INFO replication"):
+                break
+            time.sleep(0.01)
+        else:
+            raise AssertionError("Sentinel promotes no copy")
+        self.watch(NEVER_DOWN)
+        main.options = (*options, "--replicaof", "127.0.0.1", str(copy.port))
+        main.start()
 
     def _command(self) -> list[str]:
         return [str(SERVER), str(self._config), "--sentinel"]

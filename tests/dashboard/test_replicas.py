@@ -15,6 +15,7 @@ from tests.gateway.running import Running, pair
 
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
 GAME: dict[str, Any] = {
+    "outside": {"drafts": 0, "unreported": 0},
     "route": "homework", "segment": "", "game": 1, "replica": "a1", "folder": "b2", "folding": False, "replicas": 3,
     "lag": 0, "entries_per_second": 12.5, "error": None, "behind_since": None, "seconds_still": 0.0, "lease": 5.0,
 }  # fmt: skip

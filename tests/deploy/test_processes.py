@@ -48,8 +48,8 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeProces
             for name in (*GATEWAYS, "loadbalancer", "prometheus"):
                 running.start(name)
             wait_for(lambda: all(_answers(f"{running.url(name)}/readyz") for name in GATEWAYS), 60.0)
-            wait_for(lambda: _balanced(running) == 3, 20.0)
-            wait_for(lambda: _replicas_up(running) == 3, 20.0)
+            wait_for(lambda: _balanced(running) == 3)
+            wait_for(lambda: _replicas_up(running) == 3)
             yield running
 
 
@@ -149,7 +149,7 @@ def test_a_replica_that_ends_is_replaced_by_the_others(services: ComposeProcesse
     for _ in range(6):
         assert _ask(services)["choices"][0]["message"]["content"] == "one two three"
     services.start(name)
-    wait_for(lambda: _balanced(services) == 3, 30.0)
+    wait_for(lambda: _balanced(services) == 3)
     assert _answers(f"http://127.0.0.1:{services.health_port}/healthz")
 
 

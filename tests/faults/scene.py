@@ -111,7 +111,7 @@ class Scene(ABC):
     def shown(self) -> None:
         """Compare what gateways show with the books."""
 
-    def wait_for_decisions(self, urls: Sequence[str], moment: float, seconds: float = 30.0) -> float:
+    def wait_for_decisions(self, urls: Sequence[str], moment: float, seconds: float = 60.0) -> float:
         """Wait until all gateways decide again; the moment."""
         wait_for(lambda: all(self.callers.decided_since(moment, url, self.over) for url in urls), seconds)
         return time.monotonic()

@@ -1,7 +1,6 @@
 """The short version of ``make faults``: each fault once, under load.
 
-Processes of one machine are killed in ``tests/gateway/workers``. A failover by Sentinel, which depends on how soon a
-copy acknowledges, is left to ``make faults``.
+Processes of one machine are killed in ``tests/gateway/workers``.
 """
 
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from tests.faults.table import EVERYTHING, all_rows, printed
 
 
-@pytest.mark.parametrize("scenes", [[EVERYTHING], ["emptied"]])
+@pytest.mark.parametrize("scenes", [[EVERYTHING], ["emptied"], ["sentinel"]])
 def test_nothing_counts_twice_and_nothing_served_is_missing(scenes: list[str], tmp_path: Path) -> None:
     """Every answer is a round of a journal, once; every audit has an outcome; all that is published follows from it."""
     rows = all_rows(tmp_path, 1, scenes)

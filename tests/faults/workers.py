@@ -33,7 +33,7 @@ class WorkersScene(Scene):
 
     def settled(self) -> None:
         """Wait until every audit has an outcome."""
-        wait_for(lambda: self.crew.game()["owed"] == 0, 30.0)
+        wait_for(lambda: self.crew.game()["owed"] == 0)
 
     def shown(self) -> None:
         """Compare what the gateway shows with the books."""
@@ -49,5 +49,5 @@ class WorkersScene(Scene):
     def _killed(self, name: str) -> float:
         seconds = self.crew.killed(name)
         before = len(self.callers.got)
-        wait_for(lambda: len(self.callers.got) > before + 10, 30.0)
+        wait_for(lambda: len(self.callers.got) > before + 10)
         return seconds

@@ -37,7 +37,7 @@ def free_port() -> int:
         return port
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
+def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not what():

@@ -1,6 +1,7 @@
 """Several gateways on one game, or several processes of one gateway: what the page shows, and what is wrong."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bpac.dashboard.remedies import SEVERAL
@@ -17,6 +18,7 @@ LEASES_STILL = 3
 OFTEN = 3
 
 CUT_OFF = "what it has under way is cut off each time, as in a crash, and audits under way count as a loss of 1"
+UNKNOWN_LOSS = "each of them may be a loss of 1 that the certificate does not contain"
 STALE = "thresholds stay as they were, so drafts that have become safe are not kept, and a drift is noticed late"
 
 
@@ -56,7 +58,8 @@ def replica_troubles(games: Iterable[Mapping[str, Any]]) -> list[Trouble]:
     games: as for ``replicas_document``. Games that Redis does not answer for are a trouble of the store.
     """
     found: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
-    for game in games:
+    known = list(games)
+    for game in known:
         if game["error"] is None and (_not_folded(game) or game["lag"] >= MUCH_LAG):
             found.setdefault((game["route"], _not_folded(game)), []).append(game)
     troubles = []
@@ -67,7 +70,35 @@ def replica_troubles(games: Iterable[Mapping[str, Any]]) -> list[Trouble]:
         since = min((game["behind_since"] for game in members if game["behind_since"]), default=None)
         remedy = SEVERAL["no folder" if nobody else "lag"]
         troubles.append(Trouble(f"route {route}{where}: {cause}: {rounds}", since, len(members), remedy, STALE))
+    return troubles + _outside_troubles(known)
+
+
+def _outside_troubles(games: Iterable[Mapping[str, Any]]) -> list[Trouble]:
+    """Drafts that were served while Redis was gone, and gateways that have not reported theirs."""
+    drafts, unreported = Counter[str](), Counter[str]()
+    for game in games:
+        drafts[game["route"]] += game["outside"]["drafts"]
+        unreported[game["route"]] += game["outside"]["unreported"]
+    troubles = []
+    for route, count in (+unreported).items():
+        what = f"route {route}: {count:,} gateways died that may have served drafts while Redis was gone"
+        troubles.append(Trouble(what, None, count, SEVERAL["unreported"], UNKNOWN_LOSS))
+    for route, count in (+drafts).items():
+        what = f"route {route}: {count:,} drafts were served on the last threshold while Redis was gone"
+        troubles.append(Trouble(what, None, count, SEVERAL["outside"], UNKNOWN_LOSS))
     return troubles
+
+
+def outside_text(outside: Mapping[str, int]) -> Iterator[str]:
+    """The same in lines of text, for the status of one game.
+
+    >>> list(outside_text({"drafts": 2, "unreported": 0}))
+    ['  drafts served while Redis was gone, which the certificate does not contain: 2']
+    """
+    if outside["drafts"]:
+        yield f"  drafts served while Redis was gone, which the certificate does not contain: {outside['drafts']:,}"
+    if outside["unreported"]:
+        yield f"  gateways that may have served such drafts and died without a report: {outside['unreported']:,}"
 
 
 def _not_folded(game: Mapping[str, Any]) -> bool:

@@ -191,9 +191,10 @@ def store_trouble(store: Mapping[str, Any]) -> Trouble:
 
     Parameters
     ----------
-    store: what is known about it, as in ``/v1/status``: ``error``, ``remedy``, ``since``, ``failures``.
+    store: what is known about it, as in ``/v1/status``: ``error``, ``remedy``, ``since``, ``failures``; and ``cost``,
+        unless no request is answered.
     """
-    cost = "no request is answered, because nothing can be decided without the journal"
+    cost = store.get("cost") or "no request is answered, because nothing can be decided without the journal"
     return Trouble(f"the store has failed: {store['error']}", store["since"], store["failures"], store["remedy"], cost)
 
 

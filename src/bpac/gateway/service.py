@@ -43,14 +43,14 @@ from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 from bpac.models.connections import new_session
 from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store, open_store
-from bpac.stores.store import Game
+from bpac.stores.store import Game, LostEntries
 
 log = logging.getLogger("bpac.gateway")
 
 # Seconds between two checks of the deadlines of drafts and outcomes.
 SWEEP_EVERY = 1.0
 # The keys of [gateway] that are fixed while a gateway runs.
-FIXED = ("listen", "store", "traces")
+FIXED = ("listen", "store", "store_outage", "traces")
 
 
 class Service:
@@ -270,13 +270,20 @@ class Service:
         """The live games, and those that a reload has ended but in which requests or rounds are still open."""
         return [*self.live_games(), *self._retired]
 
+    def losses(self) -> list[LostEntries]:
+        """Journals that lost acknowledged entries."""
+        return self.store.losses()
+
+    async def refresh(self) -> None:
+        """Read what others have done in the games, before they are shown; games of this process need nothing."""
+
     def status(self) -> GatewayStatus:
         """Where the gateway and all its games stand."""
         running = self._running.current
         routes: dict[str, list[GameStatus]] = {route.name: [] for route, _ in running.all_games()}
         for game in self.live_games():
             routes[game.route.name].append(game.status())
-        losses, connections, refused = self.store.losses(), len(self.connections), self.rejections.counts
+        losses, connections, refused = self.losses(), len(self.connections), self.rejections.counts
         return GatewayStatus(routes, losses, connections, refused, self.models(), self.store_status(), self.warnings())
 
     def models(self) -> dict[str, dict[str, Any]]:

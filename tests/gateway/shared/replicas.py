@@ -16,14 +16,19 @@ class Replica(Process):
     directory: where its configuration and its log are.
     base_url: where its models are.
     store: the address of its store.
+    outage: ``store_outage`` of its configuration, without its file (default: none).
     """
 
-    def __init__(self, directory: Path, base_url: str, store: str, **route: Any) -> None:
+    def __init__(
+        self, directory: Path, base_url: str, store: str, outage: dict[str, Any] | None = None, **route: Any
+    ) -> None:
         directory.mkdir(exist_ok=True)
         super().__init__(directory, base_url, **route)
         self.directory = directory
         self.store = store
-        gateway = {"listen": f"127.0.0.1:{self.port}", "store": store, "snapshot_every": 300}
+        gateway: dict[str, Any] = {"listen": f"127.0.0.1:{self.port}", "store": store, "snapshot_every": 300}
+        if outage is not None:
+            gateway["store_outage"] = outage | {"file": str(directory / "outside.log")}
         self.config.write_text(to_toml(settings(base_url, gateway=gateway, **route)))
 
     def game(self) -> dict[str, Any]:

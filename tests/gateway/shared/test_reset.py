@@ -28,7 +28,7 @@ def test_a_shared_game_is_reset_when_no_gateway_plays_it(
 
     with ScriptedServer(KnownPair()) as models:
         name = new_name()
-        replica = Replica(tmp_path / "one", models.base_url, redis.address(name, lease=0.5))
+        replica = Replica(tmp_path / "one", models.base_url, redis.address(name, lease=1.5, timeout=30))
         try:
             replica.start()
             for number in range(5):

@@ -30,7 +30,7 @@ class Crew(Process):
     def start(self) -> None:
         """Start it, and wait until all fronts are there."""
         super().start()
-        wait_for(self.complete, 30.0)
+        wait_for(self.complete)
 
     @property
     def _arguments(self) -> list[str]:
@@ -68,7 +68,7 @@ class Crew(Process):
         pid = self.pid(name)
         os.kill(pid, signal.SIGKILL)
         began = time.monotonic()
-        wait_for(lambda: len(pids := self.pids()) == self.fronts + 1 and pids[name] != pid, 30.0)
+        wait_for(lambda: len(pids := self.pids()) == self.fronts + 1 and pids[name] != pid)
         return time.monotonic() - began
 
     def game(self) -> dict[str, Any]:

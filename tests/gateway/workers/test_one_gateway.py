@@ -311,7 +311,7 @@ def test_a_lost_front_cuts_off_what_is_under_way_in_its_games(crew: KeyedCrew) -
     decided = sum(status == 200 for status, _ in got) - len(cut_off)
     assert game_of(crew, "slow")["steps"] == before + decided
     assert "requests under way are cut off: they go to the expert, and one is charged as loss 1" in crew.log_lines()
-    wait_for(crew.complete, 30.0)
+    wait_for(crew.complete)
     assert crew.metric("bpac_workers_lost_total", process="front") >= 1
     assert crew.ask("slow")[1]["x-bpac-decision"].split("-")[2] == str(before + decided + 1)
 

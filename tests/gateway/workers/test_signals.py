@@ -45,7 +45,7 @@ def test_reloads_and_restarts_lose_no_request(tmp_path: Path) -> None:
                 gateway.config.write_text(good)
                 before = set(gateway.pids().values())
                 gateway.process.send_signal(signal.SIGUSR2)
-                wait_for(lambda: gateway.complete() and not before & set(gateway.pids().values()), 30.0)
+                wait_for(lambda: gateway.complete() and not before & set(gateway.pids().values()))
                 hammer.more(8)
             assert set(hammer.statuses) == {200}
             wait_for(lambda: gateway.game()["owed"] == 0)
@@ -79,7 +79,7 @@ def test_the_other_processes_end_with_the_supervisor(tmp_path: Path) -> None:
             others = list(gateway.pids().values())
             gateway.process.kill()
             gateway.process.wait()
-            wait_for(lambda: not any(map(psutil.pid_exists, others)), 20.0)
+            wait_for(lambda: not any(map(psutil.pid_exists, others)))
             assert isinstance(journal_at(gateway.store)[-1], Stopped)
             assert "the supervisor has ended: this process stops, too" in gateway.log_lines()
         finally:

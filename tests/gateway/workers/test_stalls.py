@@ -43,19 +43,19 @@ def test_a_process_that_hangs_loses_nothing(tmp_path: Path, name: str, seconds: 
         load = threading.Thread(target=ask)
         load.start()
         try:
-            wait_for(lambda: len(seen) > 50, 30.0)
+            wait_for(lambda: len(seen) > 50)
             pid = gateway.pid(name)
             os.kill(pid, signal.SIGSTOP)
             time.sleep(seconds)
             if seconds == LATE:
                 os.kill(pid, signal.SIGCONT)
-            wait_for(gateway.complete, 30.0)
+            wait_for(gateway.complete)
             before = len(seen)
-            wait_for(lambda: len(seen) > before + 50, 30.0)
+            wait_for(lambda: len(seen) > before + 50)
         finally:
             stop.set()
             load.join()
-        wait_for(lambda: gateway.game()["owed"] == 0, 20.0)
+        wait_for(lambda: gateway.game()["owed"] == 0)
         reported = gateway.game()
         assert (gateway.pid(name) == pid) == (seconds == LATE)
         assert gateway.end(signal.SIGTERM) == 0

@@ -3,8 +3,9 @@
 import asyncio
 import random
 import secrets
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -23,8 +24,26 @@ from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.routing.learning.drafts import Draft
 
-# Stores that a test has opened.
+# Stores and seats that a test has opened.
 OPENED: list[RedisStore] = []
+SEATS: list["Seat"] = []
+# A lease and a timeout that no pause of a busy machine exceeds: nobody counts as dead unless a test moves a clock.
+PATIENT = {"lease": 30, "timeout": 30}
+
+
+class MovedClock:
+    """A monotonic clock that a test moves on, so that a lease ends when the test says so, and not before."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def __call__(self) -> float:
+        """Seconds."""
+        return time.monotonic() + self._ahead
+
+    def move(self, seconds: float) -> None:
+        """Let time pass."""
+        self._ahead += seconds
 
 
 class Seat:
@@ -46,6 +65,7 @@ class Seat:
         self._stops = False
         self._task: asyncio.Task[None] | None = None
         self._dither = random.Random(1)
+        SEATS.append(self)
 
     def _renamed(self, name: str) -> None:
         self.folder.replica = name
@@ -85,6 +105,14 @@ class Seat:
             await self.folder.stop()
         await self.client.close()
 
+    async def close(self) -> None:
+        """End tasks and connections, whatever state they are in."""
+        tasks = [task for task in (self._task, self.side._task) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.client.close()
+
     async def play(self, draft: Draft, time: Callable[[float], float], loss: float) -> None:
         """One request, from its arrival to its outcome."""
         try:
@@ -119,6 +147,23 @@ def new_game(address: str, terms: str = "{}") -> tuple[RedisStore, Game]:
     return store, store.open_game("route", "", terms)
 
 
+def run_game(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run what a test does; seats that it leaves behind, also if it fails, end in the event loop that they belong to.
+
+    A connection that is left to the garbage collector is a warning in some other test, which then fails for no fault of
+    its own.
+    """
+
+    async def all_closed() -> None:
+        try:
+            await main()
+        finally:
+            while SEATS:
+                await SEATS.pop().close()
+
+    asyncio.run(all_closed())
+
+
 def close_stores() -> None:
     """Close the stores of all new games."""
     while OPENED:
@@ -133,7 +178,7 @@ def new_name() -> str:
 async def settled(store: RedisStore, game: Game) -> None:
     """Wait until everything in the inbox is folded and published."""
     names = store.of(game)
-    for _ in range(2000):
+    for _ in range(12_000):
         last = store.client.command("XREVRANGE", names.inbox, "+", "-", "COUNT", 1)
         folded = store.client.command("HGET", names.state, "folded")
         if last and last[0][0] == folded:

@@ -22,7 +22,7 @@ from tests.faults.shared import Gateway
 from tests.gateway.configured import wait_for
 from tests.gateway.law import KnownPair
 from tests.redis_servers import RedisServer, redis_server
-from tests.stores.redis.shared_game import Seat, new_game, new_name, settled
+from tests.stores.redis.shared_game import PATIENT, MovedClock, Seat, new_game, new_name, run_game, settled
 from tests.stores.redis.test_shared_faults import checked, play, until
 
 SETTINGS = Router(0.2, 0.1).settings
@@ -42,7 +42,7 @@ def test_a_game_whose_keys_are_gone_ends(redis: RedisServer, key: str) -> None:
     """Whichever key is deleted in a running game, the game ends: what it decided is not known any more."""
 
     async def run() -> None:
-        store, game = new_game(address := redis.address(new_name(), lease=0.5))
+        store, game = new_game(address := redis.address(new_name(), lease=2))
         seats = [Seat(address, game, SETTINGS) for _ in range(2)]
         for seat in seats:
             await seat.sit_down()
@@ -55,7 +55,7 @@ def test_a_game_whose_keys_are_gone_ends(redis: RedisServer, key: str) -> None:
                 await seat.side.arrive()
             await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_gateways_that_start_at_once_share_one_game(redis: RedisServer) -> None:
@@ -102,15 +102,16 @@ def test_a_folder_that_missed_events_gives_up(redis: RedisServer) -> None:
     """The inbox was cut by another folder: nothing is published. It was cut by nobody: the game ends."""
 
     async def run() -> None:
-        store, game = new_game(address := redis.address(new_name(), lease=0.3))
-        paused, other = Seat(address, game, SETTINGS), Seat(address, game, SETTINGS)
+        store, game = new_game(address := redis.address(new_name(), **PATIENT))
+        clock = MovedClock()
+        paused, other = Seat(address, game, SETTINGS), Seat(address, game, SETTINGS, clock=clock)
         await paused.sit_down()
         await play(paused, 20)
         await until(lambda: paused.folder.token == 1)
         await settled(store, game)
         await paused.stop_folding()
         await other.sit_down()
-        await until(lambda: other.folder.token == 2)
+        await until(lambda: other.folder.token == 2, clock)
         await play(other, 40)
         await settled(store, game)
         await other.stop_folding()
@@ -123,15 +124,13 @@ def test_a_folder_that_missed_events_gives_up(redis: RedisServer) -> None:
         store.client.command("XTRIM", inbox, "MINID", first)
         with pytest.raises(EntriesLost, match="lost events"):
             await other.folder.step()
-        for seat in (paused, other):
-            await seat.client.close()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_gateways_with_different_promises_do_not_mix(redis: RedisServer, tmp_path: Path) -> None:
     """Each of two gateways whose ε differ plays a game of its own, and no round is in the other one's journal."""
-    address = redis.address(new_name(), lease=1)
+    address = redis.address(new_name(), lease=5)
     epsilons = (0.2, 0.1)
     with (
         closing(Lives()) as lives,
@@ -143,13 +142,13 @@ def test_gateways_with_different_promises_do_not_mix(redis: RedisServer, tmp_pat
         ]
         for gateway in gateways:
             gateway.start()
-        wait_for(lambda: all(gateway.is_ready() for gateway in gateways), 30.0)
+        wait_for(lambda: all(gateway.is_ready() for gateway in gateways))
         urls = [gateway.url for gateway in gateways]
         with Callers(urls, 4) as callers:
-            wait_for(lambda: all(callers.decided_since(0.0, url, least=30) for url in urls), 30.0)
+            wait_for(lambda: all(callers.decided_since(0.0, url, least=30) for url in urls))
             callers.pause()
         is_folded: Callable[[Gateway], bool] = lambda one: not one.game()["owed"] and not one.shared()["lag"]  # noqa: E731
-        wait_for(lambda: all(map(is_folded, gateways)), 20.0)
+        wait_for(lambda: all(map(is_folded, gateways)))
         books = Books(store)
         books.check(callers.got)
         assert (books.missing, books.wrong, books.twice) == ([], [], 0)

@@ -6,7 +6,7 @@ from types import TracebackType
 from bpac.routing.recorded_terms import RecordedScores
 from bpac.routing.router import Router
 from tests.redis_servers import RedisServer
-from tests.stores.redis.shared_game import Seat, new_game, new_name, settled
+from tests.stores.redis.shared_game import Seat, new_game, new_name, run_game, settled
 from tests.stores.redis.test_shared_faults import checked, play, until
 from tests.stores.redis.test_shared_games import rebuilt
 
@@ -56,10 +56,10 @@ def test_a_partition_of_the_folder(redis: RedisServer) -> None:
 
     async def run() -> None:
         name = new_name()
-        address = redis.address(name, lease=0.6, timeout=0.4)
+        address, far_away = (redis.address(name, lease=1, timeout=timeout) for timeout in (30, 0.5))
         store, game = new_game(address)
         async with Proxy(redis.port) as proxy:
-            there = address.replace(f":{redis.port}/", f":{proxy.port}/")
+            there = far_away.replace(f":{redis.port}/", f":{proxy.port}/")
             far, near = Seat(there, game, SETTINGS), Seat(address, game, SETTINGS)
             await far.sit_down()
             await until(lambda: far.folder.token > 0)
@@ -69,15 +69,15 @@ def test_a_partition_of_the_folder(redis: RedisServer) -> None:
                 mine = await far.side.arrive()
                 proxy.passes = False
                 busy = asyncio.create_task(play(far, 60))
-                await until(lambda: near.folder.token > 0 and near.folder.replicas == 1, 20.0)
+                await until(lambda: near.folder.token > 0 and near.folder.replicas == 1)
                 await play(near, 40)
                 await busy
                 assert far.side.down is not None, times
                 proxy.passes = True
-                await until(lambda: far.side.down is None, 20.0)
+                await until(lambda: far.side.down is None)
                 assert await far.side.decide(mine, RecordedScores((0.2,)), {}) is None  # it was cut off
                 await near.folder.release()
-                await until(lambda: far.folder.token > 0 or near.folder.token > 0, 20.0)
+                await until(lambda: far.folder.token > 0 or near.folder.token > 0)
                 if not far.folder.token:
                     break  # whoever folds now: the next partition would not be one of the folder
             await asyncio.gather(play(far, 40), play(near, 40))
@@ -95,4 +95,4 @@ def test_a_partition_of_the_folder(redis: RedisServer) -> None:
             for seat in (far, near):
                 await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)

@@ -24,7 +24,7 @@ from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.redis_servers import RedisServer, redis_server
 from tests.routing.learning.drafts import Draft
-from tests.stores.redis.shared_game import Seat, new_game, new_name, settled
+from tests.stores.redis.shared_game import PATIENT, MovedClock, Seat, new_game, new_name, run_game, settled
 from tests.stores.redis.test_shared_games import rebuilt
 
 SETTINGS = Router(0.2, 0.1).settings
@@ -61,11 +61,26 @@ async def play(seat: Seat, count: int, loss: float = 0.0) -> None:
         await asyncio.gather(*(seat.play(row, lambda _: 0.0, row.loss) for row in rows[start : start + 20]))
 
 
-async def until(condition: Any, seconds: float = 10.0) -> None:
-    """Wait for something to happen."""
-    for _ in range(int(seconds / 0.01)):
+async def play_until_one_fails(seat: Seat) -> None:
+    """Requests as long as there is an answer."""
+    before = seat.counts["failed"]
+    while seat.counts["failed"] == before:
+        await play(seat, 20)
+
+
+async def until(condition: Any, clock: MovedClock | None = None) -> None:
+    """Wait for something to happen.
+
+    Parameters
+    ----------
+    condition: whether it has happened.
+    clock: one on which leases pass while this waits (default: none, so that nobody counts as dead).
+    """
+    for _ in range(6000):
         if condition():
             return
+        if clock is not None:
+            clock.move(PATIENT["lease"] / 2)
         await asyncio.sleep(0.01)
     raise AssertionError("it did not happen")
 
@@ -93,7 +108,7 @@ def test_a_batch_that_is_sent_again_changes_nothing(redis: RedisServer) -> None:
     """A repeated script returns what it returned the first time, and leaves everything as it is."""
 
     async def run() -> None:
-        address = redis.address(new_name(), lease=30)
+        address = redis.address(new_name(), **PATIENT)
         store, game = new_game(address)
         seat = Seat(address, game, SETTINGS)
         await seat.sit_down()
@@ -125,30 +140,32 @@ def test_a_batch_that_is_sent_again_changes_nothing(redis: RedisServer) -> None:
             # A copy of an old batch that was delayed on its way does nothing.
             assert (await client.run("batch", messages.keys, *arrivals))[0] == b"old"
             assert contents(store, game) == before
-        await seat.client.close()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_a_folder_that_was_stopped_publishes_nothing(redis: RedisServer) -> None:
     """SIGSTOP for longer than the lease: another replica folds, and the first one can change nothing any more."""
 
     async def run() -> None:
-        address = redis.address(new_name(), lease=0.4)
+        address, clock = redis.address(new_name(), lease=8, timeout=30), MovedClock()
         store, game = new_game(address)
         with folding_process(address, game) as process:
-            seat = Seat(address, game, SETTINGS)
+            seat = Seat(address, game, SETTINGS, clock=clock)
+            await until(lambda: store.length(game) > 0)  # the other process folds
             await seat.sit_down()
             await play(seat, 100)
             assert not token(seat)
             process.send_signal(signal.SIGSTOP)
             await play(seat, 100)
-            await until(lambda: token(seat) == 2)
+            await until(lambda: token(seat) == 2, clock)
+            await until(lambda: seat.folder.replicas == 1, clock)  # the other one counts as dead
             await play(seat, 100)
             await settled(store, game)
             before = seat.folder.copy.position
             process.send_signal(signal.SIGCONT)
-            await asyncio.sleep(0.6)
+            # It joins again after it has tried to publish.
+            await until(lambda: store.client.command("HLEN", store.of(game).replicas) == 2)
             assert token(seat) == 2
             await play(seat, 100)
             await settled(store, game)
@@ -161,16 +178,16 @@ def test_a_folder_that_was_stopped_publishes_nothing(redis: RedisServer) -> None
         checked(store, game)
         await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_a_publication_of_an_earlier_folder_is_refused(redis: RedisServer) -> None:
     """Whatever an earlier folder has computed: its publication leaves every key as it is."""
 
     async def run() -> None:
-        address = redis.address(new_name(), lease=0.1)
+        address, clock = redis.address(new_name(), **PATIENT), MovedClock()
         store, game = new_game(address)
-        one, other = (Seat(address, game, SETTINGS) for _ in range(2))
+        one, other = Seat(address, game, SETTINGS), Seat(address, game, SETTINGS, clock=clock)
         await one.sit_down()
         await other.side.join()
         await play(one, 50)
@@ -186,7 +203,7 @@ def test_a_publication_of_an_earlier_folder_is_refused(redis: RedisServer) -> No
         assert old._fold.pending
         while not other.folder.token:
             await other.folder.step()
-            await asyncio.sleep(0.02)
+            clock.move(PATIENT["lease"])
         before = contents(store, game)
         assert not await old._publish("9999999999999-0")
         assert contents(store, game) == before
@@ -200,23 +217,23 @@ def test_a_publication_of_an_earlier_folder_is_refused(redis: RedisServer) -> No
         for seat in (one, other):
             await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_a_replica_that_dies_is_cut_off(redis: RedisServer) -> None:
     """SIGKILL with tickets under way: one loss is charged, and the tickets of others are void."""
 
     async def run() -> None:
-        address = redis.address(new_name(), lease=0.4)
+        address, clock = redis.address(new_name(), **PATIENT), MovedClock()
         store, game = new_game(address)
-        seat = Seat(address, game, SETTINGS)
+        seat = Seat(address, game, SETTINGS, clock=clock)
         await seat.sit_down()
         await play(seat, 100)
         with folding_process(address, game, tickets=5) as process:
             mine = await seat.side.arrive()
             await play(seat, 60)
             process.kill()
-            await until(lambda: store.client.command("HGET", store.of(game).state, "generation") == b"2")
+            await until(lambda: store.client.command("HGET", store.of(game).state, "generation") == b"2", clock)
         assert await seat.side.decide(mine, RecordedScores((0.3,)), {}) is None
         await play(seat, 60)
         await settled(store, game)
@@ -229,7 +246,7 @@ def test_a_replica_that_dies_is_cut_off(redis: RedisServer) -> None:
         checked(store, game)
         await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_requests_go_on_by_themselves_when_redis_is_back(tmp_path: Path) -> None:
@@ -237,19 +254,20 @@ def test_requests_go_on_by_themselves_when_redis_is_back(tmp_path: Path) -> None
 
     async def run() -> None:
         with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
-            address = server.address("always", lease=0.4, timeout=0.3)
+            address = server.address("always", lease=1, timeout=1)
             store, game = new_game(address)
             seats = [Seat(address, game, SETTINGS) for _ in range(2)]
             for seat in seats:
                 await seat.sit_down()
             for times in range(2):
                 await asyncio.gather(*(play(seat, 60) for seat in seats))
-                busy = asyncio.gather(*(play(seat, 200) for seat in seats))
-                await asyncio.sleep(0.02)
+                failed = [seat.counts["failed"] for seat in seats]
+                busy = asyncio.gather(*(play_until_one_fails(seat) for seat in seats))
+                await until(lambda: all(seat.side.calls > 0 for seat in seats))
                 server.kill()
                 await until(lambda: all(seat.side.down is not None for seat in seats))
                 await busy
-                assert all(seat.counts["failed"] > 0 for seat in seats), times
+                assert all(seat.counts["failed"] > had for seat, had in zip(seats, failed, strict=True)), times
                 server.start()
                 await until(lambda: all(seat.side.down is None for seat in seats))
             await asyncio.gather(*(play(seat, 60) for seat in seats))
@@ -268,7 +286,7 @@ def test_requests_go_on_by_themselves_when_redis_is_back(tmp_path: Path) -> None
             for seat in seats:
                 await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["the end", "everything"])
@@ -277,7 +295,7 @@ def test_a_lost_tail_is_found(everything: bool, tmp_path: Path) -> None:
 
     async def run() -> None:
         with redis_server(tmp_path) as server:
-            address = server.address("lost", lease=0.4, timeout=0.3)
+            address = server.address("lost", lease=2, timeout=2)
             store, game = new_game(address)
             seats = [Seat(address, game, SETTINGS) for _ in range(2)]
             for seat in seats:
@@ -299,14 +317,14 @@ def test_a_lost_tail_is_found(everything: bool, tmp_path: Path) -> None:
                     assert [loss.game for loss in again.losses()] == [game.number]
                     assert again.is_over(game)
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_names_of_replicas_are_never_used_twice(redis: RedisServer) -> None:
     """A replica that was taken for dead joins again under another name, and its outcomes still arrive."""
 
     async def run() -> None:
-        address = redis.address(new_name(), lease=30)
+        address = redis.address(new_name(), **PATIENT)
         store, game = new_game(address)
         seat = Seat(address, game, SETTINGS)
         await seat.sit_down()
@@ -322,7 +340,7 @@ def test_names_of_replicas_are_never_used_twice(redis: RedisServer) -> None:
         assert rebuilt(store, game).route.step == 40
         await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 @pytest.mark.parametrize("always", [False, True])
@@ -332,7 +350,7 @@ def test_a_restart_of_redis_together_with_a_replica(always: bool, tmp_path: Path
 
     async def run() -> None:
         with redis_server(tmp_path, *options) as server:
-            address = server.address("both", lease=1.2, timeout=0.3)
+            address = server.address("both", lease=2, timeout=0.5)
             _, game = new_game(address)
             seat = Seat(address, game, SETTINGS)
             await seat.sit_down()
@@ -346,4 +364,4 @@ def test_a_restart_of_redis_together_with_a_replica(always: bool, tmp_path: Path
             assert (seat.side.ended is None) == always
             await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)

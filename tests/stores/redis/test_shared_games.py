@@ -23,7 +23,7 @@ from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.redis_servers import RedisServer
 from tests.routing.learning.drafts import drafts
-from tests.stores.redis.shared_game import Seat, new_game, new_name, settled
+from tests.stores.redis.shared_game import PATIENT, Seat, new_game, new_name, run_game, settled
 
 LEARN = LearnedScore(("length", "task"), fit_at=(40, 120), shares=(0.2, 0.1), least_losses=3.0, least_gain=0.0)
 GAMES: dict[str, dict[str, Any]] = {
@@ -73,7 +73,7 @@ def test_the_journal_leads_to_what_is_published_to_the_bit(kind: str, redis: Red
     """Four replicas: the state rebuilt from the journal is that of the folder and of every copy; counters sum to it."""
 
     async def run() -> None:
-        address = redis.address(new_name(), lease=2)
+        address = redis.address(new_name(), **PATIENT)
         store, game = new_game(address)
         settings = Router(0.2, 0.1, **GAMES[kind]).settings
         seats = [Seat(address, game, settings, snapshot_every=300) for _ in range(4)]
@@ -121,14 +121,14 @@ def test_the_journal_leads_to_what_is_published_to_the_bit(kind: str, redis: Red
         assert not last.route.running
         assert published(store, game, "holder", "sealed") == ["", "1"]
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_journals_are_read_as_those_of_other_stores(redis: RedisServer) -> None:
     """Rounds, decisions, keys and links in Redis are those that follow from the entries."""
 
     async def run() -> None:
-        address = redis.address(new_name(), lease=2)
+        address = redis.address(new_name(), **PATIENT)
         store, game = new_game(address)
         seat = Seat(address, game, Router(0.2, 0.1).settings, snapshot_every=100)
         await seat.sit_down()
@@ -153,11 +153,13 @@ def test_journals_are_read_as_those_of_other_stores(redis: RedisServer) -> None:
         key = store.key(game, 1)
         assert key is not None
         assert key.first_step == 1
-        assert store.sharing(game) == {"folder": "", "replicas": 0, "lag": 0}
+        assert store.sharing(game) == {
+            "folder": "", "replicas": 0, "lag": 0, "outside": {"drafts": 0, "unreported": 0},
+        }  # fmt: skip
         with pytest.raises(StoreError, match="written by the gateway that folds"):
             store.append(game, entries[0].entry, {})
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_the_same_game_is_opened_once(redis: RedisServer) -> None:

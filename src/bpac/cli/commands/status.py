@@ -11,6 +11,7 @@ from typing import Any
 
 from bpac.cli.live_status import live_lines, live_status
 from bpac.cli.output import add_json_option, print_report
+from bpac.dashboard.replicas import outside_text
 from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.games.restoring import folded, has_entries
 from bpac.gateway.games.savings import Prices, SavingsReport
@@ -147,6 +148,7 @@ def _terms_text(score: str, shared: Mapping[str, Any] | None) -> Iterator[str]:
     if shared is not None:
         by = f"folded by {shared['folder']}" if shared["folder"] else "folded by none"
         yield f"  gateways that share it: {shared['replicas']}, {by}; rounds not in the journal yet: {shared['lag']}"
+        yield from outside_text(shared["outside"])
 
 
 def _state(status: GameStatus) -> str:

@@ -23,7 +23,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -41,11 +41,14 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
 from bpac.gateway.chat.streamed_draft import Spawn, StreamedDraft
 from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.desk import WITHOUT_TICKET, Decided, GameDesk, NoTicket
+from bpac.gateway.games.desk import WITHOUT_TICKET, Decided, GameDesk, LastTerms, NoTicket
 from bpac.gateway.games.draft_outages import ends_drafts
+from bpac.gateway.games.savings import DRAFT
 from bpac.gateway.telemetry.stages import Stages
 from bpac.models.prompts import PromptFeatures
+from bpac.routing.learning.features import Features
 from bpac.routing.tickets.ticket import Ticket
+from bpac.wire.usage import Usage
 
 log = logging.getLogger("bpac.gateway")
 
@@ -113,8 +116,10 @@ class ServedRoute:
         """Rules 1 to 8."""
         try:
             ticket, skips_draft = await game.arrive(self.expert.load.calls)
-        except NoTicket:
-            return await self._answer_without_score(request, game, WITHOUT_TICKET, STORE_DOWN)
+        except NoTicket as error:
+            if error.last_terms is None or request.unscorable or self.draft_model.down is not None:
+                return await self._answer_without_score(request, game, WITHOUT_TICKET, STORE_DOWN)
+            return await self._answer_on_last_terms(request, game, error.last_terms)
         try:
             if request.unscorable:
                 return await self._answer_without_score(request, game, ticket, request.unscorable)
@@ -147,12 +152,7 @@ class ServedRoute:
             return await self._answer_without_score(request, game, ticket, OUTAGE)
         if draft.scored_answer is not None:
             game.scored(uncertainty, draft.scored_answer)
-        features = None
-        if game.feature_names:
-            features = features_of(
-                game.feature_names, draft.scored_answer, segment=game.segment, task=request.task, prompt=prompt,
-                complete=draft.complete,
-            )  # fmt: skip
+        features = _features(request, game, draft, prompt)
         carry_out = partial(self._call_expert, request, game, draft)
         note = {**draft.note, **request.note}
         # Until it is known whether the grader needs the draft, even if the caller leaves while this waits.
@@ -181,6 +181,31 @@ class ServedRoute:
             return response
         headers = self._headers(decided, uncertainty, "expert", result.deployment)
         return expert_response(found, headers, stream=request.stream)
+
+    async def _answer_on_last_terms(self, request: ChatRequest, game: GameDesk, terms: LastTerms) -> ChatResponse:
+        """The draft of a request that is no round, if the terms that were published last accept it; or the expert's."""
+        draft = self._draft(request, game)
+        try:
+            embedding = self.prompts.start(request.question) if game.embeds_prompts else None
+            try:
+                uncertainty = await draft.scored(self.stages)
+            except (ModelError, AnswerError) as error:
+                draft.discard()
+                return await self._answer_without_score(request, game, WITHOUT_TICKET, reason_of(error))
+            prompt = await self.prompts.get(embedding) if embedding is not None else ()
+            decision = await terms.decide(uncertainty, _features(request, game, draft, prompt))
+            if decision is None:
+                draft.discard()
+                return await self._answer_without_score(request, game, WITHOUT_TICKET, STORE_DOWN)
+            game.savings.drafted(Usage.from_note(draft.note, DRAFT))
+            request.is_known((b"x-bpac-decision", UNSCORED.encode()), (b"x-bpac-unscored", STORE_DOWN.encode()))
+            headers = self._described(UNSCORED, "draft", uncertainty, decision.threshold, decision.propensity)
+            self._name_deployment(headers, draft.deployment)
+            headers.append((b"x-bpac-unscored", STORE_DOWN.encode()))
+            return draft.response(headers)
+        except BaseException:
+            draft.release()
+            raise
 
     def _draft(self, request: ChatRequest, game: GameDesk) -> Draft:
         count = self.settings.first_tokens if request.stream else None
@@ -289,6 +314,16 @@ def withdraw_failed(error: BaseException, game: GameDesk, ticket: Ticket, caller
     if not cancelled or caller_left():
         with suppress(StoreError):  # all later requests report it
             game.withdraw(ticket, CALLER_LEFT if cancelled else "error")
+
+
+def _features(request: ChatRequest, game: GameDesk, draft: Draft, prompt: Sequence[float]) -> Features | None:
+    """What is known of a draft beside its score, where the game learns scores."""
+    if not game.feature_names:
+        return None
+    return features_of(
+        game.feature_names, draft.scored_answer, segment=game.segment, task=request.task, prompt=prompt,
+        complete=draft.complete,
+    )  # fmt: skip
 
 
 def reason_of(error: Exception) -> str:

@@ -20,6 +20,7 @@ from bpac.gateway.config.origins import ANY, Origin
 from bpac.gateway.config.routes import RouteSettings, read_routes
 from bpac.gateway.config.secrets import ApiKey, Url
 from bpac.gateway.config.single_routes import SingleRouteSettings, read_single_routes, separated
+from bpac.gateway.config.store_outage import StoreOutage
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, check_keys, read_table
 
 # A path without characters that would have to be escaped.
@@ -49,6 +50,7 @@ class Config(ConfigTable, frozen=True):
     probe_timeout: seconds that a model has to answer such a question.
     currency: the currency of all prices, for display.
     cors_origins: origins of the web pages that may use the API from a browser; ``*`` for all of them.
+    store_outage: what is served while Redis is gone; without it, the expert's answers.
     stream_keep_alive: seconds after which a stream without an event gets a comment, before its first event; 0: never.
     """
 
@@ -71,6 +73,7 @@ class Config(ConfigTable, frozen=True):
     probe_timeout: Seconds = 30.0
     currency: str = ""
     cors_origins: tuple[Origin, ...] = ()
+    store_outage: StoreOutage | None = None
     stream_keep_alive: Annotated[float, Meta(ge=0, le=86_400)] = 15.0
 
     def __post_init__(self) -> None:
@@ -91,6 +94,8 @@ class Config(ConfigTable, frozen=True):
             raise SettingsError(
                 f"root_path must begin with / and not end with it, such as /bpac, got {self.root_path!r}"
             )
+        if self.store_outage is not None and "redis" not in self.store.partition("://")[0]:
+            raise SettingsError("store_outage is for games in Redis: without their own store, nothing can be decided")
         TrustedProxies(self.trusted_proxies)
         names: dict[str, str] = {}
         for number, key in enumerate(self.keys):
@@ -140,6 +145,8 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
+        if "store_outage" in gateway:
+            gateway["store_outage"] = read_table(gateway["store_outage"], StoreOutage, "gateway.store_outage")
         decided, single = separated(with_models)
         currency = gateway.get("currency")
         models = read_models(

@@ -37,8 +37,28 @@ T = TypeVar("T")
 WITHOUT_TICKET = Ticket(0, 0, 0.0, 1.0, 0, 0)
 
 
+class LastTerms(Protocol):
+    """The terms that were published last, for requests that arrive while the store is gone."""
+
+    async def decide(self, uncertainty: float, features: Features | None) -> Decision | None:
+        """The decision to serve a draft, which is counted and cannot be lost; none if the expert must answer.
+
+        Parameters
+        ----------
+        uncertainty: the score of the draft.
+        features: what else is known of it, where the game learns scores.
+        """
+
+
 class NoTicket(StoreError):
-    """No ticket can be had at present: the expert answers, and the request is no round."""
+    """No ticket can be had at present: the request is no round, and the expert answers it.
+
+    Attributes
+    ----------
+    last_terms: on which its draft may be served instead; none unless the operator chose so.
+    """
+
+    last_terms: LastTerms | None = None
 
 
 class Arrival(NamedTuple):

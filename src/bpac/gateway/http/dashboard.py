@@ -118,6 +118,7 @@ class Dashboard:
 
     async def _data(self, request: Request) -> Response:
         await self._require_operator(request)
+        await self._service.refresh()
         games, parameters = self._service.live_games(), request.query_params
         if parameters.get("game") is None:
             query = GameListQuery.read(parameters, MOST_GAMES)
@@ -127,7 +128,7 @@ class Dashboard:
         else:
             bodies, listed = [to_json(_game_document(self._service, self._game(request)))], {"games_left_out": 0}
         store, models = self._service.store, self._service.models()
-        losses = store.losses()
+        losses = self._service.losses()
         document = {
             **whole_document([], title="bpac gateway", live=True, generated=round(time.time(), 3)),
             **listed,
@@ -166,6 +167,7 @@ class Dashboard:
 
     async def _decisions(self, request: Request) -> Response:
         identity = await self._identity(request)
+        await self._service.refresh()
         game, query = self._game(request), DecisionQuery.read(request.query_params, identity)
         search = Search.begin(game)
         await self._service.store.durable()
@@ -174,6 +176,7 @@ class Dashboard:
 
     async def _decision(self, request: Request) -> Response:
         identity = await self._identity(request)
+        await self._service.refresh()
         game, step = self._service.decisions.find(request.path_params["decision"], identity)
         search = Search.begin(game)
         await self._service.store.durable()

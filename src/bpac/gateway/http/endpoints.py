@@ -57,6 +57,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json(service.decisions.answers(request.path_params["decision"], identity))
 
     async def status(_: Request, __: Identity) -> Response:
+        await service.refresh()
         reloads = service.reloads.to_json() if service.reloads is not None else {}
         document = service.status().to_json() | {
             "configuration": reloads,
@@ -70,6 +71,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json(document)
 
     async def metrics(_: Request, __: Identity) -> Response:
+        await service.refresh()
         return PlainTextResponse(service.measurements(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def openapi(_: Request) -> Response:

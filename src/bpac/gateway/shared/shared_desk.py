@@ -91,7 +91,9 @@ class SharedDesk:
             shared = await self.game.side.arrive()
         except StoreError as error:
             self._metrics.count("bpac_without_store_total", route=self.game.route.name)
-            raise NoTicket(str(error), cause=error.cause, remedy=error.remedy) from error
+            refused = NoTicket(str(error), cause=error.cause, remedy=error.remedy)
+            refused.last_terms = None if skips else self.game.outside.last_terms()
+            raise refused from error
         # A ticket that was given out before a cut is void by now; its place must not be mistaken for another one's.
         self._forget_void(shared.generation)
         self._tickets.shared[shared.terms] = shared

@@ -21,6 +21,8 @@ from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
 from bpac.gateway.http.bad_request import not_in_journal_yet
 from bpac.gateway.shared.journal_watch import JournalWatch
+from bpac.gateway.shared.outage_terms import OutageServing
+from bpac.gateway.shared.outside_game import OutsideGame
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.state import SharedRestoring, SharedState
 from bpac.gateway.telemetry.counters import Metrics
@@ -38,8 +40,12 @@ from bpac.stores.store import Game
 
 log = logging.getLogger("bpac.gateway")
 
-# Seconds between two looks at a game in which nothing happens, at first and at most; and after a failure.
-PAUSE, LONGEST_PAUSE, AFTER_FAILURE = 0.002, 0.05, 0.2
+# Seconds between two looks at a game that is folded here, at first and at most while nothing happens; and after a
+# failure.
+PAUSE, LONGEST_PAUSE, AFTER_FAILURE = 0.005, 0.05, 0.2
+# The share of the lease between two looks at a game that another gateway folds, and seconds at most. Seconds between
+# two times that its state is read although nobody asks: prices and the worth of grades are estimated from it.
+LOOKS, LONGEST_LOOK, REFRESH_EVERY = 0.1, 0.25, 15.0
 
 # Callers must not be able to predict which requests are drafted.
 _COIN = random.SystemRandom()
@@ -58,6 +64,7 @@ class SharedGame:
     snapshot_every: entries between two snapshots.
     metrics: counts requests that found Redis gone.
     lost: called when the journal lost entries: another game takes the place of this one.
+    outage: what is served while Redis is gone (default: the expert's answers).
 
     Attributes
     ----------
@@ -75,6 +82,7 @@ class SharedGame:
         snapshot_every: int,
         metrics: Metrics,
         lost: "Callable[[SharedGame], None]",
+        outage: OutageServing | None = None,
     ) -> None:
         self.store = store
         self.kept = kept
@@ -97,12 +105,16 @@ class SharedGame:
             waits_for_feedback=route.loss["name"] == "external",
         )
         self.side = GameReplica(client, store.of(kept), self.rules, client.address.timeout, self._renamed)
+        self.outside = OutsideGame(outage, client, store.of(kept), route.name, self.side)
         self.scores = ScoreWatch(route.name)
         self._watch = JournalWatch()
         self.desk = SharedDesk(self, metrics)
         self.successor: SharedGame | None = None
-        # What is shown before anything was read.
-        self._empty = SharedRestoring(switch=route.is_switch).new(Opened(settings.to_json()))
+        # What is shown while nothing is read: before the first time, and while Redis is gone.
+        self._shown = SharedRestoring(switch=route.is_switch).new(Opened(settings.to_json()))
+        self._refreshed_at = -REFRESH_EVERY
+        # One at a time folds or reads: both change the copy of the state.
+        self._stepping = asyncio.Lock()
         self._rounds_before = rounds_before(store, kept)
         self._expert_calls = 0
         self._stops = False
@@ -131,8 +143,12 @@ class SharedGame:
             await self._task
         await self.desk.stop()
         try:
-            await self.side.leave()
-            await self.folder.stop()
+            try:
+                await self.outside.report(leaves=True)
+            finally:
+                await self.side.leave()
+            async with self._stepping:
+                await self.folder.stop()
         except StoreError as error:
             log.warning("could not leave a game in Redis", extra={"game": self.number, "error": str(error)})
 
@@ -142,11 +158,15 @@ class SharedGame:
         assert task is not None
         # A cancellation may be lost in a call that fails at the same moment.
         while not self._stops and self.side.ended is None and not task.cancelling():
-            self._watch.look(self.written, self.lag)
+            self._watch.look(self.folder.published, self.lag)
             try:
-                more = await self.folder.step()
+                async with self._stepping:
+                    more = await self.folder.step()
+                    await self._expect()
+                    await self.outside.report()
                 await self.side.beat(self._lease / 4)
-                await self._expect()
+                if time.monotonic() - self._refreshed_at >= REFRESH_EVERY:
+                    await self.refresh()
             except EntriesLost as error:
                 self.side.end(error)
                 break
@@ -157,10 +177,27 @@ class SharedGame:
                 self.folder.give_up()
                 more, pause = False, 5 * AFTER_FAILURE
             if not more:
-                pause = PAUSE if self.folder.lag else min(2 * pause, LONGEST_PAUSE)
+                if not self.folder.token:
+                    pause = max(pause, min(LOOKS * self._lease, LONGEST_LOOK))
+                else:
+                    pause = PAUSE if self.folder.lag else min(2 * pause, LONGEST_PAUSE)
                 await asyncio.sleep(pause)
+                pause = min(pause, LONGEST_PAUSE)
         if self.side.ended is not None and not self._stops:
             self._lost(self)
+
+    async def refresh(self) -> None:
+        """Read what another gateway has published since; while Redis is gone, what was read last is shown."""
+        if self.started and not self._stops and self.side.ended is None and self.side.down is None:
+            async with self._stepping:
+                try:
+                    await self.folder.refresh()
+                    await self.outside.read()
+                    self._refreshed_at = time.monotonic()
+                except EntriesLost as error:
+                    self.side.end(error)
+                except StoreError as error:
+                    log.debug("the state of a game could not be read", extra={"error": str(error)})
 
     async def _expect(self) -> None:
         """The folder says what is expected of the rounds to come, if it has changed."""
@@ -201,8 +238,9 @@ class SharedGame:
 
     @property
     def state(self) -> SharedState:
-        """The copy of the state in this gateway."""
-        return cast(SharedState, self.folder.state or self._empty)
+        """The copy of the state in this gateway, as it was read last."""
+        self._shown = cast(SharedState, self.folder.state or self._shown)
+        return self._shown
 
     @property
     def router(self) -> Router:
@@ -232,7 +270,7 @@ class SharedGame:
     @property
     def lag(self) -> int:
         """Rounds that are decided and not in the journal yet, as far as this gateway knows."""
-        return max(self.folder.decided - self.state.route.step, 0)
+        return max(self.folder.decided - self.folder.folded, 0)
 
     @property
     def score_trouble(self) -> GameTrouble | None:
@@ -252,8 +290,9 @@ class SharedGame:
         reported.check(self.route)
         if reported.loss is not None:
             self.desk.check_loss(reported.loss)
-        found = self.state.route.find(step)
-        if found is None and not self.desk.waits_for(step):
+        if not self.desk.waits_for(step):
+            await self.refresh()
+        if not self.desk.waits_for(step) and self.state.route.find(step) is None:
             decision = await asyncio.to_thread(self.store.decision, self.kept, step)
             if decision is None and step > self.state.route.step:
                 raise not_in_journal_yet()
@@ -279,7 +318,7 @@ class SharedGame:
 
     def sharing(self) -> dict[str, Any]:
         """The part of the status about the gateways that share the game, and since when the journal is behind."""
-        self._watch.look(self.written, self.lag)
+        self._watch.look(self.folder.published, self.lag)
         names = {"route": self.route.name, "segment": self.segment, "game": self.number}
         watched = {"behind_since": self._watch.behind_since, "seconds_still": self._watch.seconds_still}
         return names | self._shared() | watched | {"lease": self._lease}
@@ -293,6 +332,7 @@ class SharedGame:
             "replicas": folder.replicas,
             "lag": self.lag,
             "entries_per_second": self._watch.entries_per_second,
+            "outside": self.outside.counts._asdict(),
             "calls": self.side.calls,
             "operations": self.side.operations,
             "error": None if down is None else str(down),

@@ -10,6 +10,7 @@ from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.segment_names import Caller, segment_of, task_of
 from bpac.gateway.games.terms import changes, terms_of
+from bpac.gateway.shared.outage_terms import OutageServing
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.telemetry.counters import Metrics
@@ -29,10 +30,12 @@ class AllSharedGames:
     ----------
     store: the list of games, and their journals for reading.
     metrics: counts what happens to them.
+    outage: what is served while Redis is gone (default: the expert's answers).
     """
 
-    def __init__(self, store: RedisStore, metrics: Metrics) -> None:
+    def __init__(self, store: RedisStore, metrics: Metrics, outage: OutageServing | None = None) -> None:
         self.store = store
+        self._outage = outage
         self._metrics = metrics
         self.client = RedisClient(store.address)
         self._games: dict[int, SharedGame] = {}
@@ -50,6 +53,7 @@ class AllSharedGames:
             game = self._games[kept.number] = SharedGame(
                 self.client, self.store, kept, route,
                 alpha=alpha, snapshot_every=snapshot_every, metrics=self._metrics, lost=self._lost,
+                outage=self._outage,
             )  # fmt: skip
         else:
             game.go_on_under(route, snapshot_every)

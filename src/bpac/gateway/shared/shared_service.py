@@ -1,6 +1,7 @@
 """The service of a gateway that shares its games with others through Redis."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, cast
 
 from bpac.gateway.auth.keys import Identity
@@ -10,11 +11,14 @@ from bpac.gateway.http.metered import RequestCharge
 from bpac.gateway.opening import open_decide_routes
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.service import Service
+from bpac.gateway.shared.outage_terms import OutageServing, check_outage
+from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.stores.redis.store import RedisStore
-from bpac.stores.store import Game
+from bpac.stores.store import Game, LostEntries
 
 
 class SharedService(Service):
@@ -26,10 +30,11 @@ class SharedService(Service):
     """
 
     def __init__(self, config: Config) -> None:
-        for route in config.routes_with_games.values():
-            check_route(route)
+        _check_routes(config)
         super().__init__(config)
-        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics)
+        self._losses = self.store.losses()
+        self._outage = _outage_serving(config, self.metrics)
+        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
@@ -43,8 +48,7 @@ class SharedService(Service):
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed."""
-        for route in config.routes_with_games.values():
-            check_route(route)
+        _check_routes(config)
         await super().reload(config)
         await self._games.start()
 
@@ -71,6 +75,19 @@ class SharedService(Service):
         routes = self._running.current.all_games()
         return [game for _, games in routes if isinstance(games, SharedGames) for game in games]
 
+    async def refresh(self) -> None:
+        """Read what other gateways have published in the games of all routes."""
+        games = cast(list[SharedGame], self.live_games())
+        for game in games:
+            await game.refresh()
+        if not any(game.side.down is not None for game in games):
+            # In a thread: a server that does not answer must not hold up requests.
+            self._losses = await asyncio.to_thread(self.store.losses)
+
+    def losses(self) -> list[LostEntries]:
+        """Journals that lost acknowledged entries, as they were read last."""
+        return self._losses
+
     def shared_games(self) -> list[dict[str, Any]]:
         """Who folds each game, and how far its journal is, as JSON values."""
         return [game.sharing() for game in cast(list[SharedGame], self.live_games()) if game.started]
@@ -82,6 +99,8 @@ class SharedService(Service):
     async def _end_games(self) -> None:
         await self._shared_budgets.stop()
         await self._games.stop()
+        if self._outage is not None:
+            self._outage.drafts.close()
 
     def _save_games(self) -> None:
         """Nothing to do: the folder of a game has taken a snapshot."""
@@ -95,4 +114,28 @@ class SharedService(Service):
             record.failed(failure)
         elif record.failure is not None:
             record.works_again()
-        return record.to_json()
+        return record.to_json() | ({} if failure is None else {"cost": self._cost_of_outage()})
+
+    def _cost_of_outage(self) -> str:
+        if self._outage is None:
+            return "the expert answers every request"
+        return (
+            f"drafts are served on the last threshold for at most {self._outage.settings.seconds:g} seconds, while no "
+            "drift can be noticed; then the expert answers every request"
+        )
+
+
+def _check_routes(config: Config) -> None:
+    for route in config.routes_with_games.values():
+        check_route(route)
+        if config.store_outage is not None:
+            check_outage(route)
+
+
+def _outage_serving(config: Config, metrics: Metrics) -> OutageServing | None:
+    """What is served while Redis is gone; none if the expert answers."""
+    if config.store_outage is None:
+        return None
+    for route in config.routes:
+        metrics.count("bpac_outage_drafts_total", by=0, route=route)
+    return OutageServing(config.store_outage, OutsideLog(Path(config.store_outage.file)), metrics)

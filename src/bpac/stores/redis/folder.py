@@ -1,8 +1,8 @@
 """The folder of a game: one replica at a time turns its inbox into its journal, and publishes what is in force.
 
-1. Every replica has a copy of the state, which follows the journal (``FollowedJournal``). All of them watch the lease:
-   its beat grows with every publication. If it stands still for longer than the lease on this replica's own clock, the
-   lease is taken, and its token grows by one.
+1. Every replica watches the lease: its beat grows with every publication. If it stands still for longer than the lease
+   on this replica's own clock, the lease is taken, and its token grows by one. The new folder reads the latest snapshot
+   and what was written after it (``FollowedJournal``). A replica that does not fold reads them when somebody looks.
 2. The folder publishes with its token, the last event that it had folded and the number of entries before. If any of
    them is not what Redis has, nothing is published: another folder has taken over, or entries were lost. What was
    computed and not published is thrown away, and the copy is read again.
@@ -34,6 +34,8 @@ log = logging.getLogger("bpac.stores")
 
 # Events that are folded and published at once.
 MOST_EVENTS = 500
+# Entries between two snapshots at most, whatever is configured: other replicas read what follows the latest one.
+SHOWN_EVERY = 2000
 
 
 class Folder:
@@ -59,6 +61,8 @@ class Folder:
     holder: the replica that folds, as far as this one knows.
     lag: events of the inbox that were folded last.
     decided: rounds that were decided, as far as this replica knows.
+    folded: rounds of them that are in the journal.
+    published: entries of the journal, as far as this replica knows.
     replicas: replicas that take part, as far as this one knows.
     """
 
@@ -89,7 +93,7 @@ class Folder:
         self.copy = FollowedJournal(client, names, game, restoring)
         self.token = 0
         self.holder = ""
-        self.lag = self.decided = self.replicas = 0
+        self.lag = self.decided = self.folded = self.published = self.replicas = 0
         self._fold: Fold | None = None
         self._folded = "0-0"
         self._since_snapshot = 0
@@ -148,19 +152,34 @@ class Folder:
             self._fold.add(entry, note)
             await self._publish(self._folded)
 
-    async def _follow(self) -> bool:
-        """Follow the journal, and take the lease if it stands still."""
-        more = await self.copy.catch_up(all_of_it=False)
-        names = ("token", "beat", "holder", "over", "step")
-        token, beat, holder, over, step = await self._client.command("HMGET", self._names.state, *names)
+    async def refresh(self) -> None:
+        """Read what was published since, if another replica folds; ``RedisGone`` or ``EntriesLost`` if it fails."""
+        if not self.token:
+            await self._look()
+            if self.state is None or self.published != self.copy.position.entries:
+                await self.copy.catch_up()
+            if self.copy.position.entries < self.published:
+                raise EntriesLost(f"the journal of game {self.game.number} lost entries", cause="entries lost")
+
+    async def _look(self) -> tuple[bytes, bytes]:
+        """Look how far the game is; token and beat of the folder."""
+        names = ("token", "beat", "holder", "over", "step", "folded_step", "entries")
+        found = await self._client.command("HMGET", self._names.state, *names)
+        token, beat, holder, over, *numbers = found
         if token is None or over is not None:
             raise EntriesLost(f"game {self.game.number} is gone or over", cause="the game is gone or over")
-        self.holder, self.decided = holder.decode(), int(step)
+        self.holder = holder.decode()
+        self.decided, self.folded, self.published = (int(number or 0) for number in numbers)
         if self._clock() - self._looked_at >= self._lease / 4:
             self._looked_at = self._clock()
             self.replicas = await self._client.command("HLEN", self._names.replicas)
-        if more or not (holder == b"" or self._stands_still("", (token, beat))):
-            return bool(more)
+        return token, beat
+
+    async def _follow(self) -> bool:
+        """Watch the lease, and take it if it stands still."""
+        token, beat = await self._look()
+        if self.holder and not self._stands_still("", (token, beat)):
+            return False
         taken = await self._client.run("take", [self._names.state], self.replica, token, beat)
         if taken > 0:
             await self._take_over(taken)
@@ -178,12 +197,13 @@ class Folder:
     async def _take_over(self, token: int) -> None:
         # Whatever the folder before has published is there by now, and it can publish nothing more.
         await self.copy.catch_up()
-        fields = ("folded", "folded_generation", "entries", "head")
-        folded, generation, entries, head = await self._client.command("HMGET", self._names.state, *fields)
+        fields = ("folded", "folded_generation", "entries", "head", "snapshot")
+        folded, generation, entries, head, snapshot = await self._client.command("HMGET", self._names.state, *fields)
         position = Position(int(entries), bytes.fromhex(head.decode()))
         if position != self.copy.position:
             raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")
         self.token, self.holder, self._folded = token, self.replica, folded.decode()
+        self._since_snapshot = position.entries - int(snapshot or 0)
         self._seen.clear()
         state = self.copy.state
         is_new = state is None
@@ -225,7 +245,7 @@ class Folder:
         due = now - self._published_at >= self._lease / 4
         if (events or due or fold.pending) and not await self._publish(last):
             return False
-        if self._since_snapshot >= self.snapshot_every:
+        if self._since_snapshot >= min(self.snapshot_every, SHOWN_EVERY):
             await self._snapshot()
         await self._learn()
         if self.token and now - self._looked_at >= self._lease / 4:
@@ -253,6 +273,7 @@ class Folder:
                 now.models,
                 text or False,
                 claim or False,
+                fold.state.route.step,
             ),
         )
         keys = [names.state, names.inbox, names.journal, names.snapshot, names.claims]
@@ -265,6 +286,7 @@ class Folder:
         self._since_snapshot = 0 if snapshot else self._since_snapshot + len(fold.pending)
         fold.pending.clear()
         self.copy.position = self.copy.acknowledged = position
+        self.folded, self.published = fold.state.route.step, position.entries
         self._folded, self._published_at = upto, self._clock()
         return True
 

@@ -1,5 +1,11 @@
-"""The journal of a game in Redis, read with an asynchronous client: its state is followed entry by entry."""
+"""The journal of a game in Redis, read with an asynchronous client: its state follows from a snapshot and its entries.
 
+Replicas that do not fold read it only when somebody looks, or when they take over: what they decide on comes with the
+replies to their own calls (``messages.py``). So a replica may be far behind. Then it goes on from the latest snapshot
+instead of following every entry, and ends in the same state, to the bit.
+"""
+
+import asyncio
 from typing import Any, NamedTuple, Protocol
 
 from msgspec.json import decode
@@ -14,8 +20,10 @@ from bpac.stores.redis.fold import FoldedState, PlainState
 from bpac.stores.redis.keys import GameNames
 from bpac.stores.store import CoinKey, Game
 
-# Entries that are read at once.
-PAGE = 1000
+# Entries that are read at once, and that are followed before other requests have their turn.
+PAGE, AT_ONCE = 1000, 50
+# From so many entries on it takes less time to load a snapshot than to follow them.
+WORTH_A_SNAPSHOT = 500
 
 
 class Restoring(Protocol):
@@ -83,27 +91,25 @@ class FollowedJournal:
         # The latest position that Redis acknowledged: it must still be there.
         self.acknowledged = self.position
 
-    async def catch_up(self, *, all_of_it: bool = True) -> int:
-        """Read what was written since, and return how many entries there were; ``EntriesLost`` if some are missing.
-
-        Parameters
-        ----------
-        all_of_it: whether to go on until there is no more (default: true), or to read one page.
-        """
-        if self.state is None:
+    async def catch_up(self) -> None:
+        """Read what was written since; ``EntriesLost`` if entries are missing."""
+        if self.state is None or await self._snapshot_is_ahead(WORTH_A_SNAPSHOT):
             await self._begin()
-        count = 0
         while page := await self._page():
-            for number, fields in page:
+            first = int(page[0][0].split(b"-")[0])
+            if first > self.position.entries + 1 and await self._snapshot_is_ahead(1):
+                await self._begin()  # entries behind the snapshot were archived
+                continue
+            for at, (number, fields) in enumerate(page):
                 self._follow(int(number.split(b"-")[0]), fields)
-            count += len(page)
-            if not all_of_it or len(page) < PAGE:
+                if at % AT_ONCE == AT_ONCE - 1:
+                    await asyncio.sleep(0)
+            if len(page) < PAGE:
                 break
         if self.position.entries > self.acknowledged.entries:
             self.acknowledged = self.position
         elif self.position.entries < self.acknowledged.entries:
             raise self._lost(f"it has {self.position.entries} entries and acknowledged {self.acknowledged.entries}")
-        return count
 
     def forget(self) -> None:
         """Read from the beginning the next time: what was computed here was not published."""
@@ -115,6 +121,11 @@ class FollowedJournal:
             "ZREVRANGEBYSCORE", self._names.keys, step, "-inf", "WITHSCORES", "LIMIT", 0, 1
         )
         return coin_key(found)
+
+    async def _snapshot_is_ahead(self, entries: int) -> bool:
+        """Whether the latest snapshot is at least so many entries ahead of what was read."""
+        found = await self._client.command("HGET", self._names.state, "snapshot")
+        return int(found or 0) >= self.position.entries + entries
 
     async def _begin(self) -> None:
         text = await self._client.command("GET", self._names.snapshot)

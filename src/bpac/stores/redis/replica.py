@@ -86,6 +86,7 @@ class GameReplica:
     down: why Redis cannot be used; none as long as it can.
     ended: why the game cannot go on; none as long as it can.
     calls, operations: how many scripts were run, and how many operations they carried.
+    answered_at: when the last call was sent that Redis has answered, on the monotonic clock.
     """
 
     def __init__(
@@ -106,11 +107,23 @@ class GameReplica:
         self.down: StoreError | None = None
         self.ended: StoreError | None = None
         self.calls = self.operations = 0
-        self._called_at = 0.0
+        self._called_at = self.answered_at = 0.0
         self._queue: deque[Waiting] = deque()
         self._task: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
+        """Register with the game; it is tried again until ``timeout`` has passed, as every other call is."""
+        give_up, pause = time.monotonic() + self.timeout, PAUSE
+        while True:
+            try:
+                return await self._join()
+            except RedisGone:  # also if a copy that is just being made did not acknowledge in time
+                if time.monotonic() > give_up:
+                    raise
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, self._longest_pause)
+
+    async def _join(self) -> None:
         """Register with the game, under a name that no process ever had."""
         name = secrets.token_hex(8)
         names = self._names
@@ -239,7 +252,7 @@ class GameReplica:
                 reply = await self._asked([one.operation for one in batch], nonce)
                 if reply.status != "gone":
                     break
-                await self.join()  # this process was taken for dead; what was cut off meanwhile is void
+                await self._join()  # this process was taken for dead; what was cut off meanwhile is void
             except RedisGone as error:
                 if time.monotonic() > give_up:
                     await self._outage(batch, error)
@@ -258,6 +271,7 @@ class GameReplica:
     async def _asked(self, operations: list[Operation], nonce: str) -> BatchReply:
         messages, self._called_at = self.messages, time.monotonic()
         raw = await self._client.run("batch", messages.keys, *messages.batch(operations, nonce))
+        self.answered_at = self._called_at
         self.calls += 1
         self.operations += len(operations)
         return messages.read(raw)
@@ -319,7 +333,7 @@ class GameReplica:
                 nonce = secrets.token_hex(8)
             elif reply.status == "gone":
                 try:
-                    await self.join()
+                    await self._join()
                 except StoreError:
                     await asyncio.sleep(pause)
             else:

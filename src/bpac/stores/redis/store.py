@@ -18,6 +18,7 @@ from bpac.stores.encoding import encode
 from bpac.stores.redis.address import RedisAddress
 from bpac.stores.redis.connecting import RedisGone, fields_of
 from bpac.stores.redis.keys import SharedNames
+from bpac.stores.redis.outside import counted
 from bpac.stores.redis.reader import RedisReader
 from bpac.stores.store import Archived, Claim, CoinKey, Game, LostEntries
 
@@ -130,7 +131,15 @@ class RedisStore(RedisReader):
         latest = self.rounds(game, limit=1)
         folded = latest[0].decided.entry.step if latest and isinstance(latest[0].decided.entry, Decision) else 0
         replicas = int(self.client.command("HLEN", names.replicas))
-        return {"folder": (holder or b"").decode(), "replicas": replicas, "lag": max(int(step or 0) - folded, 0)}
+        outside = counted(
+            fields_of(self.client.command("HGETALL", names.outside)), self.client.command("HKEYS", names.replicas)
+        )
+        return {
+            "folder": (holder or b"").decode(),
+            "replicas": replicas,
+            "lag": max(int(step or 0) - folded, 0),
+            "outside": outside._asdict(),
+        }
 
     @property
     def path(self) -> str:

@@ -1,15 +1,15 @@
 -- The folder publishes: entries of the journal, and what is in force after them. It also shows that the folder lives.
 -- KEYS: state, inbox, journal, snapshot, claims.
 -- ARGV: token, and packed: last event and number of entries before, last event folded, entries (text and note), head,
--- generation, epoch, what is in force, terms, version of the models, models, snapshot, claim. What has not changed is
--- false.
+-- generation, epoch, what is in force, terms, version of the models, models, snapshot, claim, last step in the journal.
+-- What has not changed is false.
 local state, inbox, journal, snapshot, claims = unpack(KEYS)
 local now = redis.call('HMGET', state, 'token', 'folded', 'entries', 'generation', 'epoch', 'in_force', 'models_version',
   'over')
 if not now[1] then return 'lost' end
 if now[1] ~= ARGV[1] or now[8] then return 'fenced' end
-local from, count, upto, entries, head, generation, epoch, in_force, terms, models_version, models, state_after, claim =
-  unpack(cmsgpack.unpack(ARGV[2]))
+local from, count, upto, entries, head, generation, epoch, in_force, terms, models_version, models, state_after, claim,
+  step = unpack(cmsgpack.unpack(ARGV[2]))
 if now[2] ~= from or tonumber(now[3]) ~= count then return 'lost' end
 if count > 0 and redis.call('EXISTS', journal) == 0 then return 'lost' end
 if from ~= '0-0' and redis.call('EXISTS', inbox) == 0 then return 'lost' end
@@ -17,7 +17,8 @@ for _, entry in ipairs(entries) do
   count = count + 1
   redis.call('XADD', journal, count .. '-0', 'text', entry[1], 'note', entry[2])
 end
-redis.call('HSET', state, 'folded', upto, 'entries', count, 'head', head, 'folded_generation', generation)
+redis.call('HSET', state, 'folded', upto, 'entries', count, 'head', head, 'folded_generation', generation,
+  'folded_step', step)
 if upto ~= from then redis.call('XTRIM', inbox, 'MINID', upto) end
 if now[6] ~= in_force then
   redis.call('HSET', state, 'in_force', in_force, 'terms', terms)
@@ -25,7 +26,10 @@ if now[6] ~= in_force then
 end
 if now[7] ~= models_version then redis.call('HSET', state, 'models_version', models_version, 'models', models) end
 if tonumber(now[5]) ~= epoch then redis.call('HSET', state, 'epoch', epoch, 'given', 0) end
-if state_after then redis.call('SET', snapshot, state_after) end
+if state_after then
+  redis.call('SET', snapshot, state_after)
+  redis.call('HSET', state, 'snapshot', count)
+end
 if claim then redis.call('RPUSH', claims, claim) end
 -- A cut or a stop that is not folded yet keeps arrivals waiting.
 if tonumber(now[4]) == generation and in_force ~= '' then redis.call('HSET', state, 'sealed', 0) end
