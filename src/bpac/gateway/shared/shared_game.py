@@ -292,7 +292,8 @@ class SharedGame:
             self.desk.check_loss(reported.loss)
         if not self.desk.waits_for(step):
             await self.refresh()
-        if not self.desk.waits_for(step) and self.state.route.find(step) is None:
+        found = self.state.route.find(step)
+        if found is None and not self.desk.waits_for(step):
             decision = await asyncio.to_thread(self.store.decision, self.kept, step)
             if decision is None and step > self.state.route.step:
                 raise not_in_journal_yet()
