@@ -12,8 +12,6 @@ CLIENTS_VENV := .venv-clients
 CLIENTS_READY := $(CLIENTS_VENV)/ready
 NODE_CLIENTS := tests/clients/node/node_modules/.package-lock.json
 DEPLOY_TOOLS := $(VENV)/deploy-tools
-LITELLM_VENV := .venv-litellm
-LITELLM := $(LITELLM_VENV)/ready
 
 # Tests of servers wait for much of their time: one process more than there are processors uses it.
 WORKERS = $(shell expr $$(nproc) + 1)
@@ -28,7 +26,7 @@ demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPT
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
-test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS) $(LITELLM) $(CLIENTS_READY) $(NODE_CLIENTS)  ## run every test: those of the mathematical core, with coverage, then all others
+test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS) $(CLIENTS_READY) $(NODE_CLIENTS)  ## run every test: those of the mathematical core, with coverage, then all others
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint test-core
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
@@ -104,9 +102,10 @@ $(NODE_MODULES): package-lock.json $(READY)
 	$(NPM) ci --no-audit --no-fund --loglevel=error
 	touch $(NODE_MODULES)
 
-# Clients of other people, which the tests run against the gateway. Those for Python need versions of their own.
-CLIENTS := --requirement tests/clients/requirements.txt
-$(CLIENTS_READY): tests/clients/requirements.txt $(READY)
+# Clients of other people, which the tests run against the gateway. Those for Python need versions of their own; beside them
+# is bpac with its plug-in for LiteLLM's proxy.
+CLIENTS := --editable '.[litellm]' --requirement tests/clients/requirements.txt
+$(CLIENTS_READY): tests/clients/requirements.txt pyproject.toml $(READY)
 	$(call make_venv,$(CLIENTS_VENV))
 	@echo "==> Installing the clients that the tests run (about 750 MB on disk; up to a minute)"
 	@$(UV_INSTALL) $(CLIENTS_VENV)/bin/python $(CLIENTS) 2> /dev/null || \
@@ -128,15 +127,6 @@ $(REDIS): $(READY)
 	@command -v faketime || { $(call apt_install,faketime); }
 	@touch $@
 
-# LiteLLM's proxy needs other versions of what the gateway depends on, so its plug-in is tested in an environment of its own.
-LITELLM_PACKAGES := --editable '.[litellm]' 'litellm[proxy]==1.106.2'
-$(LITELLM): $(READY)
-	@echo "==> Installing LiteLLM's proxy in $(LITELLM_VENV)"
-	@$(PYTHON) -m venv $(LITELLM_VENV)
-	@$(BIN)/uv pip install --quiet --system-certs --python $(LITELLM_VENV)/bin/python $(LITELLM_PACKAGES) 2> /dev/null || \
-	$(LITELLM_VENV)/bin/pip install --quiet --disable-pip-version-check $(LITELLM_PACKAGES)
-	@touch $@
-
 # Programs that check and run what is below deploy/. Prometheus is only unpacked: installed, it would start a service.
 deploy-tools: $(DEPLOY_TOOLS)
 $(DEPLOY_TOOLS): $(READY) $(REDIS)
@@ -153,4 +143,4 @@ deploy-check: $(DEPLOY_TOOLS)  ## check the files below deploy/ and run the serv
 	$(BIN)/pytest -v tests/deploy
 
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) $(LITELLM_VENV) $(CLIENTS_VENV) node_modules tests/clients/node/node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO_VENV) $(CLIENTS_VENV) node_modules tests/clients/node/node_modules .litellm bench.png bpac-demo build dist report .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,9 +19,9 @@ KEY = "sk-of-the-tests"
 
 def litellm_environment() -> Path:
     """The environment: ``$BPAC_LITELLM`` if it is set, otherwise the one that ``make test`` makes."""
-    home = Path(os.environ.get("BPAC_LITELLM", ROOT / ".venv-litellm"))
+    home = Path(os.environ.get("BPAC_LITELLM", ROOT / ".venv-clients"))
     if not (home / "bin" / "litellm").exists():
-        pytest.fail(f"LiteLLM is not installed in {home}: run  make .venv-litellm/ready  or set BPAC_LITELLM")
+        pytest.fail(f"LiteLLM is not installed in {home}: run  make .venv-clients/ready  or set BPAC_LITELLM")
     return home
 
 
