@@ -56,25 +56,25 @@ class RemoteSavings:
 
     def __init__(self, link: OwnerLink, number: int) -> None:
         self._link = link
-        self.number = number
+        self._number = number
 
     def drafted(self, usage: Usage) -> None:
         """Count a draft that ended, or was cut off, without a decision or after it."""
         if usage != NOTHING:
-            self._link.tell("drafted", self.number, list(usage))
+            self._link.tell("drafted", self._number, list(usage))
 
     def answered(self, usage: Usage) -> None:
         """Count tokens of the expert that belong to no outcome."""
         if usage != NOTHING:
-            self._link.tell("answered", self.number, list(usage))
+            self._link.tell("answered", self._number, list(usage))
 
     def outcome_unused(self, note: Mapping[str, Any]) -> None:
         """Count the tokens in the note of an outcome that is not recorded."""
-        self._link.tell("outcome_unused", self.number, dict(note))
+        self._link.tell("outcome_unused", self._number, dict(note))
 
     def follow(self, decision: Decision, answered_by: str, usage: Usage) -> None:
         """Count a later request of an episode."""
-        self._link.tell("follow", self.number, decision.to_list(), answered_by, list(usage))
+        self._link.tell("follow", self._number, decision.to_list(), answered_by, list(usage))
 
 
 class RemoteDesk:
