@@ -315,6 +315,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"features": ["a", "a"]}, "routes.own.features"),
     ({"max_tickets": 0}, "routes.own.max_tickets"),
     ({"minimise": "money"}, "routes.own.minimise"),
+    ({"sticky_by": "user"}, "routes.own.sticky_by"),
 ]
 
 

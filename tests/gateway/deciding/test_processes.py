@@ -63,7 +63,7 @@ def test_any_front_decides_any_ticket(tmp_path: Path) -> None:
         assert reply["decision"] is not None
         assert client.decide(kept, 0.0) == reply
         crew.killed("owner")
-        wait_for(lambda: client.post("decide", ticket=lost, uncertainty=0.0).status == 200)
+        wait_for(lambda: client.post("decide", ticket=lost, uncertainty=0.0).status == 200, 60.0)
         assert client.decide(lost, 0.0)["decision"] is None
         assert client.decide(kept, 0.0) == reply
         assert client.report(reply, 0.0).status == 200
