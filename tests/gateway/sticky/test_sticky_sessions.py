@@ -254,6 +254,9 @@ def test_feedback_is_about_the_episode() -> None:
         ({"sticky_by": "api_key"}, "is no conversation"),
         ({"sticky_by": "model"}, "is no conversation"),
         ({"sticky_by": "header:"}, "header:NAME"),
+        ({"sticky_by": "header:a b"}, "header:NAME"),
+        ({"sticky_by": "metadata:"}, "metadata:FIELD"),
+        ({"sticky_by": "user:x"}, "or user"),
         ({"sticky_by": "header:x", "sticky_idle": 0}, "sticky_idle"),
     ],
 )
