@@ -25,7 +25,7 @@ OF_CALLERS = ModelSettings("(of the caller)", BaseUrl("http://caller.invalid"), 
 # Keys about models that the gateway would ask, and about answers that it would see.
 NOT_HERE = (
     "draft", "expert", "models", "call_prices", "judge", "score", "on_expert_failure", "on_takeover", "allow_force",
-    "minimise", "busy_at",
+    "minimise", "busy_at", "sticky_by", "sticky_idle", "sticky_age", "sticky_requests",
 )  # fmt: skip
 
 
