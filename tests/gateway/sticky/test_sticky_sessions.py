@@ -254,6 +254,9 @@ def test_feedback_is_about_the_episode() -> None:
         ({"sticky_by": "api_key"}, "is no conversation"),
         ({"sticky_by": "model"}, "is no conversation"),
         ({"sticky_by": "header:"}, "header:NAME"),
+        ({"sticky_by": "header:a b"}, "header:NAME"),
+        ({"sticky_by": "metadata:"}, "metadata:FIELD"),
+        ({"sticky_by": "user:x"}, "or user"),
         ({"sticky_by": "header:x", "sticky_idle": 0}, "sticky_idle"),
     ],
 )
@@ -261,3 +264,29 @@ def test_bad_settings_are_refused(route: dict[str, Any], message: str) -> None:
     """The error names the key and says why."""
     with pytest.raises(SettingsError, match=message):
         Config.read(settings("http://127.0.0.1:1/v1", **route))
+
+
+def test_callers_that_decide_for_themselves_have_no_sessions() -> None:
+    """Such a route sees no requests that could follow: the key is refused."""
+    config = settings("http://127.0.0.1:1/v1")
+    config["routes"] = {"homework": {"decide_only": True, "epsilon": 0.2, **STICKY}}
+    with pytest.raises(SettingsError, match="sticky_by"):
+        Config.read(config)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_session_goes_through_every_door(stream: bool) -> None:
+    """Whatever API its requests come by, they follow one decision."""
+    bodies = {
+        "/v1/chat/completions": ASK,
+        "/v1/messages": {**ASK, "max_tokens": 50},
+        "/v1/responses": {"model": "homework", "input": "6 * 7?"},
+    }
+    with Running(pair(Reply("41"), Reply("42")), policy="never", **STICKY) as (gateway, _):
+        got = [
+            post(gateway.url, {**body, "stream": stream}, path, {"x-session-id": "a"}) for path, body in bodies.items()
+        ]
+        assert [one.status for one in got] == [200] * 3
+        assert len({told(one)[0] for one in got}) == 1
+        assert [told(one)[1:] for one in got] == [("draft", "first"), *[("draft", "following")] * 2]
+        assert all(b"41" in one.body for one in got)

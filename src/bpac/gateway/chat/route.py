@@ -150,7 +150,7 @@ class ServedRoute:
         if not game.is_under_way(ticket):
             draft.discard()
             return await self._answer_without_score(request, game, ticket, OUTAGE)
-        if draft.scored_answer is not None:
+        if draft.scored_answer is not None and not self.settings.is_switch:  # there the score is the same by design
             game.scored(uncertainty, draft.scored_answer)
         features = _features(request, game, draft, prompt)
         carry_out = partial(self._call_expert, request, game, draft)

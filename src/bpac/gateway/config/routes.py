@@ -113,8 +113,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     def __post_init__(self) -> None:
         if self.sticky_by is not None:
             check_sticky(self)
-        for key in ("segment_by", "task_by", "sticky_by"):
-            by = getattr(self, key)
+        for key, by in (("segment_by", self.segment_by), ("task_by", self.task_by)):
             if by is not None and not _splits(by):
                 raise SettingsError(f"{key} must be header:NAME, metadata:FIELD, api_key, user or model, got {by!r}")
         if self.policy == "oracle":

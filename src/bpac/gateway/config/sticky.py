@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from bpac.errors import SettingsError
+from bpac.gateway.config.models import HEADER_NAME
 from bpac.routing.journal.units import EPISODE
 
 if TYPE_CHECKING:
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 def check_sticky(route: "RouteSettings") -> None:
     """Raise ``SettingsError`` unless the sessions of a route can be told apart and followed."""
     by = route.sticky_by or ""
-    if by.partition(":")[0] not in ("header", "metadata", "user"):
+    kind, _, name = by.partition(":")
+    named = HEADER_NAME.fullmatch(name) if kind == "header" else kind == "metadata" and name
+    if not named and by != "user":
         raise SettingsError(
             f"sticky_by must be header:NAME, metadata:FIELD or user, got {by!r}: it names one conversation or one "
             "episode of an agent, and a key or a model is no conversation"
