@@ -116,7 +116,7 @@ def test_every_score_can_be_made_by_name() -> None:
     """Every name gives its score, with settings and wrappers."""
     assert list(SCORES) == [
         "mean_token_probability", "perplexity", "entropy", "verbalized", "verbalized_words", "agreement_and_confidence",
-        "self_consistency", "option_probability",
+        "self_consistency", "option_probability", "none",
     ]  # fmt: skip
     for name in SCORES:
         assert callable(named_score(name))

@@ -9,7 +9,7 @@ import pytest
 from bpac.answer import Answer
 from bpac.cli.program import main
 from bpac.collecting.question_files import read_question_file
-from bpac.importing.call import Call
+from bpac.importing.call import LoggedCall
 from bpac.importing.pairing import Pairing
 from bpac.replay.tables.reading import read_table
 from bpac.testing import Reply, Request, ScriptedServer
@@ -185,13 +185,13 @@ def test_a_log_without_scores_says_what_is_missing(tmp_path: Path, capsys: pytes
     assert not (tmp_path / "t.csv").exists()
 
 
-def call(name: str, trace: str = "", asked: str = "") -> Call:
+def call(name: str, trace: str = "", asked: str = "") -> LoggedCall:
     """A call with an answer."""
     messages = ({"role": "user", "content": asked},) if asked else ()
-    return Call(name, (name,), Answer("1"), "", trace, messages)
+    return LoggedCall(name, (name,), Answer("1"), "", trace, messages)
 
 
-def paired(pairing: Pairing, *calls: tuple[Call, str]) -> set[tuple[str, str]]:
+def paired(pairing: Pairing, *calls: tuple[LoggedCall, str]) -> set[tuple[str, str]]:
     """The names of all pairs."""
     found = [pairing.add(one, role) for one, role in calls]
     return {(pair.draft.place, pair.expert.place) for pair in (*found, *pairing.rest()) if pair is not None}

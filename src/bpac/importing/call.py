@@ -13,7 +13,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Call:
+class LoggedCall:
     """A call of a model.
 
     Parameters

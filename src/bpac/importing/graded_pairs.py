@@ -8,7 +8,7 @@ from bpac.answer import Answer
 from bpac.benchmarks.benchmark import Question
 from bpac.collecting.draft_scores import DEFAULT, DraftScores, score_draft
 from bpac.errors import NoScore
-from bpac.importing.call import Call
+from bpac.importing.call import LoggedCall
 from bpac.importing.fields import text_of
 from bpac.importing.formats.rows import FEATURE
 from bpac.importing.pairing import Pair
@@ -52,7 +52,7 @@ class GradedPair:
     columns: dict[str, Any] = field(default_factory=dict)
 
 
-def scored(call: Call, keep_tokens: bool) -> DraftScores:
+def scored(call: LoggedCall, keep_tokens: bool) -> DraftScores:
     """The uncertainty of a draft by every score that its record allows, and why it has none from log-probabilities.
 
     Parameters
@@ -74,7 +74,7 @@ def scored(call: Call, keep_tokens: bool) -> DraftScores:
     return DraftScores(scores, {DEFAULT: why} if why else {})
 
 
-def _given_score(call: Call) -> dict[str, float]:
+def _given_score(call: LoggedCall) -> dict[str, float]:
     if call.given.get("uncertainty") not in (None, ""):
         return {GIVEN_SCORE: number_in(call.place, call.given, "uncertainty", 1.0)}
     if call.given.get("confidence") not in (None, ""):
@@ -101,12 +101,12 @@ def graded(pair: Pair, scores: DraftScores) -> GradedPair:
     return row
 
 
-def graded_row(call: Call) -> GradedPair:
+def graded_row(call: LoggedCall) -> GradedPair:
     """The row of a call that has the loss of a whole question."""
     return _row(call, scored(call, keep_tokens=False), call.given)
 
 
-def _row(call: Call, scores: DraftScores, given: dict[str, Any]) -> GradedPair:
+def _row(call: LoggedCall, scores: DraftScores, given: dict[str, Any]) -> GradedPair:
     row = GradedPair(call.place, call.trace, scores, None)
     for name in ("draft_correct", "expert_correct"):
         if given.get(name) not in (None, ""):
@@ -126,7 +126,7 @@ def _row(call: Call, scores: DraftScores, given: dict[str, Any]) -> GradedPair:
     return row
 
 
-def _plain(call: Call) -> Answer:
+def _plain(call: LoggedCall) -> Answer:
     """The answer of a call without the confidence that it states."""
     answer = call.answer or Answer("")
     return replace(answer, text=without_confidence(answer.text))

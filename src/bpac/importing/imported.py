@@ -11,7 +11,7 @@ from bpac.collecting.answers_file import ROLES
 from bpac.collecting.draft_scores import DraftScores
 from bpac.collecting.question_files import question_line
 from bpac.errors import InputError
-from bpac.importing.call import Call
+from bpac.importing.call import LoggedCall
 from bpac.importing.fields import text_of
 from bpac.importing.formats import READERS, detected, unwrapped
 from bpac.importing.graded_pairs import GradedPair, best_score, graded, graded_row, scored
@@ -40,7 +40,7 @@ class LogReader:
     format: str | None = None
     formats: dict[str, str] = field(default_factory=dict)
 
-    def calls(self, progress: Callable[[LogFile, int], object]) -> Iterator[Call]:
+    def calls(self, progress: Callable[[LogFile, int], object]) -> Iterator[LoggedCall]:
         """Every call of all files, in order."""
         for file in self.files:
             name = self.format or ("rows" if self.mapped.only_rows else None)
@@ -88,7 +88,7 @@ class ImportedLog:
     lonely: Counter[str] = field(default_factory=Counter)
     questions: list[dict[str, Any]] = field(default_factory=list)
 
-    def read(self, calls: Iterable[Call], pair_by: PairBy) -> None:
+    def read(self, calls: Iterable[LoggedCall], pair_by: PairBy) -> None:
         """Pair and grade all calls."""
         pairing, scores = Pairing(pair_by), dict[int, DraftScores]()
         order: dict[int, int] = {}
@@ -128,7 +128,7 @@ class ImportedLog:
         self.left_out[why] += 1
         self.examples.setdefault(why, place)
 
-    def _keep(self, answers: dict[str, Call]) -> None:
+    def _keep(self, answers: dict[str, LoggedCall]) -> None:
         if not self.keep_questions:
             return
         call = next((call for call in answers.values() if call.messages), None)
@@ -193,7 +193,7 @@ class ImportedLog:
 NO_SCORE = "the draft has no score: the log has no log-probabilities, no stated confidence and no score of its own"
 
 
-def seen_models(calls: Iterable[Call]) -> SeenModels:
+def seen_models(calls: Iterable[LoggedCall]) -> SeenModels:
     """The models of all calls."""
     seen = SeenModels()
     for call in calls:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bpac.errors import InputError
-from bpac.importing.call import Call, Record
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.fields import decoded, messages_of, text_of
 from bpac.importing.formats.rows import FEATURE, GIVEN, NAMES
 
@@ -56,7 +56,7 @@ class Mapped:
         hidden = {first for name in self.columns for first in (*NAMES.get(name, ()), *GIVEN.get(name, ()))}
         return {key: value for key, value in record.items() if key not in hidden} | values
 
-    def apply(self, call: Call, record: Record) -> None:
+    def apply(self, call: LoggedCall, record: Record) -> None:
         """Give a call the values of its record that the mapping names."""
         fields = record if call.source is None else call.source
         for name, column in self.columns.items():

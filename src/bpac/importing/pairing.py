@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from typing import Literal, NamedTuple
 
 from bpac.benchmarks.own import last_text
-from bpac.importing.call import Call
+from bpac.importing.call import LoggedCall
 
 PairBy = Literal["auto", "trace", "prompt", "question"]
 PAIR_BY: tuple[PairBy, ...] = ("auto", "trace", "prompt", "question")
@@ -26,8 +26,8 @@ class Pair(NamedTuple):
     draft, expert: the calls.
     """
 
-    draft: Call
-    expert: Call
+    draft: LoggedCall
+    expert: LoggedCall
 
 
 class Pairing:
@@ -42,9 +42,9 @@ class Pairing:
     def __init__(self, by: PairBy = "auto") -> None:
         self._by = by
         # Calls that wait for the other one, by key and role, in order.
-        self._waiting: dict[Hashable, dict[str, deque[Call]]] = {}
+        self._waiting: dict[Hashable, dict[str, deque[LoggedCall]]] = {}
 
-    def add(self, call: Call, role: str) -> Pair | None:
+    def add(self, call: LoggedCall, role: str) -> Pair | None:
         """Add a call; the pair that it completes, if it completes one now."""
         return self._matched(self._waiting, self._key(call), call, role)
 
@@ -52,7 +52,7 @@ class Pairing:
         """The pairs among what is left; afterwards ``unpaired`` has what is left then."""
         if self._by != "auto":
             return
-        by_trace: dict[str, list[tuple[str, Call]]] = defaultdict(list)
+        by_trace: dict[str, list[tuple[str, LoggedCall]]] = defaultdict(list)
         for role, call in self.unpaired():
             if call.trace:
                 by_trace[call.trace].append((role, call))
@@ -69,13 +69,13 @@ class Pairing:
             if (pair := self._matched(self._waiting, key, call, role)) is not None:
                 yield pair
 
-    def unpaired(self) -> Iterator[tuple[str, Call]]:
+    def unpaired(self) -> Iterator[tuple[str, LoggedCall]]:
         """The calls without a counterpart, each with its role."""
         for waiting in self._waiting.values():
             for role, calls in waiting.items():
                 yield from ((role, call) for call in list(calls))
 
-    def _key(self, call: Call) -> Hashable:
+    def _key(self, call: LoggedCall) -> Hashable:
         if self._by == "trace":
             return call.trace or id(call)
         if self._by == "question":
@@ -84,7 +84,9 @@ class Pairing:
         return key if any(key) else id(call)
 
     @staticmethod
-    def _matched(waiting: dict[Hashable, dict[str, deque[Call]]], key: Hashable, call: Call, role: str) -> Pair | None:
+    def _matched(
+        waiting: dict[Hashable, dict[str, deque[LoggedCall]]], key: Hashable, call: LoggedCall, role: str
+    ) -> Pair | None:
         queues = waiting.setdefault(key, {"draft": deque(), "expert": deque()})
         others = queues["expert" if role == "draft" else "draft"]
         if not others:

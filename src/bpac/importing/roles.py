@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from bpac.benchmarks.benchmark import Message
 from bpac.collecting.answers_file import ROLES
 from bpac.errors import InputError
-from bpac.importing.call import Call
+from bpac.importing.call import LoggedCall
 
 # Models that are listed in an error.
 _SHOWN = 10
@@ -30,7 +30,7 @@ class SeenModels:
     roles: bool = False
     prompts: dict[str, tuple[Message, ...]] = field(default_factory=dict)
 
-    def add(self, call: Call) -> None:
+    def add(self, call: LoggedCall) -> None:
         """Count a call."""
         if call.is_prompt:
             self.prompts[call.trace] = call.messages
@@ -58,7 +58,7 @@ class Roles:
     expert: str
     guessed: str = ""
 
-    def of(self, call: Call) -> str:
+    def of(self, call: LoggedCall) -> str:
         """``draft``, ``expert``, or empty for the call of another model."""
         if call.role:
             return call.role

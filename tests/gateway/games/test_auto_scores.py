@@ -177,6 +177,20 @@ def test_no_score_is_guessed(models: ScriptedServer, tmp_path: Path) -> None:
         assert gateway.status()["score"] == "entropy"
 
 
+def test_a_model_that_is_asked_without_log_probabilities_gets_another_score(
+    models: ScriptedServer, tmp_path: Path
+) -> None:
+    """Where the configuration drops logprobs, no score needs them, at the first start and at the next."""
+    models.script = pair(draft(WORDS), Reply("42"))
+    kept = config(models, tmp_path)
+    kept["models"]["small"]["drop"] = ["logprobs", "top_logprobs"]
+    for steps in (0, 1):
+        with RunningGateway(kept) as gateway:
+            assert (gateway.status()["score"], gateway.status()["steps"]) == (WORDS, steps)
+            post(gateway.url, ASK)
+    assert not any("logprobs" in request.body for request in models.requests)
+
+
 def test_settings_of_a_score_need_its_name(models: ScriptedServer, tmp_path: Path) -> None:
     """Settings beside auto are refused: they are those of one score."""
     with pytest.raises(SettingsError, match='score "auto" has no settings'):

@@ -1,5 +1,7 @@
 """The scores that games have begun with, for routes whose file says ``score = "auto"``."""
 
+from contextlib import suppress
+
 from bpac.errors import SettingsError
 from bpac.gateway.config.auto_score import CANDIDATES, NOT_CHOSEN, with_score
 from bpac.gateway.config.routes import RouteSettings
@@ -15,12 +17,15 @@ def recorded_score(store: Store, route: RouteSettings) -> tuple[str, Game] | Non
     store: where games are.
     route: the route, whose score is to be chosen.
     """
-    possible = {score: with_score(route, score) for score in CANDIDATES}
-    terms = {score: terms_of(one, one.new_router()) for score, one in possible.items()}
+    terms: dict[str, str] = {}
+    for score in CANDIDATES:
+        with suppress(SettingsError):  # no game can be about a score that the route cannot have
+            wanted = with_score(route, score)
+            terms[score] = terms_of(wanted, wanted.new_router())
     for game in reversed(store.games()):
         if game.route == route.name:
-            for score, wanted in terms.items():
-                if not of_rounds(changes(game.terms, wanted, route.open_terms)):
+            for score, expected in terms.items():
+                if not of_rounds(changes(game.terms, expected, route.open_terms)):
                     return score, game
     return None
 

@@ -20,8 +20,8 @@ async def allows(model: Probed, score: str, seconds: float) -> Checked | None:
     seconds: how long each of a few attempts may take.
     """
     wanted = named_score(score)
-    if wanted.needs.logprobs and "logprobs" in model.settings.drop:
-        return Checked("score", "requests are sent to it without logprobs (drop)", "error")
+    if wanted.needs.logprobs and not model.settings.gives_logprobs:
+        return Checked("score", 'log-probabilities cannot be asked for (drop, or api = "messages")', "error")
     try:
         # One answer tells: further samples are requested in the same way.
         completion, refused = await asked(model, replace(wanted.needs, samples=0), seconds)

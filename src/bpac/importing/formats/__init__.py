@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from bpac.importing.call import Call, Record
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.formats import langfuse, litellm, openai, opentelemetry, rows
 
-Reader = Callable[[Record, str], Iterator[Call]]
+Reader = Callable[[Record, str], Iterator[LoggedCall]]
 
 READERS: dict[str, Reader] = {
     "openai": openai.calls,

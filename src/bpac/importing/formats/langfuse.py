@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bpac.importing.call import Call, Record
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.fields import answer_of, count_of, decoded, first_of, messages_of, model_names, text_of
 
 _TRACE = ("traceId", "trace_id")
@@ -25,23 +25,23 @@ def matches(record: Record) -> bool:
     return observed and bool({"type", *_MODEL, "usageDetails", "usage_details", "parentObservationId"} & set(record))
 
 
-def calls(record: Record, place: str) -> Iterator[Call]:
+def calls(record: Record, place: str) -> Iterator[LoggedCall]:
     """The calls of a record: its own, or those of all observations of a trace."""
     observations = record.get("observations")
     if not isinstance(observations, list):
         yield _call(record, place)
         return
     if not any(isinstance(one, Mapping) for one in observations):
-        yield Call(place, problem="the trace is exported without its observations: export observations")
+        yield LoggedCall(place, problem="the trace is exported without its observations: export observations")
     for one in observations:
         if isinstance(one, Mapping):
             yield _call({"traceId": record.get("id"), **one}, place)
 
 
-def _call(record: Record, place: str) -> Call:
+def _call(record: Record, place: str) -> LoggedCall:
     parameters = decoded(first_of(record, "modelParameters", "model_parameters"))
     prompt = decoded(record.get("input"))
-    call = Call(
+    call = LoggedCall(
         place,
         model_names(text_of(first_of(record, *_MODEL)), request=parameters),
         trace=text_of(first_of(record, *_TRACE)),

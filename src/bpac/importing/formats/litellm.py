@@ -8,7 +8,7 @@ the messages in ``proxy_server_request``. Objects may be JSON in a text, as a da
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from bpac.importing.call import Call, Record
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.fields import answer_of, count_of, decoded, first_of, messages_of, model_names, text_of
 
 # Calls that answer a prompt; others are embeddings, images, speech.
@@ -21,14 +21,14 @@ def matches(record: Record) -> bool:
     return "call_type" in record and bool({"request_id", "startTime", "litellm_call_id", "response"} & set(record))
 
 
-def calls(record: Record, place: str) -> Iterator[Call]:
+def calls(record: Record, place: str) -> Iterator[LoggedCall]:
     """The call of a row."""
     request = decoded(record.get("proxy_server_request"))
     asked = request if isinstance(request, Mapping) else {}
     body = decoded(asked.get("body"))
     asked = body if isinstance(body, Mapping) else asked
     metadata = decoded(record.get("metadata"))
-    call = Call(
+    call = LoggedCall(
         place,
         # Not the model in the request: after a fallback, another one has answered.
         model_names(

@@ -8,7 +8,7 @@ API have them apart: lines with the same ``custom_id`` belong together.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bpac.importing.call import Call, Record
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.fields import answer_of, decoded, first_of, messages_of, model_names, text_of
 
 _REQUEST = ("request", "request_body", "kwargs", "body")
@@ -26,7 +26,7 @@ def matches(record: Record) -> bool:
     return asks and (bool({"choices", "output", "body"} & set(response)) or bool(both[1]))
 
 
-def calls(record: Record, place: str) -> Iterator[Call]:
+def calls(record: Record, place: str) -> Iterator[LoggedCall]:
     """The call of a record; one without an answer and without a problem is a prompt whose answer is elsewhere."""
     request = _part(record, _REQUEST)
     response = _part(record, _RESPONSE)
@@ -39,7 +39,7 @@ def calls(record: Record, place: str) -> Iterator[Call]:
         replied = decoded(replied["body"])
     if record.get("error") not in (None, "", {}) or (isinstance(replied, Mapping) and replied.get("error")):
         problem = "the request failed"
-    call = Call(
+    call = LoggedCall(
         place,
         _models(record, asked, replied),
         trace=_trace(record, asked),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bpac.importing.call import Call, Record
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.fields import answer_of, count_of, decoded, first_of, messages_of, model_names, text_of
 
 _SCOPES = {"resourceSpans": ("scopeSpans", "spans"), "resourceLogs": ("scopeLogs", "logRecords")}
@@ -29,7 +29,7 @@ def matches(record: Record) -> bool:
     return bool(_SCOPES.keys() & set(record)) or ("attributes" in record and bool({"traceId", "context"} & set(record)))
 
 
-def calls(record: Record, place: str) -> Iterator[Call]:
+def calls(record: Record, place: str) -> Iterator[LoggedCall]:
     """The calls of all spans and log records in a record."""
     for span in _spans(record):
         attributes = _attributes(span.get("attributes"))
@@ -45,16 +45,16 @@ def _spans(record: Record) -> Iterator[Record]:
                 yield from scope.get(items) or ()
 
 
-def _call(span: Record, attributes: Mapping[str, Any], place: str) -> Call:
+def _call(span: Record, attributes: Mapping[str, Any], place: str) -> LoggedCall:
     """The call of a span; with a problem if the span is about something else."""
     asked_for = text_of(attributes.get("gen_ai.request.model"))
     answered = text_of(attributes.get("gen_ai.response.model"))
     kind = text_of(attributes.get("gen_ai.operation.name"))
     if kind in _NOT_CHATS or not (asked_for or answered):
-        return Call(place, problem=f"not a chat ({kind})" if kind else "not a call of a model")
+        return LoggedCall(place, problem=f"not a chat ({kind})" if kind else "not a call of a model")
     events = [(_event_name(event), _attributes(event.get("attributes"))) for event in span.get("events") or ()]
     effort = attributes.get("gen_ai.request.reasoning_effort") or attributes.get("gen_ai.request.reasoning.level")
-    call = Call(
+    call = LoggedCall(
         place,
         model_names(asked_for, answered, request={"reasoning_effort": effort}),
         trace=_trace(span),

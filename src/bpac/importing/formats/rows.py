@@ -9,7 +9,7 @@ from typing import Any
 
 from bpac.answer import Answer, Token, split_reasoning
 from bpac.errors import TableError
-from bpac.importing.call import Call, Record
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.fields import answer_of, count_of, decoded, first_of, messages_of, text_of
 
 # The usual names of each value.
@@ -40,7 +40,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
 FEATURE = "feature_"
 
 
-def calls(record: Record, place: str) -> Iterator[Call]:
+def calls(record: Record, place: str) -> Iterator[LoggedCall]:
     """The call of a row, or the two calls of a row with both answers, or a call with a loss and no answer."""
     values = {name: first_of(record, *columns) for name, columns in NAMES.items()}
     trace, messages = text_of(values["id"]), messages_of(values["prompt"])
@@ -53,17 +53,17 @@ def calls(record: Record, place: str) -> Iterator[Call]:
         for role in ("draft", "expert"):
             answer = _answer(values[role], values, place) if values[role] is not None else None
             problem = "" if answer is not None else f"the row has no answer of the {role}"
-            call = Call(place, (role,), answer, problem, f"{place} {trace}".strip(), messages, role)
+            call = LoggedCall(place, (role,), answer, problem, f"{place} {trace}".strip(), messages, role)
             call.given = given if role == "draft" else {}
             yield call
         return
     if "loss" in given or {"draft_correct", "expert_correct"} <= set(given):
-        yield Call(place, (), None, "", trace, messages, "both", given)
+        yield LoggedCall(place, (), None, "", trace, messages, "both", given)
         return
     answer = _answer(values["answer"], values, place) if values["answer"] is not None else None
     names = (text_of(values["model"]),) if text_of(values["model"]) else ()
     problem = "" if answer is not None else "the row has neither an answer nor a loss"
-    yield Call(place, names, answer, problem, trace, messages, text_of(values["role"]).lower(), given)
+    yield LoggedCall(place, names, answer, problem, trace, messages, text_of(values["role"]).lower(), given)
 
 
 def _answer(value: Any, values: dict[str, Any], place: str) -> Answer | None:
