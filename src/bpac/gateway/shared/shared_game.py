@@ -290,7 +290,7 @@ class SharedGame:
         reported.check(self.route)
         if reported.loss is not None:
             self.desk.check_loss(reported.loss)
-        if not self.desk.waits_for(step):
+        if reported.refused or not self.desk.waits_for(step):
             await self.refresh()
         found = self.state.route.find(step)
         if found is None and not self.desk.waits_for(step):
