@@ -55,7 +55,7 @@ MOST_FAILED = 10_000
 NOT_FORWARDED = ("stream", "stream_options", "max_retries")
 
 
-class Call(NamedTuple):
+class ProxiedCall(NamedTuple):
     """One request.
 
     Parameters
@@ -144,7 +144,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
                 raise part
             yield part
 
-    def _call(self, given: dict[str, Any]) -> Call:
+    def _call(self, given: dict[str, Any]) -> ProxiedCall:
         parameters, route, base = given.get("litellm_params") or {}, given["model"], given.get("api_base")
         where = f"model_info.bpac of the model bpac/{route}"
         try:
@@ -159,7 +159,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
             router = RemoteRouter(base, route, api_key=key, timeout=PATIENCE, retries=1)
             self._routers[base, key, route] = router
         metadata = parameters.get("metadata") or {}
-        return Call(
+        return ProxiedCall(
             pair,
             router,
             str(parameters.get("litellm_call_id") or ""),
@@ -168,7 +168,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
             {name: value for name, value in metadata.items() if name.startswith("user_api_key")},
         )
 
-    async def _drafted(self, call: Call) -> DecidedDraft:
+    async def _drafted(self, call: ProxiedCall) -> DecidedDraft:
         """Rules 1 and 2."""
         if call.id in self._failed:
             return DecidedDraft(undecided(REPEATED))
@@ -190,7 +190,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
             return DecidedDraft(undecided("draft-failed"))
         return DecidedDraft(decision, without_logprobs(response, call.options), answer)
 
-    async def _expert(self, call: Call, drafted: DecidedDraft) -> Any:
+    async def _expert(self, call: ProxiedCall, drafted: DecidedDraft) -> Any:
         """The expert's answer, or an accepted draft where the expert refuses; reports what came of it."""
         try:
             response = await call.ask(call.pair.expert)
@@ -202,7 +202,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         return described(response, drafted.decision, "expert")
 
     async def _expert_stream(
-        self, call: Call, drafted: DecidedDraft, queue: "asyncio.Queue[Chunk | Exception | None]"
+        self, call: ProxiedCall, drafted: DecidedDraft, queue: "asyncio.Queue[Chunk | Exception | None]"
     ) -> None:
         """The same as a stream, which goes on if its caller leaves."""
         parts: list[Any] = []
@@ -220,7 +220,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         queue.put_nowait(None)
         await self._report(call, drafted, litellm.stream_chunk_builder(parts, messages=call.messages))
 
-    async def _report(self, call: Call, drafted: DecidedDraft, response: Any) -> None:
+    async def _report(self, call: ProxiedCall, drafted: DecidedDraft, response: Any) -> None:
         if drafted.decision.id is None or drafted.answer is None:
             return
         loss = None
@@ -237,7 +237,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         except GatewayError as error:
             log.error("a loss could not be reported: it counts as 1", extra={"error": str(error)})
 
-    async def _expert_failed(self, call: Call, drafted: DecidedDraft, error: Exception) -> bool:
+    async def _expert_failed(self, call: ProxiedCall, drafted: DecidedDraft, error: Exception) -> bool:
         """Report that there is no answer of the expert; whether the draft may be served instead."""
         status = getattr(error, "status_code", None)
         refused = isinstance(status, int) and is_refused(status)
