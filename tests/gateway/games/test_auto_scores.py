@@ -111,6 +111,24 @@ def test_agreement_and_confidence_work_on_every_kind_of_answer(
         assert len(models.requests) - before == 2 + bool(ask)
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("path", "ask"),
+    [("/v1/responses", {"input": "6 * 7?"}), ("/v1/messages", {"messages": ASK["messages"], "max_tokens": 100})],
+)
+def test_no_door_shows_a_stated_confidence(
+    path: str, ask: dict[str, Any], stream: bool, models: ScriptedServer, tmp_path: Path
+) -> None:
+    """Callers of the Responses API and of the Messages API see the answer and nothing of what the score asked for."""
+    models.script = pair(draft(WORDS), Reply("42"))
+    with RunningGateway(config(models, tmp_path)) as gateway:
+        got = post(gateway.url, {"model": "homework", "stream": stream, **ask}, path=path)
+        assert (got.status, got.headers["x-bpac-answered-by"]) == (200, "draft")
+        assert b"41" in got.body
+        assert b"onfidence" not in got.body
+        assert b"ikely" not in got.body
+
+
 def test_a_game_goes_on_with_its_score_while_the_model_is_down(models: ScriptedServer, tmp_path: Path) -> None:
     """A restart and a reload at which the model does not answer change nothing."""
     kept = config(models, tmp_path)
