@@ -7,7 +7,6 @@ import pytest
 
 from bpac.errors import InputError
 from bpac.routing.audit.audit import audit_journal
-from bpac.routing.cascade.policy import Cascade
 from bpac.routing.coins import SeededCoins
 from bpac.routing.journal.entries import Entry, entry_to_json
 from bpac.routing.journal.rebuild import follow, opened
@@ -78,11 +77,9 @@ def test_decisions_on_recorded_terms_are_those_of_the_router(game: str, seed: in
 
 
 def test_games_whose_decisions_need_their_state_are_refused() -> None:
-    """The budget policy decides on the newest state, and so does a cascade."""
+    """The budget policy decides on the newest state."""
     with pytest.raises(InputError, match="newest state"):
         DecisionRules.of(Router(0.05, policy="budget").settings)
-    with pytest.raises(InputError, match="cascade"):
-        DecisionRules.of(Router(0.05, policy=Cascade((1.0, 2.0, 3.0))).settings)
 
 
 def test_every_named_score_is_needed() -> None:

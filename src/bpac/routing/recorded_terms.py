@@ -6,7 +6,8 @@ Several gateways that share a game decide with these functions, and so does the 
    that its query has. These numbers are recorded as they are; nobody computes them a second time.
 2. The decision follows from the recorded scores, the ticket, the step and the coin of the step (``decide_on_terms``).
    Numbers are only compared there, so that every machine decides the same to the bit.
-3. If a drift alarm has rung since the query arrived, nothing that was certified before is used (``closed``). A gateway
+3. In a cascade the walk through the models takes the place of the scores (``cascade/recorded_walks.py``).
+4. If a drift alarm has rung since the query arrived, nothing that was certified before is used (``closed``). A gateway
    that does not know of the alarm yet decides on the terms of the ticket: a stale threshold is allowed (MATH 12).
 """
 
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 from bpac.arguments import fraction
 from bpac.errors import InputError
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.recorded_walks import RecordedWalk, decide_walk
 from bpac.routing.decision import Decision
 from bpac.routing.dithering import dithered
 from bpac.routing.learning.features import Feature, Features, checked_features
@@ -36,6 +39,7 @@ class DecisionRules(NamedTuple):
     score_names: the names of the scores, where there are several.
     feature_names: what scores are learned from; empty if none are learned.
     learns: whether scores are learned.
+    cascade: the policy of a cascade (default: none, there are two models).
     """
 
     shadow: bool
@@ -44,6 +48,7 @@ class DecisionRules(NamedTuple):
     score_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     learns: bool
+    cascade: Cascade | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> "DecisionRules":
@@ -58,8 +63,6 @@ class DecisionRules(NamedTuple):
             raise InputError(
                 f"{type(policy).__name__} decides on the newest state of its game, which several gateways do not have"
             )
-        if not isinstance(policy, Portfolio) and policy.score_names:
-            raise InputError("a cascade decides with the state of its game, which several gateways do not have")
         learned = policy.learned
         return cls(
             settings.explore == "shadow",
@@ -68,6 +71,7 @@ class DecisionRules(NamedTuple):
             policy.score_names,
             learned.features if learned is not None else (),
             learned is not None,
+            policy if isinstance(policy, Cascade) else None,
         )
 
 
@@ -121,19 +125,33 @@ def closed(rules: DecisionRules, ticket: Ticket) -> Ticket:
     return ticket._replace(threshold=0.0, rate=1.0, score=0 if rules.learns else ticket.score)
 
 
-def decide_on_terms(rules: DecisionRules, ticket: Ticket, scores: RecordedScores, step: int, draw: float) -> Decision:
+def decide_on_terms(
+    rules: DecisionRules,
+    ticket: Ticket,
+    draft: RecordedScores | RecordedWalk,
+    step: int,
+    draw: float,
+    *,
+    stale: bool = False,
+) -> Decision:
     """The decision of a query.
 
     Parameters
     ----------
     rules: of the game.
-    ticket: the terms on which it is decided.
-    scores: of its draft.
+    ticket: the terms with which it arrived.
+    draft: the scores of its draft; in a cascade, its walk.
     step: its place among the decisions of the game.
     draw: the coin of that step.
+    stale: whether a drift alarm has rung since it arrived (default: false).
     """
+    if stale:
+        ticket = closed(rules, ticket)
+    if isinstance(draft, RecordedWalk):
+        walk = draft._replace(levels=()) if stale else draft
+        return decide_walk(ticket, walk, step, draw, len(walk.answers) + 1, shadow=rules.shadow)
     number, epoch, threshold, rate, score, seen = ticket
-    uncertainties = scores.uncertainties
+    uncertainties = draft.uncertainties
     several = rules.learns or bool(rules.score_names)
     return decide_query(
         step,
@@ -147,5 +165,5 @@ def decide_on_terms(rules: DecisionRules, ticket: Ticket, scores: RecordedScores
         uncertainties if several else (),
         number,
         seen,
-        scores.features,
+        draft.features,
     )

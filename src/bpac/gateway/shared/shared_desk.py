@@ -24,13 +24,17 @@ from bpac.gateway.shared.tickets_here import TicketsHere
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
 from bpac.models.prompts import PROMPT_FEATURES
+from bpac.routing.cascade.outcome import checked_outcome
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.recorded_walks import recorded_walk, walk_on_terms
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
 from bpac.routing.learning.features import Features
-from bpac.routing.recorded_terms import RecordedScores, draft_scores
+from bpac.routing.recorded_terms import draft_scores
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.redis.messages import SharedTicket, resolving
+from bpac.stores.redis.replica import Draft
 from bpac.wire.usage import Usage
 
 if TYPE_CHECKING:
@@ -138,8 +142,16 @@ class SharedDesk:
         """Nothing to give back."""
 
     async def walk(self, ticket: Ticket) -> Walk:
-        """Raise ``TypeError``: shared games have two models."""
-        raise TypeError("shared games have two models")
+        """Send a request of a cascade on its way, on the terms of its ticket."""
+        policy, shared = self._cascade(), self._tickets.shared.get(ticket)
+        # A ticket that was cut off while the request waited has no rules; its walk is never decided.
+        return walk_on_terms(policy, ticket if shared else ticket._replace(score=0), shared.joined if shared else ())
+
+    def _cascade(self) -> Cascade:
+        policy = self.game.rules.cascade
+        if policy is None:
+            raise TypeError("only a cascade asks several models")
+        return policy
 
     def is_under_way(self, ticket: Ticket) -> bool:
         """Whether a ticket can still be decided, as far as it is known here."""
@@ -162,14 +174,18 @@ class SharedDesk:
     ) -> tuple[Decided, T] | None:
         """Decide a request; none if its ticket was cut off, or if Redis is gone: then the expert answers."""
         shared = self._tickets.shared.get(ticket)
-        if shared is None or isinstance(uncertainty, Walk):
+        if shared is None:
             self.savings.drafted(Usage.from_note(note, DRAFT))
             return None
-        known = features if self.game.rules.learns else None
-        scores = draft_scores(self.game.rules, uncertainty, _DITHER.random(), shared.models, known)
+        draft: Draft
+        if isinstance(uncertainty, Walk):
+            draft = recorded_walk(self._cascade(), uncertainty, shared.joined)
+        else:
+            known = features if self.game.rules.learns else None
+            draft = draft_scores(self.game.rules, uncertainty, _DITHER.random(), shared.models, known)
         # A task of its own: from the decision on the round counts, even if its caller leaves while this waits.
         task = asyncio.create_task(
-            self._decided(ticket, shared, scores, note, carry_out=carry_out, unfinished=unfinished)
+            self._decided(ticket, shared, draft, note, carry_out=carry_out, unfinished=unfinished)
         )
         self._deciding.add(task)
         task.add_done_callback(self._deciding.discard)
@@ -179,7 +195,7 @@ class SharedDesk:
         self,
         ticket: Ticket,
         shared: SharedTicket,
-        scores: RecordedScores,
+        draft: Draft,
         note: dict[str, Any],
         *,
         carry_out: Callable[[Decided], T],
@@ -190,7 +206,7 @@ class SharedDesk:
         self.drafting.decided(ticket)
         noted = self._noted(note)
         try:
-            decision = await game.side.decide(shared, scores, noted)
+            decision = await game.side.decide(shared, draft, noted)
         except StoreError:
             decision = None
         if decision is None:
@@ -232,8 +248,15 @@ class SharedDesk:
     async def resolve_stages(
         self, decision: Decision, answers: Sequence[StageAnswer], losses: Sequence[float | None], note: dict[str, Any]
     ) -> None:
-        """Raise ``TypeError``: shared games have two models."""
-        raise TypeError("shared games have two models")
+        """Record what an audit of a cascade found."""
+        self._open.close(decision.step)
+        part = decision.cascade
+        assert part is not None  # the desk of a cascade decided it
+        # Checked here, where a mistake is found with its cause: the folder takes it as it is.
+        stages = checked_outcome(decision, answers, losses, self._cascade())
+        accepted = decision.uncertainty < decision.threshold
+        loss = (stages.losses[part.stage - 1] or 0.0) if accepted else 0.0
+        self.game.side.tell(resolving(decision.step, loss, self._noted(note), stages=stages))
 
     async def forfeit(self, decision: Decision, cause: str, *, draft_served: bool = False) -> bool:
         """Forfeit a round: loss 1; false if it has an outcome already, or if Redis cannot be told."""

@@ -314,7 +314,8 @@ class SharedGame:
         """Where the game stands."""
         state = self.state
         savings = state.savings.report(Prices.of(self.route))
-        status = game_status(self.kept, state.router, state.history, savings, self.scores.trouble)
+        names = [model.name for model in self.route.models]
+        status = game_status(self.kept, state.router, state.history, savings, self.scores.trouble, models=names)
         return replace(status, shared=self._shared())
 
     def sharing(self) -> dict[str, Any]:

@@ -178,19 +178,9 @@ def _latest(game: SharedGame) -> SharedGame:
 
 def check_route(route: RouteSettings) -> None:
     """Raise ``SettingsError`` if the decisions of a route need the newest state of its game."""
-    if route.sticky_by is not None:
+    if not route.new_router().settings.policy.in_order:
         raise SettingsError(
-            f"routes.{route.name}.sticky_by: gateways that share a game in Redis do not share its sessions, so that "
-            'requests of one conversation would be decided apart: use store = "sqlite:///FILE" and '
-            " bpac serve --workers N  for this route, on one machine"
-        )
-    what = ""
-    if route.models:
-        what = "a cascade (models = […]) decides"
-    elif not route.new_router().settings.policy.in_order:
-        what = f"policy = {route.policy!r} decides"
-    if what:
-        raise SettingsError(
-            f"routes.{route.name}: {what} on the newest state of its game, which gateways that share a game in Redis "
-            'do not have: use store = "sqlite:///FILE" and  bpac serve --workers N  for this route, on one machine'
+            f"routes.{route.name}: policy = {route.policy!r} decides on the newest state of its game, which gateways "
+            'that share a game in Redis do not have: use store = "sqlite:///FILE" and  bpac serve --workers N  for '
+            "this route, on one machine"
         )

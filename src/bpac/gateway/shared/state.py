@@ -7,6 +7,7 @@ from typing import Any
 from bpac.dashboard.history.history import History
 from bpac.gateway.games.restoring import tokens_of
 from bpac.gateway.games.savings import Savings
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Opened, Resolved
 from bpac.routing.journal.rebuild import follow, opened
@@ -27,7 +28,7 @@ class SharedState:
 
     def __init__(self, route: Route, savings: Savings, history: History, owners: Mapping[int, str]) -> None:
         self.route = route
-        self.router = Router.showing(route)
+        self.router: Router = (CascadeRouter if route.stages else Router).showing(route)
         self.savings = savings
         self.history = history
         self.owners = Owners(owners)

@@ -84,6 +84,11 @@ class CascadeBettor:
         return fitted < len(self._fit_at) and self.sample.seen >= self._fit_at[fitted]
 
     @property
+    def joined_rules(self) -> list[JoiningRule]:
+        """The rules that joined after the first round."""
+        return cast(list[JoiningRule], self.rules[self._first :])
+
+    @property
     def stages_by_uncertainty(self) -> list[tuple[int, ...]]:
         """The stages of each rule that decides by uncertainty."""
         return [rule.stages for rule in self.rules if isinstance(rule, UncertaintyRule)]
@@ -168,9 +173,8 @@ class CascadeBettor:
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""
-        fitted = self.rules[self._first :]
         return {
-            "fitted": [cast(JoiningRule, rule).to_json() for rule in fitted],
+            "fitted": [rule.to_json() for rule in self.joined_rules],
             "joined_at": self.joined_at[self._first :],
             "fitted_on": [estimates.fitted_on for estimates in self._estimates[self._first :]],
             "wealths": [wealth.state() for wealth in self._wealths],

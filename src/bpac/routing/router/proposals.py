@@ -6,7 +6,7 @@ from bpac.arguments import fraction, text
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, StaleProposal, UnknownStep
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.policy import Cascade
-from bpac.routing.cascade.rounds import CascadeRound
+from bpac.routing.cascade.recorded_walks import RecordedWalk, decide_walk
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.coins import Coins, CommittedCoins, DitheringCoins, SeededCoins
 from bpac.routing.decision import Decision
@@ -162,26 +162,14 @@ class Proposals:
         if ticket is None and epoch != route.epoch:
             # An alarm has rung since. Without a ticket the query arrives now, and nothing is certified yet.
             epoch, threshold, rate, rule, seen = route.epoch, 0.0, 1.0, 0, route.entries
-        current = epoch == route.epoch
-        accepted = walk.value < threshold
-        full_propensity = 0.0
         levels: tuple[float, ...] = ()
-        if current and isinstance(bettor, CascadeBettor) and isinstance(policy, Cascade):
+        full_propensity = 0.0
+        if epoch == route.epoch and isinstance(bettor, CascadeBettor) and isinstance(policy, Cascade):
             levels = bettor.charge_levels(walk.answers, seen)
-            in_force = bettor.rules[rule]
-            if accepted:
-                full_propensity = rate
-            elif threshold == 0.0:
-                full_propensity = 1.0
-            else:
-                full_propensity = policy.full_propensity(in_force, rate)
-        stage = walk.accepted if accepted and walk.accepted is not None else route.stages
-        full = True if draw < full_propensity else False  # noqa: SIM210  # numpy's numbers compare to numpy's booleans
-        part = CascadeRound(rule, stage, tuple(walk.answers), full, full_propensity)
-        self.latest = decision = decide_query(
-            *(step, walk.value, threshold, rate, draw, route.shadow, True, epoch, levels, number),
-            *(seen if number else 0, (), part),
-        )
+            full_propensity = policy.full_propensity(bettor.rules[rule], rate)
+        recorded = RecordedWalk(walk.value, walk.accepted or 0, tuple(walk.answers), levels, full_propensity)
+        terms = Ticket(number, epoch, threshold, rate, rule, seen)
+        self.latest = decision = decide_walk(terms, recorded, step, draw, route.stages, shadow=route.shadow)
         return decision
 
     def outcome(self, decision: Decision, loss: float) -> Resolved:

@@ -12,12 +12,17 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec.json import decode
 
+from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.fitting import fit_rule
+from bpac.routing.cascade.policy import Cascade
+from bpac.routing.cascade.rounds import outcomes_from_json
 from bpac.routing.coins import block_of_draws
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import (
     Committed,
     Entry,
+    Fitted,
     Learned,
     Opened,
     Overdue,
@@ -28,10 +33,11 @@ from bpac.routing.journal.entries import (
 )
 from bpac.routing.journal.rebuild import follow
 from bpac.routing.journal.snapshot import take_snapshot
-from bpac.routing.recorded_terms import DecisionRules, RecordedScores, closed, decide_on_terms
+from bpac.routing.recorded_terms import DecisionRules, decide_on_terms
 from bpac.routing.route import Route
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.encoding import encode
+from bpac.stores.redis.messages import read_draft
 from bpac.stores.sqlite.statements import entry_text
 from bpac.stores.store import CoinKey
 
@@ -116,7 +122,7 @@ class PublishedTerms(NamedTuple):
     ----------
     key: changes with everything that a decision depends on.
     terms: threshold, rate, score in use, entries seen, number of scores.
-    models_version, models: the learned scores.
+    models_version, models: the learned scores, or the rules of a cascade that have joined.
     """
 
     key: str
@@ -196,6 +202,15 @@ class Fold:
         if len(self.pending) == before:
             self.late[kind] += 1
 
+    def next_rule(self) -> Fitted | None:
+        """The stopping rule of a cascade that is due, if one is. Tickets know it by the entries they have seen."""
+        route, policy = self.state.route, self.state.route.settings.policy
+        route.charge()
+        bettor = route.bettor
+        if not isinstance(bettor, CascadeBettor) or not isinstance(policy, Cascade) or not bettor.fit_due:
+            return None
+        return Fitted(fit_rule(bettor.sample, policy.prices, route.terms, bettor.stages_by_uncertainty).to_json())
+
     def next_score(self) -> Learned | None:
         """The learned score that is due, if one is; its number of tickets is to be filled in."""
         learning = self.state.route.learning
@@ -209,7 +224,11 @@ class Fold:
         route.charge()
         current = route.current
         threshold, rate, score = current.bettor.threshold, current.rate, current.active_score
-        models = [one.model.to_json() for one in route.learning.joined] if route.learning is not None else []
+        models: list[dict[str, Any] | None] = []
+        if route.learning is not None:
+            models = [one.model.to_json() for one in route.learning.joined]
+        elif isinstance(current.bettor, CascadeBettor):
+            models = [rule.to_json() for rule in current.bettor.joined_rules]
         key = f"{threshold!r}|{rate!r}|{score}|{current.number}|{len(models)}|{self.generation}"
         terms = f"{threshold!r}|{rate!r}|{score}|{route.entries}|{len(models) + 1}"
         return PublishedTerms(key, terms, f"{current.number}:{len(models)}", encode(models))
@@ -218,26 +237,25 @@ class Fold:
         epoch, number = map(int, event["ticket"].split(":"))
         replica, threshold, rate, score, seen, _ = event["terms"].split("|")
         ticket = Ticket(number, epoch, float(threshold), float(rate), int(score), int(seen))
-        if event["stale"] == "1":
-            ticket = closed(self._rules, ticket)
         draft = decode(event["draft"])
-        features = tuple(float(value) if type(value) is int else value for value in draft["f"])
-        scores = RecordedScores(tuple(map(float, draft["u"])), features)
         step = int(event["step"])
         if step != self.state.route.step + 1:
             raise EventsMissing(f"step {step} follows step {self.state.route.step}")
-        decision = decide_on_terms(self._rules, ticket, scores, step, self._draws[step - self._first])
+        draw, stale = self._draws[step - self._first], event["stale"] == "1"
+        decision = decide_on_terms(self._rules, ticket, read_draft(draft), step, draw, stale=stale)
         self.add(decision, {**draft["n"], BY: replica})
 
     def _resolved(self, event: Mapping[str, str]) -> None:
-        step, loss, cause, draft_served, refused, note = decode(event["outcome"])
+        step, loss, cause, draft_served, refused, note, *stages = decode(event["outcome"])
         route = self.state.route
         decision = route.find(step)
         if decision is None or (loss is None and not refused and step in route.given_up):
             return
         loss = None if loss is None else float(loss)
         note = {**note, "propensity": decision.propensity}
-        self.add(Resolved(step, loss, cause, draft_served, refused), note)
+        # Events that an earlier version left in the inbox have no stages.
+        found = outcomes_from_json(stages[0]) if stages and stages[0] is not None else None
+        self.add(Resolved(step, loss, cause, draft_served, refused, found), note)
 
     def _done(self, kind: str, event: Mapping[str, str]) -> None:
         epoch, number = map(int, event["ticket"].split(":"))

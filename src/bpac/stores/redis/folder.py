@@ -301,6 +301,9 @@ class Folder:
     async def _learn(self) -> None:
         """Let a learned score join: nothing arrives while it is published, so it is known which tickets have it."""
         fold = self._fold
+        if self.token and fold is not None and (rule := fold.next_rule()) is not None:
+            fold.add(rule, {})
+            await self._publish(self._folded)
         while self.token and fold is not None and (entry := fold.next_score()) is not None:
             given, generation, epoch = await self._client.run("seal", [self._names.state], self.token)
             if given < 0 or (generation, epoch) != (fold.generation, fold.state.route.epoch):

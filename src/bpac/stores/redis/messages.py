@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 
 from msgspec import json, msgpack
 
+from bpac.routing.cascade.recorded_walks import RecordedWalk
+from bpac.routing.cascade.rounds import StageOutcomes, answers_from_json
+from bpac.routing.cascade.rules import JoiningRule, rule_from_json
 from bpac.routing.coins import COMMITTED_BLOCK, KEY_BYTES, block_of_draws, key_digest
 from bpac.routing.decision import Decision
 from bpac.routing.learning.model import FrozenModel, OwnScore, frozen
-from bpac.routing.recorded_terms import DecisionRules, RecordedScores, closed, decide_on_terms
+from bpac.routing.recorded_terms import DecisionRules, RecordedScores, decide_on_terms
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.encoding import encode
 from bpac.stores.redis.keys import GameNames
@@ -38,11 +41,13 @@ class SharedTicket(NamedTuple):
     generation: tickets of an earlier generation were cut off.
     terms: its number and the terms on which it is decided.
     models: the learned scores that it has.
+    joined: the stopping rules of a cascade that had joined when it arrived (default: none).
     """
 
     generation: int
     terms: Ticket
     models: tuple[FrozenModel | OwnScore, ...]
+    joined: tuple[JoiningRule, ...] = ()
 
     def to_text(self) -> str:
         """The ticket as letters and digits, for another replica; ``ReplicaMessages.read_ticket`` reads it."""
@@ -88,6 +93,7 @@ class ReplicaMessages:
         self._terms = (0.0, 1.0, 0, 0)
         self._models_version = "?"
         self._models: tuple[FrozenModel | OwnScore, ...] = ()
+        self._joined: tuple[JoiningRule, ...] = ()
         # The keys and the draws of the latest blocks of coins, by their first step.
         self._blocks: dict[int, tuple[bytes, list[float]]] = {}
         self._new_key = secrets.token_bytes(KEY_BYTES)
@@ -125,7 +131,10 @@ class ReplicaMessages:
             self._terms_version, self._terms = version, (float(threshold), float(rate), int(score), int(seen))
         if models:
             self._models_version = models_version
-            self._models = tuple(frozen(data) for data in json.decode(models))
+            if self.rules.cascade is not None:
+                self._joined = tuple(rule_from_json(data) for data in json.decode(models))
+            else:
+                self._models = tuple(frozen(data) for data in json.decode(models))
         for first, key in blocks or ():
             self._blocks[first] = bytes.fromhex(key), block_of_draws(bytes.fromhex(key))
         while len(self._blocks) > MOST_BLOCKS:
@@ -140,32 +149,19 @@ class ReplicaMessages:
 
     def ticket(self, number: int) -> SharedTicket:
         """A ticket that the last batch gave out."""
-        return SharedTicket(self.generation, Ticket(number, self.epoch, *self._terms), self._models)
+        return SharedTicket(self.generation, Ticket(number, self.epoch, *self._terms), self._models, self._joined)
 
-    def read_ticket(self, text: str) -> SharedTicket | None:
-        """A ticket that another replica gave out; none if it was cut off, or has learned scores not known here.
-
-        This replica may not have heard of a cut yet, so the generation of the ticket may be newer than its own.
-        """
-        generation, *values, models = json.decode(urlsafe_b64decode(text))
-        terms = Ticket._make(values)
-        if generation < self.generation or terms.epoch != self.epoch or models > len(self._models):
-            return None
-        return SharedTicket(generation, terms, self._models[:models])
-
-    def decision(self, ticket: SharedTicket, scores: RecordedScores, result: int) -> Decision:
+    def decision(self, ticket: SharedTicket, draft: RecordedScores | RecordedWalk, result: int) -> Decision:
         """The decision of a request.
 
         Parameters
         ----------
-        ticket, scores: of the request.
+        ticket, draft: of the request.
         result: its step; negative if a drift alarm has rung since it arrived.
         """
-        step, terms = abs(result), ticket.terms
-        if result < 0:
-            terms = closed(self.rules, terms)
+        step = abs(result)
         first, (_, draws) = self._block(step)
-        return decide_on_terms(self.rules, terms, scores, step, draws[step - first])
+        return decide_on_terms(self.rules, ticket.terms, draft, step, draws[step - first], stale=result < 0)
 
     def key(self, step: int) -> bytes:
         """The key of the coins of a step that was just decided."""
@@ -180,10 +176,21 @@ def arriving(count: int) -> Operation:
     return "a", count
 
 
-def deciding(ticket: SharedTicket, scores: RecordedScores, note: dict[str, Any]) -> Operation:
-    """A draft that is scored."""
-    draft = encode({"u": scores.uncertainties, "f": scores.features, "n": note})
-    return "d", ticket.generation, ticket.terms.epoch, ticket.terms.number, draft
+def deciding(ticket: SharedTicket, draft: RecordedScores | RecordedWalk, note: dict[str, Any]) -> Operation:
+    """A draft that is scored, or a walk that has ended."""
+    known = {"w": draft} if isinstance(draft, RecordedWalk) else {"u": draft.uncertainties, "f": draft.features}
+    return "d", ticket.generation, ticket.terms.epoch, ticket.terms.number, encode({**known, "n": note})
+
+
+def read_draft(draft: dict[str, Any]) -> RecordedScores | RecordedWalk:
+    """What ``deciding`` recorded of a draft."""
+    if "w" in draft:
+        value, accepted, answers, levels, full_propensity = draft["w"]
+        return RecordedWalk(
+            float(value), accepted, answers_from_json(answers), tuple(map(float, levels)), float(full_propensity)
+        )
+    features = tuple(float(value) if type(value) is int else value for value in draft["f"])
+    return RecordedScores(tuple(map(float, draft["u"])), features)
 
 
 def withdrawing(ticket: SharedTicket, reason: str, at: float) -> Operation:
@@ -204,9 +211,10 @@ def resolving(
     cause: str = "",
     draft_served: bool = False,
     refused: bool = False,
+    stages: StageOutcomes | None = None,
 ) -> Operation:
     """The outcome of an audit."""
-    return "r", encode([step, loss, cause, draft_served, refused, note])
+    return "r", encode([step, loss, cause, draft_served, refused, note, stages])
 
 
 CUT_OFF: Operation = ("c",)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bpac.errors import StoreError
+from bpac.routing.cascade.recorded_walks import RecordedWalk
 from bpac.routing.decision import Decision
 from bpac.routing.recorded_terms import DecisionRules, RecordedScores
 from bpac.stores.redis.connecting import RedisClient, RedisGone
@@ -41,6 +42,9 @@ from bpac.stores.redis.messages import (
 
 log = logging.getLogger("bpac.stores")
 
+# What is known of a request when it is decided: the scores of its draft, or its walk through a cascade.
+Draft = RecordedScores | RecordedWalk
+
 # Why a ticket is withdrawn whose caller left before it was given out.
 CALLER_LEFT = "caller-left"
 # Seconds between two attempts while Redis does not answer, and while nothing may arrive.
@@ -54,7 +58,7 @@ class Waiting:
     ----------
     operation: what happened.
     result: who waits for the result; none if nobody does.
-    scored: ticket and scores of a decision.
+    scored: ticket and draft of a decision.
     """
 
     __slots__ = ("operation", "result", "scored")
@@ -63,7 +67,7 @@ class Waiting:
         self,
         operation: Operation,
         result: "asyncio.Future[Any] | None" = None,
-        scored: tuple[SharedTicket, RecordedScores] | None = None,
+        scored: tuple[SharedTicket, Draft] | None = None,
     ) -> None:
         self.operation = operation
         self.result = result
@@ -160,9 +164,9 @@ class GameReplica:
         if not result.cancelled() and result.exception() is None and result.result() is not None:
             self.tell(withdrawing(result.result(), CALLER_LEFT, round(time.time(), 3)))
 
-    async def decide(self, ticket: SharedTicket, scores: RecordedScores, note: dict[str, Any]) -> Decision | None:
+    async def decide(self, ticket: SharedTicket, draft: Draft, note: dict[str, Any]) -> Decision | None:
         """The decision of a request, which cannot be lost any more; none if its ticket was cut off."""
-        decision: Decision | None = await self._sent(deciding(ticket, scores, note), (ticket, scores))
+        decision: Decision | None = await self._sent(deciding(ticket, draft, note), (ticket, draft))
         return decision
 
     def tell(self, operation: Operation) -> None:
@@ -201,12 +205,10 @@ class GameReplica:
         """Wait until Redis has everything that was sent before."""
         await self._sent(NOTHING)
 
-    async def _sent(self, operation: Operation, scored: tuple[SharedTicket, RecordedScores] | None = None) -> Any:
+    async def _sent(self, operation: Operation, scored: tuple[SharedTicket, Draft] | None = None) -> Any:
         return await asyncio.shield(self._queued(operation, scored))
 
-    def _queued(
-        self, operation: Operation, scored: tuple[SharedTicket, RecordedScores] | None = None
-    ) -> "asyncio.Future[Any]":
+    def _queued(self, operation: Operation, scored: tuple[SharedTicket, Draft] | None = None) -> "asyncio.Future[Any]":
         failure = self.ended or self.down
         if failure is not None:
             raise failure
