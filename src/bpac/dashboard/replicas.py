@@ -18,7 +18,7 @@ LEASES_STILL = 3
 OFTEN = 3
 
 CUT_OFF = "what it has under way is cut off each time, as in a crash, and audits under way count as a loss of 1"
-UNKNOWN_LOSS = "each of them may be a loss of 1 that the certificate does not contain"
+FILLS_UP = "Redis keeps all entries, and its memory fills up; when it is full, the expert answers every request"
 STALE = "thresholds stay as they were, so drafts that have become safe are not kept, and a drift is noticed late"
 
 
@@ -89,16 +89,25 @@ def _outside_troubles(games: Iterable[Mapping[str, Any]]) -> list[Trouble]:
     return troubles
 
 
-def outside_text(outside: Mapping[str, int]) -> Iterator[str]:
-    """The same in lines of text, for the status of one game.
+def archive_troubles(games: Iterable[Mapping[str, Any]]) -> list[Trouble]:
+    """Shared games whose old entries this gateway cannot archive.
 
-    >>> list(outside_text({"drafts": 2, "unreported": 0}))
-    ['  drafts served while Redis was gone, which the certificate does not contain: 2']
+    Parameters
+    ----------
+    games: as for ``replicas_document``.
     """
-    if outside["drafts"]:
-        yield f"  drafts served while Redis was gone, which the certificate does not contain: {outside['drafts']:,}"
-    if outside["unreported"]:
-        yield f"  gateways that may have served such drafts and died without a report: {outside['unreported']:,}"
+    failing = [game for game in games if game["archive"] and game["archive"]["error"]]
+    return [
+        Trouble(
+            f"route {game['route']} {game['segment']}".rstrip()
+            + f": old entries cannot be archived to {game['archive']['folder']}: {game['archive']['error']}",
+            game["archive"]["since"],
+            1,
+            SEVERAL["archive"],
+            FILLS_UP,
+        )
+        for game in failing[:MOST_LISTED]
+    ]
 
 
 def _not_folded(game: Mapping[str, Any]) -> bool:

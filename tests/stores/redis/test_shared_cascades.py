@@ -8,8 +8,8 @@ from bpac.betting.drift.alarm import AlarmSettings
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.cascade.outcome import checked_outcome
 from bpac.routing.cascade.recorded_walks import recorded_walk, walk_on_terms
-from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.rounds import StageAnswer
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.stores.export import journal_lines

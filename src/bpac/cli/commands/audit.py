@@ -8,11 +8,15 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
+from bpac.cli.archived_files import archived_before, archives_in, in_order, of_one_game
 from bpac.cli.output import add_json_option, print_report
 from bpac.errors import InputError, JournalError
+from bpac.gateway.config.file import load_config
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.audit.coins import CoinCounts
 from bpac.routing.coins import COMMITTED_BLOCK
+from bpac.stores import open_store
+from bpac.stores.export import chosen_game, journal_lines
 from bpac.stores.line_files import read_lines
 
 FINE, FAILED = 0, 1
@@ -29,8 +33,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="JOURNAL",
         type=Path,
         nargs="+",
-        help="journal file written by bpac export; if its first entries are archived, the archives in order before it, "
-        "with lines counted through all files",
+        help="journal file written by bpac export, or the TOML file of a gateway, whose store is read; if its first "
+        "entries are archived, the archives in order before it, or the directories that they are in; lines are counted "
+        "through all files",
+    )
+    audit.add_argument(
+        "--game", type=int, metavar="N", help="number of the game; required if a directory or a store has several"
     )
     audit.add_argument(
         "--head",
@@ -62,11 +70,38 @@ def _audit(options: argparse.Namespace) -> int:
         with _read(options.claims) as file:
             noted |= claimed_heads(file)
     with ExitStack() as opened:
-        files = [opened.enter_context(_read(path)) for path in options.journal]
-        audit = audit_journal(chain.from_iterable(files), noted)
+        audit = audit_journal(_lines(options, opened), noted)
     names = ", ".join(map(str, options.journal))
     print_report(options, asdict(audit) | {"unproved": audit.unproved}, f"{names}: {_text(audit)}".split("\n"))
     return FAILED if audit.differences or (options.strict and audit.unproved) else FINE
+
+
+def _lines(options: argparse.Namespace, opened: ExitStack) -> Iterator[str]:
+    """The lines of the journal, from all files in order; archives in directories come first."""
+    directories = [path for path in options.journal if path.is_dir()]
+    files = [
+        opened.enter_context(_stored(path, options.game) if path.suffix == ".toml" else _read(path))
+        for path in options.journal
+        if path not in directories
+    ]
+    lines = chain.from_iterable(files)
+    if not directories:
+        return lines
+    first = next(lines, None)
+    archives = of_one_game(archives_in(directories), options.game)
+    paths = in_order(archives, None if first is None else archived_before(first))
+    if first is None and not paths:
+        raise InputError(f"there is no archive in {', '.join(map(str, directories))}")
+    earlier = [opened.enter_context(_read(path)) for path in paths]
+    return chain(*earlier, [] if first is None else [first], lines)
+
+
+@contextmanager
+def _stored(path: Path, number: int | None) -> Iterator[Iterator[str]]:
+    """The journal in the store of a gateway, which may be running."""
+    with closing(open_store(load_config(path, secrets=False).store, read_only=True)) as store:
+        game = chosen_game(store, None, None, number)
+        yield (f"{line}\n" for line in journal_lines(store, game))
 
 
 @contextmanager

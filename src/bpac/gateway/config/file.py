@@ -13,7 +13,7 @@ from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.config.adapting import with_roles
-from bpac.gateway.config.decide_routes import DecideRouteSettings, decide_only, read_decide_routes
+from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
 from bpac.gateway.config.origins import ANY, Origin
@@ -22,6 +22,7 @@ from bpac.gateway.config.secrets import ApiKey, Url
 from bpac.gateway.config.single_routes import SingleRouteSettings, read_single_routes, separated
 from bpac.gateway.config.store_outage import StoreOutage
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, check_keys, read_table
+from bpac.stores.redis.address import is_redis
 
 # A path without characters that would have to be escaped.
 _ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
@@ -45,6 +46,7 @@ class Config(ConfigTable, frozen=True):
     max_in_flight: largest number of requests in progress, their audits included; more get status 429.
     drain: seconds for which the gateway waits for requests in progress when it is stopped.
     snapshot_every: number of journal entries between two snapshots.
+    archive: where old entries of games in Redis are archived; none to leave that to ``bpac archive``.
     traces: whether requests are traced with OpenTelemetry.
     probe: whether every model is asked a small question when the gateway starts.
     probe_timeout: seconds that a model has to answer such a question.
@@ -68,6 +70,7 @@ class Config(ConfigTable, frozen=True):
     max_in_flight: Count = 1024
     drain: Seconds = 30.0
     snapshot_every: Count = 10_000
+    archive: ArchiveSettings | None = None
     traces: bool = False
     probe: bool = True
     probe_timeout: Seconds = 30.0
@@ -94,8 +97,11 @@ class Config(ConfigTable, frozen=True):
             raise SettingsError(
                 f"root_path must begin with / and not end with it, such as /bpac, got {self.root_path!r}"
             )
-        if self.store_outage is not None and "redis" not in self.store.partition("://")[0]:
-            raise SettingsError("store_outage is for games in Redis: without their own store, nothing can be decided")
+        if self.archive is not None and not is_redis(self.store):
+            raise SettingsError(
+                "archive: only games in Redis are archived while gateways run; with SQLite, run bpac archive before "
+                "each start"
+            )
         TrustedProxies(self.trusted_proxies)
         names: dict[str, str] = {}
         for number, key in enumerate(self.keys):
@@ -145,9 +151,9 @@ class Config(ConfigTable, frozen=True):
             gateway["keys"] = [
                 read_table(key, KeySettings, f"gateway.keys[{number}]") for number, key in enumerate(gateway["keys"])
             ]
-        if "store_outage" in gateway:
-            gateway["store_outage"] = read_table(gateway["store_outage"], StoreOutage, "gateway.store_outage")
-        decided, single = separated(with_models)
+        if "archive" in gateway:
+            gateway["archive"] = read_table(gateway["archive"], ArchiveSettings, "gateway.archive")
+        decided, single = separated(data["routes"])
         currency = gateway.get("currency")
         models = read_models(
             with_roles(data.get("models", {}), with_models), currency=currency if isinstance(currency, str) else ""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bpac.dashboard.replicas import process_troubles, replica_troubles
+from bpac.dashboard.replicas import archive_troubles, process_troubles, replica_troubles
 from bpac.dashboard.troubles import (
     ScoredGame,
     missed_tokens,
@@ -37,7 +37,8 @@ def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]])
     troubles += refusal_troubles(games)
     troubles += score_troubles(games)
     troubles += map(warning_trouble, service.warnings())
-    troubles += replica_troubles(service.shared_games())
+    shared = service.shared_games()
+    troubles += replica_troubles(shared) + archive_troubles(shared)
     if (workers := service.workers()) is not None:
         troubles += process_troubles(workers)
     return [trouble.to_json() for trouble in troubles] + service.monitor.troubles(failing)

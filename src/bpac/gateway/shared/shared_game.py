@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from bpac.dashboard.history.history import History
 from bpac.errors import AlreadyResolved, NotAudited, ObservationError, StoreError
+from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
@@ -19,7 +20,7 @@ from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
-from bpac.gateway.http.bad_request import not_in_journal_yet
+from bpac.gateway.shared.archiving import GameArchiving
 from bpac.gateway.shared.journal_watch import JournalWatch
 from bpac.gateway.shared.outage_terms import OutageServing
 from bpac.gateway.shared.outside_game import OutsideGame
@@ -64,7 +65,7 @@ class SharedGame:
     snapshot_every: entries between two snapshots.
     metrics: counts requests that found Redis gone.
     lost: called when the journal lost entries: another game takes the place of this one.
-    outage: what is served while Redis is gone (default: the expert's answers).
+    archive: gives where old entries are archived; none if they are not.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class SharedGame:
         snapshot_every: int,
         metrics: Metrics,
         lost: "Callable[[SharedGame], None]",
-        outage: OutageServing | None = None,
+        archive: Callable[[], ArchiveSettings | None] = lambda: None,
     ) -> None:
         self.store = store
         self.kept = kept
@@ -109,6 +110,7 @@ class SharedGame:
         self.scores = ScoreWatch(route.name)
         self._watch = JournalWatch()
         self.desk = SharedDesk(self, metrics)
+        self._archiving = GameArchiving(store, kept, archive, metrics)
         self.successor: SharedGame | None = None
         # What is shown while nothing is read: before the first time, and while Redis is gone.
         self._shown = SharedRestoring(switch=route.is_switch).new(Opened(settings.to_json()))
@@ -141,6 +143,7 @@ class SharedGame:
         self._stops = True
         if self._task is not None:
             await self._task
+        await self._archiving.stop()
         await self.desk.stop()
         try:
             try:
@@ -165,8 +168,8 @@ class SharedGame:
                     await self._expect()
                     await self.outside.report()
                 await self.side.beat(self._lease / 4)
-                if time.monotonic() - self._refreshed_at >= REFRESH_EVERY:
-                    await self.refresh()
+                await self._expect()
+                self._archiving.look(self.folder.token, self.written)
             except EntriesLost as error:
                 self.side.end(error)
                 break
@@ -316,7 +319,9 @@ class SharedGame:
         savings = state.savings.report(Prices.of(self.route))
         names = [model.name for model in self.route.models]
         status = game_status(self.kept, state.router, state.history, savings, self.scores.trouble, models=names)
-        return replace(status, shared=self._shared())
+        trouble = self._archiving.trouble
+        troubles = status.troubles if trouble is None else (*status.troubles, trouble)
+        return replace(status, shared=self._shared(), troubles=troubles)
 
     def sharing(self) -> dict[str, Any]:
         """The part of the status about the gateways that share the game, and since when the journal is behind."""
@@ -338,4 +343,5 @@ class SharedGame:
             "calls": self.side.calls,
             "operations": self.side.operations,
             "error": None if down is None else str(down),
+            "archive": self._archiving.to_json(),
         }

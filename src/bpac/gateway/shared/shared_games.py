@@ -7,6 +7,7 @@ from typing import Any
 
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.chat.request import ChatRequest
+from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.segment_names import Caller, segment_of, task_of
 from bpac.gateway.games.terms import changes, terms_of
@@ -30,12 +31,15 @@ class AllSharedGames:
     ----------
     store: the list of games, and their journals for reading.
     metrics: counts what happens to them.
-    outage: what is served while Redis is gone (default: the expert's answers).
+
+    Attributes
+    ----------
+    archive: where their old entries are archived; none if they are not.
     """
 
     def __init__(self, store: RedisStore, metrics: Metrics, outage: OutageServing | None = None) -> None:
         self.store = store
-        self._outage = outage
+        self.archive: ArchiveSettings | None = None
         self._metrics = metrics
         self.client = RedisClient(store.address)
         self._games: dict[int, SharedGame] = {}
@@ -53,7 +57,7 @@ class AllSharedGames:
             game = self._games[kept.number] = SharedGame(
                 self.client, self.store, kept, route,
                 alpha=alpha, snapshot_every=snapshot_every, metrics=self._metrics, lost=self._lost,
-                outage=self._outage,
+                archive=lambda: self.archive,
             )  # fmt: skip
         else:
             game.go_on_under(route, snapshot_every)

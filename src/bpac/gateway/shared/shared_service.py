@@ -1,10 +1,10 @@
 """The service of a gateway that shares its games with others through Redis."""
 
 import asyncio
-from pathlib import Path
 from typing import Any, cast
 
 from bpac.gateway.auth.keys import Identity
+from bpac.gateway.config.archives import check_archive
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.http.metered import RequestCharge
@@ -30,11 +30,12 @@ class SharedService(Service):
     """
 
     def __init__(self, config: Config) -> None:
-        _check_routes(config)
+        for route in config.routes.values():
+            check_route(route)
+        check_archive(config.archive)
         super().__init__(config)
-        self._losses = self.store.losses()
-        self._outage = _outage_serving(config, self.metrics)
-        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
+        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics)
+        self._games.archive = config.archive
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
@@ -48,8 +49,11 @@ class SharedService(Service):
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed."""
-        _check_routes(config)
+        for route in config.routes.values():
+            check_route(route)
+        await asyncio.to_thread(check_archive, config.archive)
         await super().reload(config)
+        self._games.archive = config.archive
         await self._games.start()
 
     def _open_routes(self, running: RunningConfig) -> None:

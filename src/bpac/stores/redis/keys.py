@@ -69,9 +69,9 @@ class GameNames:
         return self.of("claims")
 
     @property
-    def outside(self) -> str:
-        """A hash: drafts that gateways served while Redis was gone, as they reported them."""
-        return self.of("outside")
+    def point(self) -> str:
+        """A copy of an earlier snapshot: entries before it are archived next."""
+        return self.of("point")
 
     @property
     def archived(self) -> str:

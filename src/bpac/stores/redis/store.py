@@ -151,9 +151,9 @@ class RedisStore(RedisReader):
         before = self.archived(game)
         values = {**archived._asdict(), "head": archived.head.hex()}
         names, claims = self.of(game), sum(claim.entries <= archived.entries for claim in self.claims(game))
-        keys = [names.state, names.journal, names.archived, names.claims]
+        keys = [names.state, names.journal, names.archived, names.claims, names.point, names.keys]
         entries = 0 if before is None else before.entries
-        if not self.client.run("cut_journal", keys, archived.entries, entries, json.dumps(values), claims):
+        if self.client.run("cut_journal", keys, archived.entries, entries, json.dumps(values), claims, 0, 0) != 1:
             raise StoreError(f"game {game.number} was archived by another command at the same moment: nothing was cut")
 
     def losses(self) -> list[LostEntries]:
