@@ -110,12 +110,12 @@ def begin_again(store: SqliteStore, route: RouteSettings, segment: str) -> Begun
     return _begin(store, route, segment, {"ends": before.number, "why": "reset"}, before, ended)
 
 
-def begin_from(store: SqliteStore, route: RouteSettings, segment: str, numbers: Sequence[int]) -> Begun:
-    """Begin a new game from the rounds of several older games, each round once. If this raises, nothing changed.
+def check_merge(store: Store, route: RouteSettings, numbers: Sequence[int]) -> list[Game]:
+    """The older games that a new one of a route can begin from, or an error that says why it cannot.
 
     Parameters
     ----------
-    store, route, segment: as for ``begin_again``.
+    store, route: as for ``begin_again``.
     numbers: the older games.
     """
     if len(set(numbers)) < 2 or len(set(numbers)) != len(numbers):
@@ -128,11 +128,41 @@ def begin_from(store: SqliteStore, route: RouteSettings, segment: str, numbers: 
     terms = terms_of(route, route.new_router(alpha_of_games(route)))
     for game in games:
         _check_history(store, game, route, terms)
+    return games
+
+
+def begin_from(store: SqliteStore, route: RouteSettings, segment: str, numbers: Sequence[int]) -> Begun:
+    """Begin a new game from the rounds of several older games, each round once. If this raises, nothing changed.
+
+    Parameters
+    ----------
+    store, route, segment: as for ``begin_again``.
+    numbers: the older games.
+    """
+    games = check_merge(store, route, numbers)
     before = going_on(store, route, segment)
     ended = None if before is None else folded(store, before).router
+    return _begin(store, route, segment, merge_note(numbers, before), before, ended, games)
+
+
+def merge_note(numbers: Sequence[int], before: Game | None) -> dict[str, Any]:
+    """The note of a game that begins from others.
+
+    Parameters
+    ----------
+    numbers: the older games.
+    before: the game that ends with it, if any.
+    """
     source = "games " + ", ".join(map(str, numbers))
-    note = {"history": source, **({} if before is None else {"ends": before.number, "why": f"merged from {source}"})}
-    return _begin(store, route, segment, note, before, ended, games)
+    return {"history": source, **({} if before is None else {"ends": before.number, "why": f"merged from {source}"})}
+
+
+def feed(router: Router, store: Store, history: Sequence[Game]) -> None:
+    """Let a new game learn from the rounds of older ones."""
+    for older in history:
+        router.warm_start_from(stored.entry for stored in store.entries(older))
+    if history and not router.labelled:
+        raise InputError("these games have no round that could be learned from")
 
 
 def _begin(  # noqa: PLR0917
@@ -151,14 +181,11 @@ def _begin(  # noqa: PLR0917
     with store.together():
         game = store.open_game(route.name, segment, terms)
         router = route.new_router(alpha, lambda entry: store.append(game, entry, note))
-        for older in history:
-            router.warm_start_from(stored.entry for stored in store.entries(older))
-        if history and not router.labelled:
-            raise InputError("these games have no round that could be learned from")
+        feed(router, store, history)
     return Begun(game, router, before, ended)
 
 
-def _check_history(store: SqliteStore, game: Game, route: RouteSettings, terms: str) -> None:
+def _check_history(store: Store, game: Game, route: RouteSettings, terms: str) -> None:
     if game.route != route.name:
         raise InputError(f"game {game.number} is of the route {game.route}: its requests are not those of {route.name}")
     differing = of_rounds(changes(game.terms, terms))

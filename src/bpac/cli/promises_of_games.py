@@ -1,7 +1,6 @@
 """What changes of games do to the promise, in sentences for operators."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.segments import alpha_of_games
@@ -54,19 +53,19 @@ def promise_of_merge(route: RouteSettings, segment: str, rounds: Mapping[int, in
     ]
 
 
-def promise_of_move(game: Game, router: Router | None, target: Path) -> list[str]:
+def promise_of_move(game: Game, router: Router | None, target: str) -> list[str]:
     """What a move does.
 
     Parameters
     ----------
     game, router: the game and its state; no state if it has not begun.
-    target: the file that it is moved to.
+    target: the file or the Redis that it is moved to.
     """
     rounds, owed = _counts(router)
     return [
         f"game {game.number} ({name_of(game.route, game.segment)}) goes on in {target} with its {rounds:,} rounds, its "
         "threshold and its alpha, under the same promise, if a gateway with the same models, score, loss and settings "
-        "uses that file",
+        "uses that store",
         "here it is over: requests to this gateway begin a new game with a threshold of 0 and a promise of its own",
         f"{owed} rounds wait for their loss and count as 1 from the next start on: identifiers of decisions belong to "
         "this store, so that their losses cannot be reported there",

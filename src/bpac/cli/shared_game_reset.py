@@ -1,10 +1,9 @@
 """A game in Redis that is begun again, while no gateway plays it."""
 
-import time
 from contextlib import closing
 
 from bpac.cli.changed_games import Begun, going_on
-from bpac.errors import InputError, StoreError, StoreInUse
+from bpac.errors import InputError
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.recorded_scores import with_recorded_score
 from bpac.gateway.games.restoring import folded
@@ -46,9 +45,11 @@ class SharedGameReset:
 
     def run(self) -> Begun:
         """Begin the new game; ``StoreInUse`` while a gateway plays the current one."""
+        from bpac.stores.redis.at_rest import check_at_rest  # noqa: PLC0415  # redis-py is optional
+
         route = self._route
         with closing(self._store) as store:
-            self._refuse_while_played()
+            check_at_rest(store, self.before)
             alpha = alpha_of_games(route)
             router = route.new_router(alpha)
             game = store.open_game(route.name, self._segment, terms_of(route, router), self.before)
@@ -57,21 +58,3 @@ class SharedGameReset:
     def close(self) -> None:
         """Change nothing."""
         self._store.close()
-
-    def _refuse_while_played(self) -> None:
-        store, number = self._store, self.before.number
-        names, command = store.of(self.before), store.client.command
-        beats = command("HGETALL", names.replicas)
-        if beats:
-            # Replicas that died are still listed; those that live count on.
-            time.sleep(store.address.lease)
-            if command("HGETALL", names.replicas) != beats:
-                raise StoreInUse(
-                    f"gateways are playing game {number}: stop all of them, or some would go on with it after the reset"
-                )
-        last = command("XREVRANGE", names.inbox, "+", "-", "COUNT", 1)
-        if last and last[0][0] != command("HGET", names.state, "folded"):
-            raise StoreError(
-                f"game {number} has rounds that are decided and not in its journal: start a gateway, which folds them, "
-                "and stop it again"
-            )

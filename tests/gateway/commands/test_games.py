@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bpac.cli import moved_game
+from bpac.cli.move_places import SqlitePlace
 from bpac.cli.program import main
 from bpac.routing.audit.audit import audit_journal
 from bpac.stores import SqliteStore, open_store
@@ -183,7 +183,7 @@ def test_a_move_that_crashed_is_finished_by_the_same_command(
         raise OSError("the machine lost power")
 
     with monkeypatch.context() as broken:
-        broken.setattr(moved_game, "_copy", crash)
+        broken.setattr(SqlitePlace, "adopt", crash)
         code, _ = games(played, capsys, "move", "--game", 1, "--to", played / "one.db", "--yes")
     assert code == 1
     assert [state for _, state, _ in states(played, capsys)] == ["ended", "warming_up"]

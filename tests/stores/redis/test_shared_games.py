@@ -170,7 +170,7 @@ def test_the_same_game_is_opened_once(redis: RedisServer) -> None:
     stores[0].end_game(first, "a test")
     second = stores[1].open_game("route", "", "{}")
     assert (first.number, second.number) == (1, 2)
-    games, before = stores[0]._list()
+    games, before = stores[0].listed()
     assert stores[1].open_game("route", "", "other").number == 3
     assert not stores[0]._opened(before, 4, "[]")  # the list has changed since it was read
     stores[0].resume(first)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bpac.cli.changed_games import Begun, begin_again, begin_from, ending, going_on, left_for, numbered
+from bpac.cli.move_places import RedisPlace, SqlitePlace, place_at, shown_target
 from bpac.cli.moved_game import move_game
 from bpac.cli.output import add_json_option, print_report, warn
 from bpac.cli.promises_of_games import name_of, promise_of_merge, promise_of_move, promise_of_reset
+from bpac.cli.shared_game_merge import begin_shared_from
 from bpac.cli.shared_game_reset import SharedGameReset
 from bpac.errors import InputError
 from bpac.gateway.config.file import Config, load_config
@@ -49,10 +51,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         changes=False,
     )
     reset = add("reset", _reset, "end the current game of a route or segment and begin a new one with a threshold of 0")
-    move = add("move", _move, "move a game to another SQLite file, where it goes on; here it ends")
+    move = add("move", _move, "move a game to another SQLite file or to Redis, where it goes on; here it ends")
     move.add_argument("--game", type=int, metavar="N", required=True, help="number of the game")
     move.add_argument(
-        "--to", type=Path, metavar="FILE", required=True, help="SQLite file to move it to, made if missing"
+        "--to",
+        metavar="STORE",
+        required=True,
+        help="SQLite file to move it to, made if missing, or an address of Redis, such as redis://HOST:6379/0?name=prod",
     )
     merge = add(
         "merge",
@@ -86,14 +91,15 @@ def _row(store: Store, game: Game, config: Config) -> dict[str, Any]:
         return {**row, "rounds": 0, "threshold": 0.0, "epoch": 1, "owed": 0, "state": "not begun", "why": ""}
     kept, route = folded(store, game), config.routes_with_games.get(game.route)
     over = ending(store, game, () if route is None else route.open_terms)
+    ended_there = store.over(game) if hasattr(store, "over") else None
     names = [model.name for model in route.models] if route is not None else []
     prices = None if route is None else Prices.of(route)
     status = game_status(game, kept.router, kept.history, kept.savings.report(prices), models=names)
     state, why = str(status.state), ""
     if lost is not None:
         state, why = "lost", str(lost)
-    elif over is not None:
-        state, why = "ended", over[1]
+    elif over is not None or ended_there:
+        state, why = "ended", ended_there or (over[1] if over else "")
     elif terms := left_for(store, game):
         state, why = "left", terms
     elif route is None:
@@ -127,12 +133,15 @@ def _reset(options: argparse.Namespace) -> int:
 
 def _merge(options: argparse.Namespace) -> int:
     config, route, segment = _chosen(options)
-    with closing(_changed(config)) as store:
-        rounds = {number: folded(store, numbered(store, number)).router.step for number in options.games}
+    with closing(_place(config)) as place:
+        rounds = {number: folded(place.store, numbered(place.store, number)).router.step for number in options.games}
         promise = promise_of_merge(route, segment, rounds)
         if not _sure(options, promise):
             return WRONG_USAGE
-        begun = begin_from(store, route, segment, options.games)
+        if isinstance(place, RedisPlace):
+            begun = begin_shared_from(place, route, segment, options.games)
+        else:
+            begun = begin_from(place.store, route, segment, options.games)
     return _report(options, begun, promise)
 
 
@@ -155,26 +164,26 @@ def _report(options: argparse.Namespace, begun: Begun, promise: Sequence[str]) -
 
 def _move(options: argparse.Namespace) -> int:
     config = load_config(options.config, secrets=False)
-    target: Path = options.to
-    with closing(_changed(config)) as store:
-        if target.resolve() == Path(store.path).resolve():
-            raise InputError(f"--to {target} is the store that the game is in")
-        game = numbered(store, options.game)
-        router = folded(store, game).router if has_entries(store, game) else None
-        promise = promise_of_move(game, router, target)
+    with closing(_place(config)) as place:
+        if _same_place(place, options.to):
+            raise InputError(f"--to {options.to} is the store that the game is in")
+        game = numbered(place.store, options.game)
+        router = folded(place.store, game).router if has_entries(place.store, game) else None
+        promise = promise_of_move(game, router, shown_target(options.to))
         if not _sure(options, promise):
             return WRONG_USAGE
-        moved = move_game(store, target, options.game)
+        moved = move_game(place, options.to, options.game)
+    target = shown_target(options.to)
     report = {
         "game": moved.game.number,
         "route": moved.game.route,
         "segment": moved.game.segment,
-        "to": str(target),
+        "to": target,
         "entries": moved.entries,
         "head": moved.head,
         "rounds": moved.router.step,
         "threshold": moved.router.threshold,
-        "new_game": moved.new.number,
+        "new_game": None if moved.new is None else moved.new.number,
         "promise": promise,
     }
     done = f"game {moved.game.number} is in {target}: {moved.entries:,} entries, head {moved.head}, the same as here"
@@ -208,11 +217,25 @@ def _chosen(options: argparse.Namespace) -> tuple[Config, RouteSettings, str]:
     return config, route, segment
 
 
+def _place(config: Config) -> SqlitePlace | RedisPlace:
+    """The store, for changes; ``StoreInUse`` while a gateway uses a SQLite file."""
+    return place_at(config.store) if is_redis(config.store) else SqlitePlace(_changed(config))
+
+
+def _same_place(place: SqlitePlace | RedisPlace, target: str) -> bool:
+    """Whether a target is the store itself; nothing is opened for it."""
+    if is_redis(target):
+        return place.name == shown_target(target)
+    return isinstance(place, SqlitePlace) and place.name == str(Path(target.removeprefix("sqlite:///")).resolve())
+
+
 def _changed(config: Config) -> SqliteStore:
     """The store, for changes; ``StoreInUse`` while a gateway uses it."""
     files = files_of(config.store)
     if not files:
-        raise InputError("games are moved and merged in SQLite stores (sqlite:///FILE) of gateways that are stopped")
+        raise InputError(
+            "games are changed in SQLite stores (sqlite:///FILE) of gateways that are stopped, or in Redis"
+        )
     if not files[0].exists():
         raise InputError(f"{files[0]} does not exist: there is no game yet")
     return SqliteStore(str(files[0]), wait_for_disk=True, commit_each=True)

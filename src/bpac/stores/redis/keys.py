@@ -1,6 +1,7 @@
 """The names of keys in Redis. All keys of a game carry one hash tag, so that they live on one node of a cluster."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,22 @@ class GameNames:
     >>> GameNames("bpac", 3).journal
     '{bpac:3}:journal'
     """
+
+    PARTS: ClassVar[tuple[str, ...]] = (
+        *(
+            "state",
+            "inbox",
+            "journal",
+            "open",
+            "keys",
+            "replies",
+            "replicas",
+            "snapshot",
+            "claims",
+            "point",
+            "archived",
+        ),
+    )
 
     name: str
     number: int

@@ -53,9 +53,9 @@ class RedisStore(RedisReader):
 
     def games(self) -> list[Game]:
         """Every game, in the order in which they were opened or last resumed."""
-        return self._list()[0]
+        return self.listed()[0]
 
-    def _list(self) -> tuple[list[Game], int]:
+    def listed(self) -> tuple[list[Game], int]:
         """The games, and how often one was opened or resumed."""
         numbers, found = self.client.run("list_games", [self.names.games, self.names.order])
         order = [int(number) for number in numbers]
@@ -71,24 +71,35 @@ class RedisStore(RedisReader):
         route, segment, terms: what the game is about.
         instead_of: a game that could go on, and must not (default: none).
         """
-        games, before = self._list()
+        games, before = self.listed()
         same = [game for game in games if (game.route, game.segment, game.terms) == (route, segment, terms)]
         if same and same[-1] != instead_of and not self.is_over(same[-1]):
             return same[-1]
         # It is listed when it has begun: a game that is listed and not there was lost.
-        game = Game(self._new_number(), route, segment, terms)
+        game = Game(self.reserve(), route, segment, terms)
         self.client.run("create", [self.of(game).state], game.head.hex())
-        if self._opened(before, game.number, encode([route, segment, terms])):
+        if self.list_game(game, before):
             return game
         self.client.command("DEL", self.of(game).state)
         return self.open_game(route, segment, terms, instead_of)
 
     def resume(self, game: Game) -> None:
         """Note that a game goes on although later ones were opened."""
-        if not self._opened(self._list()[1], game.number, ""):
+        if not self._opened(self.listed()[1], game.number, ""):
             raise StoreError("another gateway has changed the list of games at the same moment: start again")
 
-    def _new_number(self, had: int = 0) -> int:
+    def list_game(self, game: Game, before: int) -> bool:
+        """List a game that is there already; false if another one was opened or resumed since the list was read.
+
+        Parameters
+        ----------
+        game: the game.
+        before: how often one had been opened or resumed when the list was read.
+        """
+        return self._opened(before, game.number, encode([game.route, game.segment, game.terms]))
+
+    def reserve(self, had: int = 0) -> int:
+        """A number that no game has had (default), or one that no other game gets from now on."""
         self._check_writable()
         return int(self.client.run("number_game", [self.names.games, self.names.last], had))
 
@@ -105,6 +116,11 @@ class RedisStore(RedisReader):
         generation, over = self.client.command("HMGET", self.of(game).state, "generation", "over")
         return generation is None or over is not None
 
+    def over(self, game: Game) -> str | None:
+        """Why a game has ended; none if it has not, or if a later game has taken its place."""
+        why = self.client.command("HGET", self.of(game).state, "over")
+        return None if why is None else str(why.decode())
+
     def end_game(self, game: Game, why: str, acknowledged: int = 0) -> None:
         """End a game whose journal lost entries, and keep a record of it.
 
@@ -117,7 +133,7 @@ class RedisStore(RedisReader):
         # A server that lost everything has lost this, too; another gateway may have made it anew.
         self.client.command("SET", self.names.secret, self.secret.hex(), "NX")
         self.secret = bytes.fromhex(self.client.command("GET", self.names.secret).decode())
-        self._new_number(game.number)  # no other game gets its number
+        self.reserve(game.number)  # no other game gets its number
         self.client.run("end", [self.of(game).state], why)
         entries = self.length(game)
         self.client.command(

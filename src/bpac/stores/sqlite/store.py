@@ -11,6 +11,7 @@ from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import make_private, place_of
 from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
+from bpac.stores.sqlite.adopting import adopting
 from bpac.stores.sqlite.archives import Cut, cutting
 from bpac.stores.sqlite.causes import DAMAGED, cause_of
 from bpac.stores.sqlite.checking import quoted, seal
@@ -36,6 +37,7 @@ from bpac.stores.sqlite.statements import (
     step_of,
 )
 from bpac.stores.store import Archived, Claim, CoinKey, Game
+from bpac.stores.whole_game import WholeGame
 
 log = logging.getLogger("bpac.stores")
 
@@ -156,6 +158,12 @@ class SqliteStore(SqliteReader):
         self._games.append(game)
         self._ends[number] = JournalEnd(0, game.head)
         return game
+
+    def adopt(self, whole: WholeGame) -> None:
+        """Take over a game from another store, whose number is free here; only with ``commit_each``."""
+        with self.together():
+            for work in adopting(whole):
+                self._put(*work)
 
     def resume(self, game: Game) -> None:
         """Note that a game goes on although later ones were opened."""
