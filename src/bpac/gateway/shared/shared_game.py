@@ -36,6 +36,7 @@ from bpac.stores.redis.folder import Folder
 from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.messages import resolving
 from bpac.stores.redis.replica import GameReplica
+from bpac.stores.redis.score_pool import ScorePool
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 
@@ -66,6 +67,7 @@ class SharedGame:
     metrics: counts requests that found Redis gone.
     lost: called when the journal lost entries: another game takes the place of this one.
     archive: gives where old entries are archived; none if they are not.
+    pool: gives what the game learns together with others; none if it learns alone.
 
     Attributes
     ----------
@@ -84,6 +86,7 @@ class SharedGame:
         metrics: Metrics,
         lost: "Callable[[SharedGame], None]",
         archive: Callable[[], ArchiveSettings | None] = lambda: None,
+        pool: "Callable[[SharedGame], ScorePool | None]" = lambda game: None,
     ) -> None:
         self.store = store
         self.kept = kept
@@ -91,6 +94,8 @@ class SharedGame:
         self.alpha = alpha
         self.segment = kept.segment
         self._lost = lost
+        self._pool_of = pool
+        self._pool: ScorePool | None = None
         self._lease = client.address.lease
         settings = route.new_router(alpha).settings
         self.rules = DecisionRules.of(settings)
@@ -169,6 +174,7 @@ class SharedGame:
                     await self.outside.report()
                 await self.side.beat(self._lease / 4)
                 await self._expect()
+                await self._learn_together()
                 self._archiving.look(self.folder.token, self.written)
             except EntriesLost as error:
                 self.side.end(error)
@@ -189,18 +195,18 @@ class SharedGame:
         if self.side.ended is not None and not self._stops:
             self._lost(self)
 
-    async def refresh(self) -> None:
-        """Read what another gateway has published since; while Redis is gone, what was read last is shown."""
-        if self.started and not self._stops and self.side.ended is None and self.side.down is None:
-            async with self._stepping:
-                try:
-                    await self.folder.refresh()
-                    await self.outside.read()
-                    self._refreshed_at = time.monotonic()
-                except EntriesLost as error:
-                    self.side.end(error)
-                except StoreError as error:
-                    log.debug("the state of a game could not be read", extra={"error": str(error)})
+    async def _learn_together(self) -> None:
+        """The folder exchanges audits and scores with those of other segments."""
+        if not self.folder.token:
+            if self._pool is not None:
+                self._pool.remove(self.number)
+                self._pool = None
+            return
+        learning = self.state.route.learning
+        if learning is not None and (pool := self._pool or self._pool_of(self)) is not None:
+            self._pool = pool
+            pool.add(self.number, learning)
+            await pool.exchange()
 
     async def _expect(self) -> None:
         """The folder says what is expected of the rounds to come, if it has changed."""

@@ -15,9 +15,11 @@ from bpac.gateway.shared.outage_terms import OutageServing
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.telemetry.counters import Metrics
+from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.router import Router
 from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.redis.connecting import RedisClient
+from bpac.stores.redis.score_pool import ScorePool
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 
@@ -44,6 +46,8 @@ class AllSharedGames:
         self.client = RedisClient(store.address)
         self._games: dict[int, SharedGame] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        # What segments learn together. Games that began with other settings learn apart, and some not at all.
+        self._pools: dict[tuple[str, LearnedScore, float], ScorePool] = {}
 
     def __iter__(self) -> Iterator[SharedGame]:
         return iter(list(self._games.values()))
@@ -57,11 +61,21 @@ class AllSharedGames:
             game = self._games[kept.number] = SharedGame(
                 self.client, self.store, kept, route,
                 alpha=alpha, snapshot_every=snapshot_every, metrics=self._metrics, lost=self._lost,
-                archive=lambda: self.archive,
+                archive=lambda: self.archive, pool=self.pool,
             )  # fmt: skip
         else:
             game.go_on_under(route, snapshot_every)
         return game
+
+    def pool(self, game: SharedGame) -> ScorePool | None:
+        """What a game learns together with other segments of its route; none if it learns alone or not at all."""
+        settings = game.router.settings
+        if game.route.segment_by is None or settings.policy.learned is None:
+            return None
+        key = (game.route.name, settings.policy.learned, settings.epsilon)
+        if key not in self._pools:
+            self._pools[key] = ScorePool(self.client, *key)
+        return self._pools[key]
 
     async def start(self) -> None:
         """Join all games that were opened since."""
