@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import StoreError
+from bpac.gateway import service
 from bpac.routing.audit.audit import audit_journal
 from bpac.stores import open_store
 from bpac.stores.redis import adopting
@@ -14,8 +15,9 @@ from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.gateway.commands.test_games import export, games, states
 from tests.gateway.commands.test_warm import asked
-from tests.gateway.configured import settings
+from tests.gateway.configured import settings, wait_for
 from tests.gateway.law import KnownPair
+from tests.gateway.running import RunningGateway
 from tests.gateway.serving import to_toml
 from tests.redis_servers import RedisServer
 from tests.stores.redis.shared_game import new_name
@@ -88,6 +90,24 @@ def test_a_game_moves_to_redis_and_back_under_one_promise(
 
 def _crash(*_: object) -> bool:
     raise StoreError("the machine lost power")
+
+
+def test_audits_that_wait_for_feedback_and_belong_to_nobody_have_a_deadline(
+    redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway that decided them is gone: the one that folds the game gives them up when their time is over."""
+    monkeypatch.setattr(service, "SWEEP_EVERY", 0.05)
+    address = redis.address(new_name(), lease=0.4)
+    with ScriptedServer(KnownPair()) as models:
+        here, there = (
+            configured(tmp_path / name, models.base_url, store, loss="external", deadline=deadline)
+            for name, store, deadline in (("a", f"sqlite:///{tmp_path / 'one.db'}", 3600.0), ("b", address, 0.3))
+        )
+        asked(here, 0, 3)
+        games(tmp_path / "a", capsys, "move", "--game", 1, "--to", address, "--yes")
+        with RunningGateway(there) as gateway:
+            wait_for(lambda: gateway.status()["forfeits"] == {"deadline": 3})
+            assert gateway.status()["owed"] == 0
 
 
 def test_a_game_that_redis_cannot_decide_stays(

@@ -13,6 +13,7 @@ from bpac.routing.router import Router
 from bpac.stores.redis.address import read_address
 from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.keys import GameNames
+from bpac.stores.redis.messages import resolving
 from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.faults.books import Books
@@ -56,6 +57,40 @@ def test_a_game_whose_keys_are_gone_ends(redis: RedisServer, key: str) -> None:
             await seat.get_up()
 
     run_game(run)
+
+
+async def folded_on(seat: Seat) -> None:
+    """Fold for a while."""
+    for _ in range(400):
+        await seat.folder.step()
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("which", ["the last", "one before", "all, and new ones come"])
+def test_events_that_are_gone_are_noticed_without_another_decision(redis: RedisServer, which: str) -> None:
+    """Events that are deleted before they are folded end the game when the folder looks next, also if nobody asks."""
+
+    async def run() -> None:
+        store, game = new_game(address := redis.address(new_name(), lease=0.4))
+        seat = Seat(address, game, SETTINGS)
+        await seat.sit_down()
+        await play(seat, 20)
+        await settled(store, game)
+        await seat.stop_folding()
+        names = store.of(game)
+        for step in (101, 102, 103):  # outcomes: no decision would notice that one is gone
+            await seat.side.told(resolving(step, 0.0, {}))
+        events = [name for name, _ in store.client.command("XRANGE", names.inbox, "-", "+")]
+        if which == "all, and new ones come":
+            store.client.command("DEL", names.inbox)
+            store.client.command("XADD", names.inbox, "0-*", "kind", "left", "replica", "x")
+        else:
+            assert store.client.command("XDEL", names.inbox, events[-1 if which == "the last" else -2]) == 1
+        with pytest.raises(EntriesLost):
+            await folded_on(seat)
+        await seat.get_up()
+
+    asyncio.run(run())
 
 
 def test_gateways_that_start_at_once_share_one_game(redis: RedisServer) -> None:

@@ -306,8 +306,20 @@ class SharedDesk:
     def sweep(self, time_now: float) -> None:
         """Give up on the drafts and the outcomes whose deadline has passed."""
         self.drafting.sweep(time_now)
+        self._adopt_orphans()
         for decision in self._open.late(time_now):
             self.game.side.tell(resolving(decision.step, None, self.closed(decision.step), cause=DEADLINE))
+
+    def _adopt_orphans(self) -> None:
+        """The folder watches the deadlines of audits that wait for feedback and whose gateway is gone."""
+        folder = self.game.folder
+        if not folder.token or folder.state is None or not folder.members:
+            return
+        for step, owner in folder.state.owners.by_step.items():
+            if owner not in folder.members and step not in self._open:
+                decision = folder.state.route.find(step)
+                if decision is not None and step not in folder.state.route.given_up:
+                    self._open.wait_for(decision, self.game.route)
 
     async def stop(self) -> None:
         """Wait for decisions that are being made."""

@@ -9,7 +9,9 @@
 3. A reply that does not come leaves it open whether a publication took effect. The folder then gives up its lease and
    reads again, like any other replica.
 4. The folder watches the counters of the other replicas in the same way, and takes those that stand still off the game.
-5. A server that started again may have lost what it acknowledged last. Every replica finds that out for itself with its
+5. Events of the inbox are numbered. One that is missing, in the middle or at the end, is found when the folder reads or
+   publishes, at the latest a quarter of a lease later; then the game ends.
+6. A server that started again may have lost what it acknowledged last. Every replica finds that out for itself with its
    next call (``messages.py``). If one dies before it could, nobody knows what it had decided: then the game ends.
 """
 
@@ -64,6 +66,7 @@ class Folder:
     folded: rounds of them that are in the journal.
     published: entries of the journal, as far as this replica knows.
     replicas: replicas that take part, as far as this one knows.
+    members: their names, if this one folds.
     """
 
     def __init__(
@@ -93,7 +96,8 @@ class Folder:
         self.copy = FollowedJournal(client, names, game, restoring)
         self.token = 0
         self.holder = ""
-        self.lag = self.decided = self.folded = self.published = self.replicas = 0
+        self.lag = self.decided = self.replicas = 0
+        self.members: frozenset[str] = frozenset()
         self._fold: Fold | None = None
         self._folded = "0-0"
         self._since_snapshot = 0
@@ -233,6 +237,8 @@ class Folder:
         last = self._folded
         try:
             for number, fields in events:
+                if _place(number.decode()) != _place(last) + 1:
+                    raise EventsMissing(f"event {number.decode()} follows event {last}")
                 last = number.decode()
                 fold.take({name.decode(): value.decode() for name, value in fields_of(fields).items()})
         except EventsMissing as error:
@@ -318,7 +324,7 @@ class Folder:
         beats = {name.decode(): beat.decode() for name, beat in fields_of(found).items()}
         for name in [name for name in self._seen if name and name not in beats]:
             del self._seen[name]
-        self.replicas = len(beats)
+        self.replicas, self.members = len(beats), frozenset(beats)
         await self._look_at_server(beats)
         keys = [names.state, names.inbox, names.open, names.replies, names.replicas]
         for name, beat in beats.items():
@@ -342,6 +348,11 @@ class Folder:
             self._unconfirmed = {name: beat for name, beat in beats.items() if name != self.replica}
         await self._client.command("HSET", self._names.state, "server", server)
         self._server = server
+
+
+def _place(event: str) -> int:
+    """The place of an event in the inbox: they are numbered 0-1, 0-2 and so on, without a gap."""
+    return int(event.rpartition("-")[2])
 
 
 def _claim(state: FoldedState, position: Position) -> str:

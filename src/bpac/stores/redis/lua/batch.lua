@@ -58,11 +58,11 @@ for at, operation in ipairs(operations) do
       if first == 0 or step >= first + BLOCK then
         first, used = step, true
         redis.call('ZADD', keys, first, key)
-        redis.call('XADD', inbox, '*', 'kind', 'committed', 'first', first, 'digest', digest, 'key', key)
+        redis.call('XADD', inbox, '0-*', 'kind', 'committed', 'first', first, 'digest', digest, 'key', key)
       end
       note_block(first)
       local stale = operation[3] ~= epoch
-      redis.call('XADD', inbox, '*', 'kind', 'decided', 'step', step, 'ticket', id, 'terms', terms,
+      redis.call('XADD', inbox, '0-*', 'kind', 'decided', 'step', step, 'ticket', id, 'terms', terms,
         'stale', stale and 1 or 0, 'draft', operation[5])
       result = stale and -step or step
     end
@@ -70,12 +70,12 @@ for at, operation in ipairs(operations) do
     local id = operation[3] .. ':' .. operation[4]
     if operation[2] == generation and redis.call('HEXISTS', open, id) == 1 then
       if kind == 'w' then redis.call('HDEL', open, id) end
-      redis.call('XADD', inbox, '*', 'kind', kind == 'w' and 'withdrawn' or 'overdue', 'ticket', id,
+      redis.call('XADD', inbox, '0-*', 'kind', kind == 'w' and 'withdrawn' or 'overdue', 'ticket', id,
         'reason', operation[5])
       result = 1
     end
   elseif kind == 'r' then
-    redis.call('XADD', inbox, '*', 'kind', 'resolved', 'outcome', operation[2])
+    redis.call('XADD', inbox, '0-*', 'kind', 'resolved', 'outcome', operation[2])
     result = 1
   elseif kind == 'c' then
     if redis.call('EXISTS', open) == 1 then

@@ -4,6 +4,6 @@ local running = ARGV[5] == '1'
 redis.call('HSET', KEYS[1], 'generation', running and 1 or 0, 'epoch', ARGV[3], 'given', 0, 'step', ARGV[4], 'sealed', 1,
   'first', 0, 'terms_version', 0, 'terms', '', 'models_version', '', 'models', '[]',
   'token', 0, 'holder', '', 'beat', 0, 'folded', '0-0', 'folded_generation', 0, 'entries', ARGV[1], 'head', ARGV[2])
-if running then redis.call('XADD', KEYS[2], '*', 'kind', 'started', 'generation', 1) end
-redis.call('XADD', KEYS[2], '*', 'kind', 'left', 'replica', ARGV[6])
+if running then redis.call('XADD', KEYS[2], '0-*', 'kind', 'started', 'generation', 1) end
+redis.call('XADD', KEYS[2], '0-*', 'kind', 'left', 'replica', ARGV[6])
 return 1

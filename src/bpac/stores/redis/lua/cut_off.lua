@@ -4,6 +4,6 @@ local function cut_off(state, inbox, open)
   local generation = redis.call('HINCRBY', state, 'generation', 1)
   redis.call('HSET', state, 'given', 0, 'sealed', 1)
   redis.call('DEL', open)
-  redis.call('XADD', inbox, '*', 'kind', 'started', 'generation', generation)
+  redis.call('XADD', inbox, '0-*', 'kind', 'started', 'generation', generation)
   return generation
 end

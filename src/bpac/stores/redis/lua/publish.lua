@@ -12,7 +12,18 @@ local from, count, upto, entries, head, generation, epoch, in_force, terms, mode
   step = unpack(cmsgpack.unpack(ARGV[2]))
 if now[2] ~= from or tonumber(now[3]) ~= count then return 'lost' end
 if count > 0 and redis.call('EXISTS', journal) == 0 then return 'lost' end
-if from ~= '0-0' and redis.call('EXISTS', inbox) == 0 then return 'lost' end
+local there = redis.call('EXISTS', inbox) == 1
+if from ~= '0-0' and not there then return 'lost' end
+if there then
+  -- Events are numbered 0-1, 0-2, …: the last one must be there, and not before those that were folded.
+  local info, last, given = redis.call('XINFO', 'STREAM', inbox), false, false
+  for at = 1, #info, 2 do
+    if info[at] == 'last-entry' then last = info[at + 1] end
+    if info[at] == 'last-generated-id' then given = info[at + 1] end
+  end
+  if not last or last[1] ~= given then return 'lost' end
+  if tonumber(string.match(given, '%d+$')) < tonumber(string.match(upto, '%d+$')) then return 'lost' end
+end
 for _, entry in ipairs(entries) do
   count = count + 1
   redis.call('XADD', journal, count .. '-0', 'text', entry[1], 'note', entry[2])

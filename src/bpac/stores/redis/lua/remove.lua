@@ -15,5 +15,5 @@ for _, terms in ipairs(tickets) do
     break
   end
 end
-redis.call('XADD', inbox, '*', 'kind', 'left', 'replica', replica)
+redis.call('XADD', inbox, '0-*', 'kind', 'left', 'replica', replica)
 return 'ok'

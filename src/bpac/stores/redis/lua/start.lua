@@ -7,7 +7,7 @@ if ARGV[2] == 'start' then
 elseif redis.call('EXISTS', open) == 0 and redis.call('EXISTS', replicas) == 0 then
   redis.call('HINCRBY', state, 'generation', 1)
   redis.call('HSET', state, 'given', 0, 'sealed', 1)
-  redis.call('XADD', inbox, '*', 'kind', 'stopped', 'generation', redis.call('HGET', state, 'generation'))
+  redis.call('XADD', inbox, '0-*', 'kind', 'stopped', 'generation', redis.call('HGET', state, 'generation'))
 else
   return 'busy'
 end
