@@ -1,12 +1,20 @@
 import math
+import random
 
 import pytest
 
 from bpac import Router
 from bpac.betting.bounds.certificate import ServedLoss
 from bpac.betting.payoff import Terms
-from bpac.routing.coins import ListedCoins
+from bpac.routing.audit.audit import audit_journal
+from bpac.routing.bettors import BudgetBettor
+from bpac.routing.coins import ListedCoins, SeededCoins
+from bpac.routing.decision import Decision
+from bpac.routing.journal.entries import Entry, entry_to_json
+from bpac.routing.journal.rebuild import follow
 from bpac.routing.policies import Budget
+from bpac.routing.recorded_terms import DecisionRules, decide_on_terms, draft_scores
+from bpac.routing.rule import decide_query
 from tests.routing.streams import STREAMS, drifting, stream
 from tests.transcriptions import Row, rounded_down
 
@@ -110,3 +118,59 @@ def test_the_limit_is_the_certificates_own_bound() -> None:
         return sum(math.exp(rate * served) for rate in rates) / 4.0
 
     assert mean(EPSILON * (router.step + 1)) >= 1.0 / ALPHA > mean(EPSILON * router.step)
+
+
+def test_audits_to_come_move_the_bound_as_they_do_when_they_are_made() -> None:
+    """The room after some audits without an outcome is that of a router that has made them at the least rate."""
+    router = Router(0.1, 0.1, "budget", seed=1)
+    for _ in range(110):
+        router.observe(router.decide(0.5), 0.0)
+    route, bettor = router._route, router._route.bettor
+    assert isinstance(bettor, BudgetBettor)
+    before = [bettor.needs(audits) for audits in range(4)]
+    assert before[0] + 1.0 < before[1] < before[2] < before[3]
+    assert bettor.has_room == (before[0] <= 0.1 * 111)
+    made = []
+    for _ in range(4):
+        made.append(bettor.needs(0))
+        decision = decide_query(router.step + 1, 0.0, 0.5, 0.2, 0.0, False, True)
+        follow(route, [decision])
+        route.charge()
+    assert made == before
+    assert ServedLoss(Terms(0.1, 0.0), 0.1).upper_after(1, 0.2) == math.inf
+
+
+def test_audits_accept_thresholds_of_the_arrival_while_there_is_room() -> None:
+    """Several gateways decide on what was in force when a query arrived: allowed with room, or with no threshold."""
+    entries: list[Entry] = []
+    router = Router(0.2, 0.1, Budget(first=20), coins=SeededCoins(3), journal=entries.append)
+    rules, dice = DecisionRules.of(router.settings), random.Random(3)
+    bettor = router._route.bettor
+    assert isinstance(bettor, BudgetBettor)
+
+    def play(loss: float) -> None:
+        decision = router.decide(dice.random(), ticket=router.arrive())
+        if decision.call_expert:
+            router.observe(decision, loss if decision.propensity < 1.0 else float(decision.uncertainty > 0.5))
+
+    def differences(*decisions: Decision) -> list[str]:
+        lines = [entry_to_json(entry) + "\n" for entry in [*entries, *decisions]]
+        return [one.what for one in audit_journal(lines).differences]
+
+    while not router.threshold:
+        play(0.0)
+    first, second = router.arrive(), router.arrive()
+    while router.threshold == first.threshold or not bettor.has_room:
+        play(0.0)
+    scores, step = draft_scores(rules, 0.01, 0.0), router.step
+    old = decide_on_terms(rules, first, scores, step + 1, 0.99)
+    none = decide_on_terms(rules, second, scores, step + 2, 0.99, stale=True)
+    assert old.threshold == first.threshold > 0.0 == none.threshold
+    assert differences(old, none) == []
+    other = decide_on_terms(rules, first._replace(threshold=0.987), scores, step + 1, 0.99)
+    assert differences(other) == [f"threshold of step {step + 1}"]
+    while bettor.has_room:
+        play(1.0)
+    step = router.step
+    old = decide_on_terms(rules, first, scores, step + 1, 0.99)
+    assert differences(old)[0] == f"threshold of step {step + 1}"

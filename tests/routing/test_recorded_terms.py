@@ -1,6 +1,7 @@
 """Decisions on recorded terms are those of the router, to the bit."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,9 +78,12 @@ def test_decisions_on_recorded_terms_are_those_of_the_router(game: str, seed: in
 
 
 def test_games_whose_decisions_need_their_state_are_refused() -> None:
-    """The budget policy decides on the newest state."""
-    with pytest.raises(InputError, match="newest state"):
-        DecisionRules.of(Router(0.05, policy="budget").settings)
+    """A budget needs a bound that moves with audits only, which can be counted; a threshold set by hand is refused."""
+    assert DecisionRules.of(Router(0.05, policy="budget").settings).budget
+    sharp = replace(Router(0.05, policy="budget").settings, certificate="sharp")
+    for settings in (sharp, Router(0.05, policy="never").settings):
+        with pytest.raises(InputError, match="newest state"):
+            DecisionRules.of(settings)
 
 
 def test_every_named_score_is_needed() -> None:

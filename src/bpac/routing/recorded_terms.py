@@ -22,7 +22,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.dithering import dithered
 from bpac.routing.learning.features import Feature, Features, checked_features
 from bpac.routing.learning.model import FrozenModel, OwnScore
-from bpac.routing.policies import Portfolio
+from bpac.routing.policies import Budget, Portfolio
 from bpac.routing.rule import decide_query
 from bpac.routing.settings import Settings
 from bpac.routing.tickets.ticket import Ticket
@@ -40,6 +40,7 @@ class DecisionRules(NamedTuple):
     feature_names: what scores are learned from; empty if none are learned.
     learns: whether scores are learned.
     cascade: the policy of a cascade (default: none, there are two models).
+    budget: whether drafts may be kept only while a budget has room, which is counted where steps are (default: false).
     """
 
     shadow: bool
@@ -49,6 +50,7 @@ class DecisionRules(NamedTuple):
     feature_names: tuple[str, ...]
     learns: bool
     cascade: Cascade | None = None
+    budget: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> "DecisionRules":
@@ -59,7 +61,9 @@ class DecisionRules(NamedTuple):
         False
         """
         policy = settings.policy
-        if not policy.in_order:
+        # The bound must move with audits only, so that whoever counts them knows it.
+        budget = isinstance(policy, Budget) and settings.certificate == "plain"
+        if not policy.in_order and not budget:
             raise InputError(
                 f"{type(policy).__name__} decides on the newest state of its game, which several gateways do not have"
             )
@@ -72,6 +76,7 @@ class DecisionRules(NamedTuple):
             learned.features if learned is not None else (),
             learned is not None,
             policy if isinstance(policy, Cascade) else None,
+            budget,
         )
 
 
@@ -143,7 +148,7 @@ def decide_on_terms(
     draft: the scores of its draft; in a cascade, its walk.
     step: its place among the decisions of the game.
     draw: the coin of that step.
-    stale: whether a drift alarm has rung since it arrived (default: false).
+    stale: whether a drift alarm has rung since it arrived, or its budget has no room (default: false).
     """
     if stale:
         ticket = closed(rules, ticket)

@@ -113,10 +113,10 @@ def test_audits_that_wait_for_feedback_and_belong_to_nobody_have_a_deadline(
 def test_a_game_that_redis_cannot_decide_stays(
     redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The budget policy needs the newest state: the move is refused, and the game goes on where it is."""
+    """A policy that needs the newest state is not moved there: the game goes on where it is."""
     with ScriptedServer(KnownPair()) as models:
         store = f"sqlite:///{tmp_path / 'one.db'}"
-        config = configured(tmp_path, models.base_url, store, policy="budget")
+        config = configured(tmp_path, models.base_url, store, policy="never")
         asked(config, 0, 3)
     code, error = games(tmp_path, capsys, "move", "--game", 1, "--to", redis.address(new_name()), "--yes")
     assert (code, "newest state" in error) == (2, True)

@@ -13,10 +13,12 @@ from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
 from bpac.gateway.health.machine_checks import check_store
 from bpac.gateway.server import new_server
-from bpac.testing import Reply
+from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
+from tests.gateway.law import KnownPair, Question
 from tests.gateway.operations.test_budgets import keys
-from tests.gateway.running import ASK, Running
+from tests.gateway.raw import post
+from tests.gateway.running import ASK, Running, RunningGateway
 from tests.gateway.serving import to_toml
 from tests.redis_servers import RedisServer
 from tests.stores.redis.shared_game import new_name
@@ -41,26 +43,28 @@ def test_budgets_hold_over_all_gateways(redis: RedisServer) -> None:
 
 def test_routes_that_need_the_newest_state_are_refused(redis: RedisServer) -> None:
     """One line says why, and what to do instead."""
-    config = settings(NOWHERE, gateway={"store": redis.address(new_name())}, policy="budget")
-    with pytest.raises(SettingsError, match=r"routes.homework: policy = 'budget'.*--workers N"):
+    config = settings(NOWHERE, gateway={"store": redis.address(new_name())}, policy="never")
+    with pytest.raises(SettingsError, match=r"routes.homework: policy = 'never'.*--workers N"):
         new_server(Config.read(config))
 
 
-def test_the_verdict_on_a_switch_is_shared(
-    redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Every gateway folds the same evidence, and the command reads it from Redis."""
-    options: dict[str, Any] = {
-        "gateway": {"store": redis.address(new_name(), lease=0.5)}, "score": "none", "epsilon": 0.4
-    }  # fmt: skip
-    (tmp_path / "gateway.toml").write_text(to_toml(settings(NOWHERE, **options)))
-    with Running(Reply("42"), **options) as (one, _), Running(Reply("42"), **options) as (other, _):
-        for number in range(30):
-            (one, other)[number % 2].client().chat.completions.create(**ASK)
-        for gateway in (one, other):
-            wait_for(lambda gateway=gateway: gateway.status()["switch"]["answer"] == "yes")  # type: ignore[misc]
-        assert main(["switch", str(tmp_path / "gateway.toml"), "homework", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["answer"] == "yes"
+def test_a_budget_is_kept_by_two_gateways(redis: RedisServer, tmp_path: Path) -> None:
+    """Drafts are kept once the budget has room, both gateways show one picture, and the journal passes its audit."""
+    shared = {"store": redis.address(new_name(), lease=0.5)}
+    with ScriptedServer(KnownPair()) as models:
+        config = settings(models.base_url, gateway=shared, policy="budget", epsilon=0.4)
+        (tmp_path / "gateway.toml").write_text(to_toml(config))
+        with RunningGateway(config) as one, RunningGateway(config) as other, ThreadPoolExecutor(6) as pool:
+            urls = [one.url, other.url]
+            replies = list(pool.map(lambda n: post(urls[n % 2], Question(n).body), range(180)))
+            assert {got.status for got in replies} == {200}
+            for gateway in (one, other):
+                gateway.idle()
+                wait_for(lambda gateway=gateway: (gateway.status()["steps"], gateway.status()["owed"]) == (180, 0))  # type: ignore[misc]
+            kept = sum(got.headers["x-bpac-answered-by"] == "draft" for got in replies)
+            assert kept > 10
+            assert one.status()["certificate"] == other.status()["certificate"]
+    assert main(["audit", str(tmp_path / "gateway.toml"), "--strict"]) == 0
 
 
 def test_segments_have_games_of_their_own(redis: RedisServer) -> None:

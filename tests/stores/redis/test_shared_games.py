@@ -14,7 +14,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.policies import Paper, Portfolio
+from bpac.routing.policies import Budget, Paper, Portfolio
 from bpac.routing.router import Router
 from bpac.stores import MemoryStore, open_store
 from bpac.stores.export import journal_lines
@@ -31,6 +31,7 @@ GAMES: dict[str, dict[str, Any]] = {
     "dithered and learned": {"policy": Portfolio(dither=0.02, learn=LEARN)},
     "in the shadow": {"policy": Portfolio(dither=0.02), "explore": "shadow"},
     "paper": {"policy": Paper()},
+    "budget": {"policy": Budget(first=30)},
 }
 
 
@@ -106,7 +107,8 @@ def test_the_journal_leads_to_what_is_published_to_the_bit(kind: str, redis: Red
         assert (counts["failed"], counts["void"]) == (0, 0)
         assert counts["resolved"] == route.outcomes == route.expert_calls
         assert route.withdrawals <= counts["withdrawn"] == 1200 - counts["decided"]
-        assert kind == "paper" or route.epoch > 1
+        assert (route.epoch > 1) != (kind == "paper" or kind.startswith("budget"))
+        assert counts["served"] > 20
         assert route.learning is None or route.learning.entries >= 2
         calls, operations = sum(seat.side.calls for seat in seats), sum(seat.side.operations for seat in seats)
         assert calls < operations

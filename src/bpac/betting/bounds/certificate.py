@@ -158,6 +158,16 @@ class _Upper(_Mixture):
         # Newton's method on a convex function comes from above and never goes below the root.
         return mixture_root(start, self._rates, logs, log_bar)
 
+    def bound_after(self, audits: int, propensity: float, log_bar: float) -> float:
+        """The same after so many more audits with this propensity and without an outcome."""
+        known = self.logs
+        units = self._units(propensity, 1.0)
+        self.logs = [log + audits * unit for log, unit in zip(known, units, strict=True)]
+        try:
+            return self.bound(log_bar)
+        finally:
+            self.logs = known
+
     def best(self, log_bar: float) -> float:
         """The least bound that one of the rates alone gives."""
         return min((log_bar - log / LOG_UNIT) / rate for rate, log in zip(self._rates, self.logs, strict=True))
@@ -274,6 +284,17 @@ class ServedLoss:
         if self._solved_upper is None:
             self._solved_upper = self._upper.bound(self._log_bar) if self._upper else math.inf
         return self._solved_upper + self._guess * self.kept + self._uncovered
+
+    def upper_after(self, audits: int, propensity: float) -> float:
+        """What the upper bound would be after so many more audits by coin without an outcome.
+
+        Parameters
+        ----------
+        audits: how many.
+        propensity: the least with which any of them was made.
+        """
+        solved = self._upper.bound_after(audits, propensity, self._log_bar) if self._upper else math.inf
+        return solved + self._guess * self.kept + self._uncovered
 
     def certificate(self, rounds: int, kept: int) -> Certificate:
         """Both bounds as a value.

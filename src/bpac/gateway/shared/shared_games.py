@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bpac.errors import SettingsError, StoreError
+from bpac.errors import InputError, SettingsError, StoreError
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.routes import RouteSettings
@@ -16,6 +16,7 @@ from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.router import Router
 from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.redis.connecting import RedisClient
@@ -196,9 +197,11 @@ def _latest(game: SharedGame) -> SharedGame:
 
 def check_route(route: RouteSettings) -> None:
     """Raise ``SettingsError`` if the decisions of a route need the newest state of its game."""
-    if not route.new_router().settings.policy.in_order:
+    try:
+        DecisionRules.of(route.new_router().settings)
+    except InputError as error:
         raise SettingsError(
             f"routes.{route.name}: policy = {route.policy!r} decides on the newest state of its game, which gateways "
             'that share a game in Redis do not have: use store = "sqlite:///FILE" and  bpac serve --workers N  for '
             "this route, on one machine"
-        )
+        ) from error

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bpac.routing.audit.scores import score_differences
+from bpac.routing.bettors import BudgetBettor
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Started
 from bpac.routing.route import Route
@@ -64,6 +65,8 @@ class TermsInForce:
             last = self._terms[-1]
             if not met.run <= decision.seen <= route.entries or (met.run, met.epoch) != (last.run, route.epoch):
                 yield f"entries seen by step {decision.step}", decision.seen, None
+        elif decision.ticket and decision.threshold != met.threshold:
+            met = self._of_budget(decision)
         yield from score_differences(route, decision, met.score)
         by_rule = decide_again(
             decision,
@@ -76,6 +79,17 @@ class TermsInForce:
             recorded, computed = getattr(decision, name), getattr(by_rule, name)
             if recorded != computed:
                 yield f"{name} of step {decision.step}", recorded, computed
+
+    def _of_budget(self, decision: Decision) -> _Terms:
+        """Any threshold may be used while the budget has room, and none is always allowed (MATH section 7).
+
+        One of several gateways decides on the threshold that was in force when its query arrived.
+        """
+        bettor = self._route.bettor
+        if not isinstance(bettor, BudgetBettor) or (decision.threshold > 0.0 and not bettor.has_room):
+            return self._terms[-1]
+        arrived = self._terms[bisect_right(self._terms, decision.seen, key=itemgetter(0)) - 1]
+        return arrived if decision.threshold > 0.0 else arrived._replace(threshold=0.0, rate=1.0)
 
     def _now(self, run: int) -> _Terms:
         route = self._route

@@ -45,12 +45,25 @@ class BudgetBettor(SumBettor):
         super().load(state)
         self._live = state["live"]
 
-    def _allowance(self, rounds: int) -> float:
-        epsilon, live, bound = self._terms.epsilon, self._live, self._served.upper()
+    @property
+    def has_room(self) -> bool:
+        """Whether a draft may be kept in the next round."""
+        return self.needs(0) <= self._terms.epsilon * (self._live + 1)
+
+    def needs(self, audits: int) -> float:
+        """A draft may be kept in round t if ``ε·t`` is at least this, after so many more audits without an outcome.
+
+        A kept draft does not move the bound. An audit moves it most if it has the least propensity and a loss of 1.
+        """
         # With shadow audits this round's own loss may be served *and* seen, which moves the bound after
         # the decision; keeping room for it is what makes the average hold at every round.
         own_loss = 1.0 if self._terms.shadow else 0.0
-        if rounds < self._first or bound + own_loss > epsilon * (live + 1):
+        bound = self._served.upper_after(audits, self._terms.floor) if audits else self._served.upper()
+        return bound + own_loss
+
+    def _allowance(self, rounds: int) -> float:
+        epsilon, live, bound = self._terms.epsilon, self._live, self._served.upper()
+        if rounds < self._first or not self.has_room:
             return -1.0
         slack = (epsilon * live - bound) / max(live, 1)
         return rounds * (epsilon + 2.0 * slack) - self._terms.kept_share / 2.0

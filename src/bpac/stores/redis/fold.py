@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec.json import decode
 
+from bpac.routing.bettors import BudgetBettor
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.fitting import fit_rule
 from bpac.routing.cascade.policy import Cascade
@@ -41,6 +42,8 @@ from bpac.stores.redis.messages import read_draft
 from bpac.stores.sqlite.statements import entry_text
 from bpac.stores.store import CoinKey
 
+# How far the room of a budget is computed ahead, in audits and in steps, and what is added to a bound for rounding.
+MOST_AUDITS, FARTHEST, MARGIN = 64, 5000, 1e-9
 # Why audits of a replica that is gone get no outcome.
 RESTART = "restart"
 # The note of a decision says which replica made it.
@@ -158,6 +161,8 @@ class Fold:
         self.head = head
         self.generation = generation
         self.pending: list[tuple[str, str]] = []
+        # Audits by coin, and drafts served in the expert's place, up to the last event, as the scripts count them.
+        self.counted = (0, 0)
         # Events that came too late, by kind.
         self.late: Counter[str] = Counter()
         self._rules = rules
@@ -181,6 +186,8 @@ class Fold:
         """Make the entries that an event leads to."""
         kind = event["kind"]
         before = len(self.pending)
+        audits, instead = self.counted
+        self.counted = int(event.get("audits", audits)), int(event.get("instead", instead))
         if kind == "decided":
             self._decided(event)
         elif kind == "resolved":
@@ -232,6 +239,21 @@ class Fold:
         key = f"{threshold!r}|{rate!r}|{score}|{current.number}|{len(models)}|{self.generation}"
         terms = f"{threshold!r}|{rate!r}|{score}|{route.entries}|{len(models) + 1}"
         return PublishedTerms(key, terms, f"{current.number}:{len(models)}", encode(models))
+
+    def room(self) -> list[float]:
+        """ε, then what ε times the step must reach for a draft to be kept after 0, 1, 2, … audits that are not folded.
+
+        Empty for policies without a budget.
+        """
+        route = self.state.route
+        bettor = route.bettor
+        if not isinstance(bettor, BudgetBettor):
+            return []
+        route.charge()
+        epsilon, needs = route.settings.epsilon, list[float]()
+        while len(needs) < MOST_AUDITS and (not needs or needs[-1] <= epsilon * (route.step + FARTHEST)):
+            needs.append(bettor.needs(len(needs)) * (1.0 + MARGIN))
+        return [epsilon, *needs]
 
     def _decided(self, event: Mapping[str, str]) -> None:
         epoch, number = map(int, event["ticket"].split(":"))

@@ -201,8 +201,8 @@ class Folder:
     async def _take_over(self, token: int) -> None:
         # Whatever the folder before has published is there by now, and it can publish nothing more.
         await self.copy.catch_up()
-        fields = ("folded", "folded_generation", "entries", "head", "snapshot")
-        folded, generation, entries, head, snapshot = await self._client.command("HMGET", self._names.state, *fields)
+        fields = ("folded", "folded_generation", "entries", "head", "audits_folded", "instead_folded")
+        folded, generation, entries, head, *counted = await self._client.command("HMGET", self._names.state, *fields)
         position = Position(int(entries), bytes.fromhex(head.decode()))
         if position != self.copy.position:
             raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")
@@ -218,6 +218,8 @@ class Folder:
         self._fold = Fold(
             state, rules, position.head, int(generation), key, waits_for_feedback=self._waits_for_feedback
         )
+        audits, instead = (int(count or 0) for count in counted)
+        self._fold.counted = audits, instead
         if is_new:
             self._fold.open(self._settings)
         log.info("folding", extra={"game": self.game.number, "token": token, "replica": self.replica})
@@ -281,6 +283,7 @@ class Folder:
                 claim or False,
                 fold.state.route.step,
             ),
+            *(fold.room() or False, *fold.counted),
         )
         keys = [names.state, names.inbox, names.journal, names.snapshot, names.claims]
         status = (await self._client.run("publish", keys, self.token, msgpack.encode(values))).decode()

@@ -97,6 +97,7 @@ class ReplicaMessages:
         # The keys and the draws of the latest blocks of coins, by their first step.
         self._blocks: dict[int, tuple[bytes, list[float]]] = {}
         self._new_key = secrets.token_bytes(KEY_BYTES)
+        self._new_draws: list[float] | None = None
 
     @property
     def threshold(self) -> float:
@@ -112,9 +113,11 @@ class ReplicaMessages:
         nonce: random; another one for each batch that is not a repetition.
         """
         known = next(reversed(self._blocks), 0)
+        if self.rules.budget and self._new_draws is None:
+            self._new_draws = block_of_draws(self._new_key)
         values = (
             *(self._terms_version, self._models_version, known),
-            *(self._new_key.hex(), key_digest(self._new_key), operations),
+            *(self._new_key.hex(), key_digest(self._new_key), operations, self._new_draws or False),
         )
         return [self.replica, self.acknowledged + 1, nonce, msgpack.encode(values)]
 
@@ -140,7 +143,7 @@ class ReplicaMessages:
         while len(self._blocks) > MOST_BLOCKS:
             del self._blocks[next(iter(self._blocks))]
         if used:
-            self._new_key = secrets.token_bytes(KEY_BYTES)
+            self._new_key, self._new_draws = secrets.token_bytes(KEY_BYTES), None
         return BatchReply(status, "", list(results or ()))
 
     def joined(self, replica: str) -> None:
@@ -176,10 +179,19 @@ def arriving(count: int) -> Operation:
     return "a", count
 
 
-def deciding(ticket: SharedTicket, draft: RecordedScores | RecordedWalk, note: dict[str, Any]) -> Operation:
-    """A draft that is scored, or a walk that has ended."""
+def deciding(
+    ticket: SharedTicket, draft: RecordedScores | RecordedWalk, note: dict[str, Any], *, budget: bool = False
+) -> Operation:
+    """A draft that is scored, or a walk that has ended.
+
+    Parameters
+    ----------
+    ticket, draft, note: of the request.
+    budget: whether the draft may be kept only while a budget has room (default: false).
+    """
     known = {"w": draft} if isinstance(draft, RecordedWalk) else {"u": draft.uncertainties, "f": draft.features}
-    return "d", ticket.generation, ticket.terms.epoch, ticket.terms.number, encode({**known, "n": note})
+    operation = "d", ticket.generation, ticket.terms.epoch, ticket.terms.number, encode({**known, "n": note})
+    return (*operation, draft[0][0]) if budget and isinstance(draft, RecordedScores) else operation
 
 
 def read_draft(draft: dict[str, Any]) -> RecordedScores | RecordedWalk:
@@ -214,7 +226,7 @@ def resolving(
     stages: StageOutcomes | None = None,
 ) -> Operation:
     """The outcome of an audit."""
-    return "r", encode([step, loss, cause, draft_served, refused, note, stages])
+    return "r", encode([step, loss, cause, draft_served, refused, note, stages]), int(draft_served)
 
 
 CUT_OFF: Operation = ("c",)

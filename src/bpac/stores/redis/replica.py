@@ -166,7 +166,9 @@ class GameReplica:
 
     async def decide(self, ticket: SharedTicket, draft: Draft, note: dict[str, Any]) -> Decision | None:
         """The decision of a request, which cannot be lost any more; none if its ticket was cut off."""
-        decision: Decision | None = await self._sent(deciding(ticket, draft, note), (ticket, draft))
+        decision: Decision | None = await self._sent(
+            deciding(ticket, draft, note, budget=self.messages.rules.budget), (ticket, draft)
+        )
         return decision
 
     def tell(self, operation: Operation) -> None:

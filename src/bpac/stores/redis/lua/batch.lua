@@ -2,13 +2,13 @@
 -- effect. A call that is repeated because its reply was lost gets the reply of the first time.
 -- KEYS: state, inbox, open, keys, replies, replicas.
 -- ARGV: replica, sequence number, nonce, and packed: versions of terms and models that the replica knows, first step of
--- the block of coins it knows, a new key and its digest, operations.
+-- the block of coins it knows, a new key and its digest, operations, and the draws of the key if a budget needs them.
 -- Returns a status and, packed: generation, epoch, version of the terms, terms, version of the models, models, blocks
 -- of coins, whether the new key was used, results. Terms and models are false if the replica has them.
 local state, inbox, open, keys, replies, replicas = unpack(KEYS)
 local replica, sequence, nonce = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local now = redis.call('HMGET', state, 'generation', 'epoch', 'given', 'step', 'sealed', 'first', 'terms_version',
-  'models_version', 'over', 'terms')
+  'models_version', 'over', 'terms', 'room')
 if not now[1] then return {'lost', 'the game is gone'} end
 if now[9] then return {'over', now[9]} end
 -- From the first decision on both are there, also when they are empty.
@@ -26,11 +26,29 @@ if last[1] < sequence - 1 then
   return {'lost', 'the server has batch ' .. last[1] .. ' of this replica and acknowledged ' .. (sequence - 1)}
 end
 
-local known_terms, known_models, known_first, key, digest, operations = unpack(cmsgpack.unpack(ARGV[4]))
+local known_terms, known_models, known_first, key, digest, operations, new_draws = unpack(cmsgpack.unpack(ARGV[4]))
 local generation, epoch, given, step = tonumber(now[1]), tonumber(now[2]), tonumber(now[3]), tonumber(now[4])
 local sealed, first = now[5] == '1', tonumber(now[6])
 local blocks, used, results = {}, false, {}
 local BLOCK = 256
+
+-- A budget: what is published is ε, and what ε times the step must reach to keep a draft after 0, 1, 2, … audits that
+-- are decided and not folded. A kept draft moves no bound; an audit, and a draft served in the expert's place, do.
+local room, draws, audits, instead, audits_folded, instead_folded
+if new_draws then
+  local counts = redis.call('HMGET', state, 'draws', 'audits', 'instead', 'audits_folded', 'instead_folded')
+  room, draws = now[11] and cmsgpack.unpack(now[11]) or {0}, counts[1] and cmsgpack.unpack(counts[1]) or {}
+  audits, instead = tonumber(counts[2] or 0), tonumber(counts[3] or 0)
+  audits_folded, instead_folded = tonumber(counts[4] or 0), tonumber(counts[5] or 0)
+end
+local function has_no_room(uncertainty, terms)
+  local needed = room[audits - audits_folded + 2]
+  if not needed or needed + instead - instead_folded > room[1] * step then return true end
+  local threshold, rate = string.match(terms, '^[^|]*|([^|]*)|([^|]*)|')
+  local draw = draws[step - first + 1]
+  if uncertainty < tonumber(threshold) and (not draw or draw < tonumber(rate)) then audits = audits + 1 end
+  return false
+end
 
 local function note_block(number)
   if number ~= known_first and (#blocks == 0 or blocks[#blocks][1] ~= number) then
@@ -57,13 +75,17 @@ for at, operation in ipairs(operations) do
       step = step + 1
       if first == 0 or step >= first + BLOCK then
         first, used = step, true
+        if new_draws then
+          draws = new_draws
+          redis.call('HSET', state, 'draws', cmsgpack.pack(draws))
+        end
         redis.call('ZADD', keys, first, key)
         redis.call('XADD', inbox, '0-*', 'kind', 'committed', 'first', first, 'digest', digest, 'key', key)
       end
       note_block(first)
-      local stale = operation[3] ~= epoch
+      local stale = operation[3] ~= epoch or (room and has_no_room(operation[6], terms))
       redis.call('XADD', inbox, '0-*', 'kind', 'decided', 'step', step, 'ticket', id, 'terms', terms,
-        'stale', stale and 1 or 0, 'draft', operation[5])
+        'stale', stale and 1 or 0, 'draft', operation[5], 'audits', audits or 0)
       result = stale and -step or step
     end
   elseif kind == 'w' or kind == 'o' then
@@ -75,7 +97,8 @@ for at, operation in ipairs(operations) do
       result = 1
     end
   elseif kind == 'r' then
-    redis.call('XADD', inbox, '0-*', 'kind', 'resolved', 'outcome', operation[2])
+    if room then instead = instead + operation[3] end
+    redis.call('XADD', inbox, '0-*', 'kind', 'resolved', 'outcome', operation[2], 'instead', instead or 0)
     result = 1
   elseif kind == 'c' then
     if redis.call('EXISTS', open) == 1 then
@@ -87,6 +110,7 @@ for at, operation in ipairs(operations) do
 end
 
 redis.call('HSET', state, 'given', given, 'step', step, 'first', first)
+if room then redis.call('HSET', state, 'audits', audits, 'instead', instead) end
 redis.call('HINCRBY', replicas, replica, 1)
 local version, models_version = tonumber(now[7]), now[8]
 local reply = cmsgpack.pack({generation, epoch, version, version ~= known_terms and now[10],
