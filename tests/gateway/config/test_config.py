@@ -75,7 +75,7 @@ def test_reading_a_store_needs_no_keys(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("gateway.colour", "red", "gateway.colour: unknown key; known keys: api_keys, body_timeout, "),
+        ("gateway.colour", "red", "gateway.colour: unknown key; known keys: api_keys, archive, body_timeout, "),
         ("gateway.max_bodies", 1, "gateway.max_bodies: unknown key, did you mean max_body"),
         ("colour", {}, "colour: unknown key; known keys: gateway, models, routes"),
         ("route", {}, "route: unknown key, did you mean routes"),

@@ -74,6 +74,7 @@ class GameArchiving:
         settings = self._settings()
         if settings is None or not token:
             self._due_at = 0  # the next folder may be another one, and archive up to another point
+            self.error = self.since = None
             return
         if self._task is None and entries >= self._due_at and self._clock() >= self._not_before:
             self._task = asyncio.create_task(self._run(settings, token, entries))

@@ -96,6 +96,7 @@ class SharedGame:
         self._lost = lost
         self._pool_of = pool
         self._pool: ScorePool | None = None
+        self._learns_alone = False  # what other segments have learned could not be read
         self._lease = client.address.lease
         settings = route.new_router(alpha).settings
         self.rules = DecisionRules.of(settings)
@@ -206,7 +207,14 @@ class SharedGame:
         if learning is not None and (pool := self._pool or self._pool_of(self)) is not None:
             self._pool = pool
             pool.add(self.number, learning)
-            await pool.exchange()
+            try:
+                await pool.exchange()
+            except StoreError as error:
+                if self.side.down is None and not self._learns_alone:
+                    log.warning("segments cannot learn together", extra={"game": self.number, "error": str(error)})
+                self._learns_alone = True
+            else:
+                self._learns_alone = False
 
     async def _expect(self) -> None:
         """The folder says what is expected of the rounds to come, if it has changed."""
