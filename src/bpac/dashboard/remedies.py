@@ -62,6 +62,9 @@ SEVERAL = {
     "lag": "the processor of that gateway is busy, or Redis is slow: check both; another gateway takes over when that "
     "one is stopped; segments divide a route into games that are folded apart",
     "archive": "make room on the disk of the folder and check its owner; archiving goes on by itself. Nothing was lost",
+    "unreported": "start them again with the same store_outage.file: they report by themselves; if a file is lost, "
+    "nobody can know how many drafts it counted",
+    "outside": "nothing is wrong; give store_outage fewer seconds, or leave it out, if this is too much",
     "missing": "they are started again by themselves; if they are not, the log says why they ended",
     "keeps ending": 'see "ended and is started again" in the log, with the exit code (-9: killed, often for lack of '
     "memory, so check the memory limit) and the error before it",

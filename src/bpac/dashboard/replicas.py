@@ -19,6 +19,7 @@ OFTEN = 3
 
 CUT_OFF = "what it has under way is cut off each time, as in a crash, and audits under way count as a loss of 1"
 FILLS_UP = "Redis keeps all entries, and its memory fills up; when it is full, the expert answers every request"
+UNKNOWN_LOSS = "each of them may be a loss of 1 that the certificate does not contain"
 STALE = "thresholds stay as they were, so drafts that have become safe are not kept, and a drift is noticed late"
 
 
@@ -108,6 +109,18 @@ def archive_troubles(games: Iterable[Mapping[str, Any]]) -> list[Trouble]:
         )
         for game in failing[:MOST_LISTED]
     ]
+
+
+def outside_text(outside: Mapping[str, int]) -> Iterator[str]:
+    """The same in lines of text, for the status of one game.
+
+    >>> list(outside_text({"drafts": 2, "unreported": 0}))
+    ['  drafts served while Redis was gone, which the certificate does not contain: 2']
+    """
+    if outside["drafts"]:
+        yield f"  drafts served while Redis was gone, which the certificate does not contain: {outside['drafts']:,}"
+    if outside["unreported"]:
+        yield f"  gateways that may have served such drafts and died without a report: {outside['unreported']:,}"
 
 
 def _not_folded(game: Mapping[str, Any]) -> bool:

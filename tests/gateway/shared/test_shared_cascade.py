@@ -14,7 +14,7 @@ from tests.gateway.chat.test_cascade import MODELS, ask, cascade, scripted
 from tests.gateway.configured import wait_for
 from tests.gateway.running import RunningGateway
 from tests.gateway.serving import to_toml
-from tests.redis_servers import RedisServer
+from tests.redis_servers import RedisServer, redis_server
 from tests.stores.redis.shared_game import new_name
 
 REQUESTS = 300
@@ -57,3 +57,18 @@ def test_two_gateways_share_a_cascade(redis: RedisServer, tmp_path: Path) -> Non
     config.write_text(to_toml(cascade(models.base_url, gateway=store, epsilon=0.06)))
     assert main(["export", str(config), "--out", str(exported)]) == 0
     assert main(["audit", str(exported), "--strict"]) == 0
+
+
+def test_the_last_model_answers_while_redis_is_gone(tmp_path: Path) -> None:
+    """Without tickets no request is a round: callers get the answers of the last model, marked, and nothing fails."""
+    with (
+        redis_server(tmp_path) as server,
+        ScriptedServer(scripted) as models,
+        RunningGateway(
+            cascade(models.base_url, gateway={"store": server.address("gone", lease=0.5, timeout=0.2)})
+        ) as gateway,
+    ):
+        assert ask(gateway, 1).headers["x-bpac-decision"] != "unscored"
+        server.kill()
+        gone = [ask(gateway, number) for number in (2, 3)]
+    assert [(got.status, got.headers.get("x-bpac-unscored")) for got in gone] == [(200, "store-down")] * 2

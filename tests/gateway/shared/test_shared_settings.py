@@ -41,13 +41,6 @@ def test_budgets_hold_over_all_gateways(redis: RedisServer) -> None:
                 client.chat.completions.create(**ASK)
 
 
-def test_routes_that_need_the_newest_state_are_refused(redis: RedisServer) -> None:
-    """One line says why, and what to do instead."""
-    config = settings(NOWHERE, gateway={"store": redis.address(new_name())}, policy="never")
-    with pytest.raises(SettingsError, match=r"routes.homework: policy = 'never'.*--workers N"):
-        new_server(Config.read(config))
-
-
 def test_a_budget_is_kept_by_two_gateways(redis: RedisServer, tmp_path: Path) -> None:
     """Drafts are kept once the budget has room, both gateways show one picture, and the journal passes its audit."""
     shared = {"store": redis.address(new_name(), lease=0.5)}
@@ -65,6 +58,37 @@ def test_a_budget_is_kept_by_two_gateways(redis: RedisServer, tmp_path: Path) ->
             assert kept > 10
             assert one.status()["certificate"] == other.status()["certificate"]
     assert main(["audit", str(tmp_path / "gateway.toml"), "--strict"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("route", "why"),
+    [
+        ({"policy": "never"}, ": policy = 'never'"),
+        ({"sticky_by": "user"}, ".sticky_by: gateways that share a game in Redis do not share its sessions"),
+    ],
+)
+def test_routes_that_need_the_newest_state_are_refused(redis: RedisServer, route: dict[str, Any], why: str) -> None:
+    """One line says why, and what to do instead."""
+    config = settings(NOWHERE, gateway={"store": redis.address(new_name())}, **route)
+    with pytest.raises(SettingsError, match=f"routes.homework{why}.*--workers N"):
+        new_server(Config.read(config))
+
+
+def test_the_verdict_on_a_switch_is_shared(
+    redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every gateway folds the same evidence, and the command reads it from Redis."""
+    options: dict[str, Any] = {
+        "gateway": {"store": redis.address(new_name(), lease=0.5)}, "score": "none", "epsilon": 0.4
+    }  # fmt: skip
+    (tmp_path / "gateway.toml").write_text(to_toml(settings(NOWHERE, **options)))
+    with Running(Reply("42"), **options) as (one, _), Running(Reply("42"), **options) as (other, _):
+        for number in range(30):
+            (one, other)[number % 2].client().chat.completions.create(**ASK)
+        for gateway in (one, other):
+            wait_for(lambda gateway=gateway: gateway.status()["switch"]["answer"] == "yes")  # type: ignore[misc]
+        assert main(["switch", str(tmp_path / "gateway.toml"), "homework", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["answer"] == "yes"
 
 
 def test_segments_have_games_of_their_own(redis: RedisServer) -> None:

@@ -1,6 +1,5 @@
 """A game that was played elsewhere goes on in Redis."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from bpac.stores.store import Game
 from bpac.stores.whole_game import WholeGame, WrittenEntry
 from tests.redis_servers import RedisServer
 from tests.routing.learning.drafts import drafts
-from tests.stores.redis.shared_game import Seat, new_game, new_name, settled
+from tests.stores.redis.shared_game import Seat, new_game, new_name, run_game, settled
 from tests.stores.redis.test_shared_games import played
 
 
@@ -74,4 +73,4 @@ def test_a_game_that_was_killed_goes_on_as_after_a_restart(redis: RedisServer) -
         assert store.open_game("third", "", "{}").number == 8
         await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)

@@ -1,6 +1,5 @@
 """Old entries of a game in Redis move to files while it is played, by its folder only; none is lost on the way."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from bpac.stores.redis.journal import Position
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.redis_servers import RedisServer
-from tests.stores.redis.shared_game import Seat, new_game, new_name, settled
+from tests.stores.redis.shared_game import Seat, new_game, new_name, run_game, settled
 from tests.stores.redis.test_shared_games import played
 
 
@@ -93,7 +92,7 @@ def test_old_entries_move_to_files_of_several_folders(
         assert int(store.client.command("ZCARD", keys)) >= 1
         await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 async def catches_up(late: Seat, length: int) -> None:
@@ -159,7 +158,7 @@ def test_what_cannot_be_written_or_read_back_is_not_cut(
         assert old.due_at(10) == 0  # until there is a later snapshot
         await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_audits_choose_games_and_say_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_events_that_are_gone_are_noticed_without_another_decision(redis: RedisS
             await folded_on(seat)
         await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)
 
 
 def test_gateways_that_start_at_once_share_one_game(redis: RedisServer) -> None:

@@ -17,7 +17,7 @@ from bpac.stores.redis.fold import Fold
 from bpac.stores.redis.messages import resolving
 from tests.redis_servers import RedisServer
 from tests.routing.cascade.gateways import Question, policy
-from tests.stores.redis.shared_game import Seat, new_game, new_name, settled
+from tests.stores.redis.shared_game import Seat, new_game, new_name, run_game, settled
 from tests.stores.redis.test_shared_games import published, rebuilt
 
 
@@ -87,4 +87,4 @@ def test_the_journal_of_a_cascade_leads_to_what_is_published(redis: RedisServer)
         for seat in seats:
             await seat.get_up()
 
-    asyncio.run(run())
+    run_game(run)

@@ -28,8 +28,8 @@ from bpac.gateway.chat.grading import graded
 from bpac.gateway.chat.model import Model
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
-from bpac.gateway.chat.route import DRAFT_DOWN, ServedRoute, reason_of, withdraw_failed
-from bpac.gateway.games.desk import Decided, GameDesk
+from bpac.gateway.chat.route import DRAFT_DOWN, STORE_DOWN, ServedRoute, reason_of, withdraw_failed
+from bpac.gateway.games.desk import WITHOUT_TICKET, Decided, GameDesk, NoTicket
 from bpac.gateway.games.draft_outages import ends_drafts
 from bpac.gateway.games.outcomes import GRADER_FAILED
 from bpac.routing.cascade.rounds import FAILED, NOT_ASKED, StageAnswer
@@ -174,7 +174,10 @@ class CascadeRoute(ServedRoute):
         ----------
         request, game, caller_left: as for a route with two models.
         """
-        ticket, _ = await game.arrive(self.expert.load.calls)
+        try:
+            ticket, _ = await game.arrive(self.expert.load.calls)
+        except NoTicket:
+            return await self._answer_without_score(request, game, WITHOUT_TICKET, STORE_DOWN)
         drafts = StageDrafts(self.models, request, self, game)
         try:
             if request.unscorable:

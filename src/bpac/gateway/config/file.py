@@ -14,6 +14,7 @@ from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.config.adapting import with_roles
 from bpac.gateway.config.archives import ArchiveSettings
+from bpac.gateway.config.decide_routes import DecideRouteSettings, decide_only, read_decide_routes
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings, read_models
 from bpac.gateway.config.origins import ANY, Origin
@@ -102,6 +103,8 @@ class Config(ConfigTable, frozen=True):
                 "archive: only games in Redis are archived while gateways run; with SQLite, run bpac archive before "
                 "each start"
             )
+        if self.store_outage is not None and "redis" not in self.store.partition("://")[0]:
+            raise SettingsError("store_outage is for games in Redis: without their own store, nothing can be decided")
         TrustedProxies(self.trusted_proxies)
         names: dict[str, str] = {}
         for number, key in enumerate(self.keys):
@@ -153,7 +156,9 @@ class Config(ConfigTable, frozen=True):
             ]
         if "archive" in gateway:
             gateway["archive"] = read_table(gateway["archive"], ArchiveSettings, "gateway.archive")
-        decided, single = separated(data["routes"])
+        if "store_outage" in gateway:
+            gateway["store_outage"] = read_table(gateway["store_outage"], StoreOutage, "gateway.store_outage")
+        decided, single = separated(with_models)
         currency = gateway.get("currency")
         models = read_models(
             with_roles(data.get("models", {}), with_models), currency=currency if isinstance(currency, str) else ""

@@ -20,6 +20,7 @@ from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
+from bpac.gateway.http.bad_request import not_in_journal_yet
 from bpac.gateway.shared.archiving import GameArchiving
 from bpac.gateway.shared.journal_watch import JournalWatch
 from bpac.gateway.shared.outage_terms import OutageServing
@@ -68,6 +69,7 @@ class SharedGame:
     lost: called when the journal lost entries: another game takes the place of this one.
     archive: gives where old entries are archived; none if they are not.
     pool: gives what the game learns together with others; none if it learns alone.
+    outage: what is served while Redis is gone (default: the expert's answers).
 
     Attributes
     ----------
@@ -87,6 +89,7 @@ class SharedGame:
         lost: "Callable[[SharedGame], None]",
         archive: Callable[[], ArchiveSettings | None] = lambda: None,
         pool: "Callable[[SharedGame], ScorePool | None]" = lambda game: None,
+        outage: OutageServing | None = None,
     ) -> None:
         self.store = store
         self.kept = kept
@@ -174,9 +177,10 @@ class SharedGame:
                     await self._expect()
                     await self.outside.report()
                 await self.side.beat(self._lease / 4)
-                await self._expect()
                 await self._learn_together()
                 self._archiving.look(self.folder.token, self.written)
+                if time.monotonic() - self._refreshed_at >= REFRESH_EVERY:
+                    await self.refresh()
             except EntriesLost as error:
                 self.side.end(error)
                 break
@@ -215,6 +219,19 @@ class SharedGame:
                 self._learns_alone = True
             else:
                 self._learns_alone = False
+
+    async def refresh(self) -> None:
+        """Read what another gateway has published since; while Redis is gone, what was read last is shown."""
+        if self.started and not self._stops and self.side.ended is None and self.side.down is None:
+            async with self._stepping:
+                try:
+                    await self.folder.refresh()
+                    await self.outside.read()
+                    self._refreshed_at = time.monotonic()
+                except EntriesLost as error:
+                    self.side.end(error)
+                except StoreError as error:
+                    log.debug("the state of a game could not be read", extra={"error": str(error)})
 
     async def _expect(self) -> None:
         """The folder says what is expected of the rounds to come, if it has changed."""

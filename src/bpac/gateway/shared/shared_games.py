@@ -34,6 +34,7 @@ class AllSharedGames:
     ----------
     store: the list of games, and their journals for reading.
     metrics: counts what happens to them.
+    outage: what is served while Redis is gone (default: the expert's answers).
 
     Attributes
     ----------
@@ -43,6 +44,7 @@ class AllSharedGames:
     def __init__(self, store: RedisStore, metrics: Metrics, outage: OutageServing | None = None) -> None:
         self.store = store
         self.archive: ArchiveSettings | None = None
+        self._outage = outage
         self._metrics = metrics
         self.client = RedisClient(store.address)
         self._games: dict[int, SharedGame] = {}
@@ -62,7 +64,7 @@ class AllSharedGames:
             game = self._games[kept.number] = SharedGame(
                 self.client, self.store, kept, route,
                 alpha=alpha, snapshot_every=snapshot_every, metrics=self._metrics, lost=self._lost,
-                archive=lambda: self.archive, pool=self.pool,
+                archive=lambda: self.archive, pool=self.pool, outage=self._outage,
             )  # fmt: skip
         else:
             game.go_on_under(route, snapshot_every)
@@ -197,6 +199,12 @@ def _latest(game: SharedGame) -> SharedGame:
 
 def check_route(route: RouteSettings) -> None:
     """Raise ``SettingsError`` if the decisions of a route need the newest state of its game."""
+    if route.sticky_by is not None:
+        raise SettingsError(
+            f"routes.{route.name}.sticky_by: gateways that share a game in Redis do not share its sessions, so that "
+            'requests of one conversation would be decided apart: use store = "sqlite:///FILE" and '
+            " bpac serve --workers N  for this route, on one machine"
+        )
     try:
         DecisionRules.of(route.new_router().settings)
     except InputError as error:

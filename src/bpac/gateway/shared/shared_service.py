@@ -1,6 +1,7 @@
 """The service of a gateway that shares its games with others through Redis."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, cast
 
 from bpac.gateway.auth.keys import Identity
@@ -30,11 +31,12 @@ class SharedService(Service):
     """
 
     def __init__(self, config: Config) -> None:
-        for route in config.routes.values():
-            check_route(route)
+        _check_routes(config)
         check_archive(config.archive)
         super().__init__(config)
-        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics)
+        self._losses = self.store.losses()
+        self._outage = _outage_serving(config, self.metrics)
+        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
         self._games.archive = config.archive
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
 
@@ -49,8 +51,7 @@ class SharedService(Service):
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed."""
-        for route in config.routes.values():
-            check_route(route)
+        _check_routes(config)
         await asyncio.to_thread(check_archive, config.archive)
         await super().reload(config)
         self._games.archive = config.archive

@@ -15,6 +15,7 @@ COUNTERS: Mapping[str, str] = {
     "bpac_answers_total": "Answers served to callers, by the model that wrote them.",
     "bpac_archive_failures_total": "How often old entries of a game could not be archived; Redis keeps them.",
     "bpac_archived_entries_total": "Journal entries that this gateway moved from Redis to archives.",
+    "bpac_caller_tickets_total": "Tickets of callers that ask their models themselves, by what became of them.",
     "bpac_deployment_answers_total": "Answers of each deployment of a model that has several.",
     "bpac_following_fallbacks_total": "Later requests of a draft's episode that the expert answered: the draft failed.",
     "bpac_following_total": "Later requests of episodes, which followed the decision of the first, by who answered.",

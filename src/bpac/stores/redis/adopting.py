@@ -54,7 +54,9 @@ def adopt(store: RedisStore, whole: WholeGame, before: int) -> bytes:
         _write_snapshot(store, game, whole.snapshot, count, head)
     state = whole.snapshot["router"]["state"] if whole.snapshot is not None else {}
     began = (count, head.hex(), state.get("epoch", 1), state.get("step", 0), int(state.get("running", False)))
-    store.client.run("begin_adopted", [names.state, names.inbox], *began, NOBODY)
+    store.client.run(
+        "begin_adopted", [names.state, names.inbox], *began, NOBODY, 0 if whole.snapshot is None else count
+    )
     if not store.list_game(game, before):
         raise StoreError("another gateway has changed the list of games at the same moment: try again")
     return head

@@ -96,7 +96,7 @@ class Folder:
         self.copy = FollowedJournal(client, names, game, restoring)
         self.token = 0
         self.holder = ""
-        self.lag = self.decided = self.replicas = 0
+        self.lag = self.decided = self.folded = self.published = self.replicas = 0
         self.members: frozenset[str] = frozenset()
         self._fold: Fold | None = None
         self._folded = "0-0"
@@ -201,8 +201,9 @@ class Folder:
     async def _take_over(self, token: int) -> None:
         # Whatever the folder before has published is there by now, and it can publish nothing more.
         await self.copy.catch_up()
-        fields = ("folded", "folded_generation", "entries", "head", "audits_folded", "instead_folded")
-        folded, generation, entries, head, *counted = await self._client.command("HMGET", self._names.state, *fields)
+        fields = ("folded", "folded_generation", "entries", "head", "snapshot", "audits_folded", "instead_folded")
+        found = await self._client.command("HMGET", self._names.state, *fields)
+        folded, generation, entries, head, snapshot, *counted = found
         position = Position(int(entries), bytes.fromhex(head.decode()))
         if position != self.copy.position:
             raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")

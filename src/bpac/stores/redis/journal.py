@@ -96,14 +96,11 @@ class FollowedJournal:
         if self.state is None or await self._snapshot_is_ahead(WORTH_A_SNAPSHOT):
             await self._begin()
         while page := await self._page():
-            if self._number(page[0]) > self.position.entries + 1 and await self._was_archived():
-                # The entries after what was read here were archived meanwhile: go on from a later snapshot.
-                self.forget()
-                await self._begin()
-                if await self._was_archived():
-                    raise self._lost("the snapshot after its archived entries is gone")
+            first = int(page[0][0].split(b"-")[0])
+            if first > self.position.entries + 1 and await self._snapshot_is_ahead(1):
+                await self._begin()  # entries behind the snapshot were archived
                 continue
-            for number, fields in page:
+            for at, (number, fields) in enumerate(page):
                 self._follow(int(number.split(b"-")[0]), fields)
                 if at % AT_ONCE == AT_ONCE - 1:
                     await asyncio.sleep(0)
@@ -143,15 +140,6 @@ class FollowedJournal:
             "XRANGE", self._names.journal, after, "+", "COUNT", PAGE
         )
         return page
-
-    @staticmethod
-    def _number(stored: tuple[bytes, Any]) -> int:
-        return int(stored[0].split(b"-")[0])
-
-    async def _was_archived(self) -> bool:
-        """Whether the next entry is not in the stream because it is in an archive, behind the latest snapshot."""
-        text = await self._client.command("GET", self._names.archived)
-        return text is not None and decode(text)["entries"] > self.position.entries
 
     def _follow(self, number: int, fields: Any) -> None:
         values = fields_of(fields)

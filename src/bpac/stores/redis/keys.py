@@ -91,6 +91,11 @@ class GameNames:
         return self.of("point")
 
     @property
+    def outside(self) -> str:
+        """A hash: drafts that gateways served while Redis was gone, as they reported them."""
+        return self.of("outside")
+
+    @property
     def archived(self) -> str:
         """What takes the place of the entries that were archived."""
         return self.of("archived")

@@ -154,6 +154,17 @@ class ReplicaMessages:
         """A ticket that the last batch gave out."""
         return SharedTicket(self.generation, Ticket(number, self.epoch, *self._terms), self._models, self._joined)
 
+    def read_ticket(self, text: str) -> SharedTicket | None:
+        """A ticket that another replica gave out; none if it was cut off, or has learned scores not known here.
+
+        This replica may not have heard of a cut yet, so the generation of the ticket may be newer than its own.
+        """
+        generation, *values, models = json.decode(urlsafe_b64decode(text))
+        terms = Ticket._make(values)
+        if generation < self.generation or terms.epoch != self.epoch or models > len(self._models):
+            return None
+        return SharedTicket(generation, terms, self._models[:models])
+
     def decision(self, ticket: SharedTicket, draft: RecordedScores | RecordedWalk, result: int) -> Decision:
         """The decision of a request.
 

@@ -1,15 +1,15 @@
 -- The folder publishes: entries of the journal, and what is in force after them. It also shows that the folder lives.
 -- KEYS: state, inbox, journal, snapshot, claims.
 -- ARGV: token, and packed: last event and number of entries before, last event folded, entries (text and note), head,
--- generation, epoch, what is in force, terms, version of the models, models, snapshot, claim, room of a budget and the
--- audits and drafts that it has counted. What has not changed is false.
+-- generation, epoch, what is in force, terms, version of the models, models, snapshot, claim, last step in the journal,
+-- room of a budget and the audits and drafts that it has counted. What has not changed is false.
 local state, inbox, journal, snapshot, claims = unpack(KEYS)
 local now = redis.call('HMGET', state, 'token', 'folded', 'entries', 'generation', 'epoch', 'in_force', 'models_version',
   'over')
 if not now[1] then return 'lost' end
 if now[1] ~= ARGV[1] or now[8] then return 'fenced' end
 local from, count, upto, entries, head, generation, epoch, in_force, terms, models_version, models, state_after, claim,
-  room, audits, instead = unpack(cmsgpack.unpack(ARGV[2]))
+  step, room, audits, instead = unpack(cmsgpack.unpack(ARGV[2]))
 if now[2] ~= from or tonumber(now[3]) ~= count then return 'lost' end
 if count > 0 and redis.call('EXISTS', journal) == 0 then return 'lost' end
 local there = redis.call('EXISTS', inbox) == 1
@@ -40,7 +40,10 @@ if tonumber(now[5]) ~= epoch then redis.call('HSET', state, 'epoch', epoch, 'giv
 if room then
   redis.call('HSET', state, 'room', cmsgpack.pack(room), 'audits_folded', audits, 'instead_folded', instead)
 end
-if state_after then redis.call('SET', snapshot, state_after) end
+if state_after then
+  redis.call('SET', snapshot, state_after)
+  redis.call('HSET', state, 'snapshot', count)
+end
 if claim then redis.call('RPUSH', claims, claim) end
 -- A cut or a stop that is not folded yet keeps arrivals waiting.
 if tonumber(now[4]) == generation and in_force ~= '' then redis.call('HSET', state, 'sealed', 0) end
