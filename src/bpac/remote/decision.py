@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 # Why nothing was decided: the gateway could not be asked, or did not answer.
 NO_GATEWAY = "no-gateway"
 # What every reply has, and its types.
-NEEDS = {"decision": (str, type(None)), "call_expert": bool, "serve_draft": bool}
+NEEDS: Mapping[str, type | tuple[type, ...]] = {"decision": (str, type(None)), "call_expert": bool, "serve_draft": bool}
 
 
 class RemoteDecision(NamedTuple):
