@@ -105,6 +105,34 @@ def test_a_model_that_loses_too_much_is_found_out(tmp_path: Path, capsys: pytest
     assert "requests that the new model did not answer: 11.1% (1 draft-refused)" in out
 
 
+def test_a_request_without_a_score_is_the_first_after_an_alarm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its ticket is withdrawn before any is decided in the new epoch; the evidence goes on behind it, also restored."""
+    config, every = tmp_path / "gateway.toml", [0]
+    store = {"store": f"sqlite:///{tmp_path / 'bpac.db'}", "snapshot_every": 1000}
+
+    def script(request: Request) -> Reply:
+        return losing(every[0])(request)
+
+    with ScriptedServer(script) as models:
+        data = settings(models.base_url, gateway=store, **SWITCH)
+        config.write_text(to_toml(data))
+        with RunningGateway(data) as gateway:
+            wait_for(lambda: post(gateway.url, ASK).headers["x-bpac-threshold"] == "1.0")
+            every[0] = 1
+            while gateway.status()["epoch"] == 1:
+                post(gateway.url, ASK)
+                gateway.idle()
+            assert post(gateway.url, ASK | {"n": 2}).headers["x-bpac-decision"] == "unscored"
+            for _ in range(20):
+                post(gateway.url, ASK)
+            gateway.idle()
+            found = gateway.status()["switch"]
+            assert (found["answer"], found["audits"], found["epoch"]) == ("no", 20, 2)
+            assert verdict(capsys, config, 1)["games"][0].items() >= found.items()
+
+
 def test_drafts_that_cannot_be_right_are_losses_and_not_passed_over() -> None:
     """Whoever replaces a model gets its empty answers, too: they are graded like all others, whole and streamed."""
     with Running(losing(0), **SWITCH) as (gateway, models):
