@@ -176,6 +176,43 @@ def test_history_has_the_score_of_all_drafts(tmp_path: Path, capsys: pytest.Capt
         assert gateway.status()["switch"]["answer"] == "no"
 
 
+def test_a_segment_that_was_not_asked_since_the_terms_changed_is_no_yes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer is yes when all segments have been asked; games from before the route was divided do not count."""
+    config, table = tmp_path / "gateway.toml", tmp_path / "history.csv"
+    table.write_text("\n".join(["uncertainty,loss", *["0,0"] * 300]))
+
+    def use(**route: Any) -> None:
+        store = {"store": f"sqlite:///{tmp_path}/bpac.db"}
+        config.write_text(to_toml(settings("http://127.0.0.1:1/v1", gateway=store, **{**SWITCH, **route})))
+
+    def warm(*segment: str) -> None:
+        named = [word for name in segment for word in ("--segment", name)]
+        assert program.main(["warm", str(config), str(table), "--route", "homework", *named]) == 0
+        capsys.readouterr()
+
+    use()
+    warm()
+    assert verdict(capsys, config, 0)["answer"] == "yes"
+    use(segment_by="user")
+    assert verdict(capsys, config, 1) == {"route": "homework", "answer": "not_yet", "games": []}
+    warm("a")
+    warm("b")
+    assert verdict(capsys, config, 0)["answer"] == "yes"
+    use(segment_by="user", epsilon=0.1)
+    warm("a")
+    found = verdict(capsys, config, 1)
+    assert (found["answer"], {game["segment"]: game["answer"] for game in found["games"]}) == (
+        "not_yet",
+        {"a": "yes", "b": "not_yet"},
+    )
+    assert main(["switch", str(config), "homework"]) == 1
+    assert "homework b: not yet: no request has been decided under the present terms" in capsys.readouterr().out
+    warm("b")
+    assert verdict(capsys, config, 0)["answer"] == "yes"
+
+
 @pytest.mark.parametrize(
     ("route", "message"),
     [
