@@ -169,6 +169,40 @@ def test_if_the_gateway_is_gone_the_expert_answers() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"ticket": "tic-1"},
+        {"ticket": 7, "decision": "dec-1", "call_expert": False, "serve_draft": True},
+        {"ticket": "tic-1", "call_expert": False, "serve_draft": True},
+        {"ticket": "tic-1", "decision": None, "call_expert": False, "serve_draft": True},
+        {"ticket": "tic-1", "decision": "dec-1", "call_expert": "no", "serve_draft": "yes"},
+    ],
+)
+def test_a_server_that_is_no_gateway_keeps_no_draft(reply: dict[str, Any]) -> None:
+    """Another server may answer every request with status 200: the expert answers, and nothing is raised."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(reply)
+
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        port = free_port()
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        try:
+            async with bpac.RemoteRouter(f"http://127.0.0.1:{port}", "own", timeout=2.0, retries=0) as router:
+                decision = await router.decide(0.0)
+                assert (decision.id, decision.call_expert, decision.serve_draft) == (None, True, False)
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(main())
+
+
 def test_a_gateway_that_goes_between_ticket_and_decision_keeps_nothing() -> None:
     """The round is not decided: the expert answers, and a later report says that it was not taken."""
 

@@ -104,6 +104,26 @@ def test_history_that_ends_with_queries_under_way_is_charged_for_one() -> None:
     assert charged not in labelled_rows(entries, 0.05)
 
 
+@pytest.mark.parametrize("ending", ["stopped", "cut off"])
+def test_a_ticket_that_was_never_decided_costs_one_loss_and_nothing_else(ending: str) -> None:
+    """It was overdue and so counts as lost at score 0; the wins behind it stay, as in the game itself."""
+    entries: list[Entry] = []
+    old = Router(EPSILON, ALPHA, Portfolio(memory="latched"), seed=1, journal=entries.append)
+    lost = old.arrive()
+    for _ in range(40):
+        old.observe(old.decide(0.2, ticket=old.arrive()), 0.0)
+    old.abandon(lost)
+    rows = labelled_rows(entries, 0.05)
+    charged = Labelled((0.0,), 1.0, 0.05, 0.05)
+    assert rows == [charged, *[Labelled((0.2,), 0.0)] * 40, charged]  # a crash may have cut off a query after the last
+    if ending == "stopped":
+        assert old.stop()
+        assert labelled_rows(entries, 0.05) == rows[:-1]
+        new = Router(EPSILON, ALPHA, Portfolio(memory="latched"))
+        new.warm_start_from(entries)
+        assert wealth(new) == pytest.approx(wealth(old), abs=0.004)
+
+
 def test_a_journal_that_does_not_fit_is_refused_as_history() -> None:
     """A lower floor, other scores, a router that has decided, and anything but a journal are refused."""
     entries: list[Entry] = []

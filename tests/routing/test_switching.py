@@ -10,7 +10,17 @@ import pytest
 from bpac import Router
 from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, Expected, Labelled, Overdue, Resolved, Started, Stopped, Withdrawn
+from bpac.routing.journal.entries import (
+    Entry,
+    Expected,
+    Labelled,
+    Opened,
+    Overdue,
+    Resolved,
+    Started,
+    Stopped,
+    Withdrawn,
+)
 from bpac.routing.switching import SwitchEvidence, SwitchVerdict, switch_verdict
 from bpac.routing.switching import evidence as module
 from tests.betting.rounds import a_round
@@ -180,6 +190,34 @@ def test_after_a_drift_alarm_the_answer_is_not_yet() -> None:
     found = switch_verdict(router, evidence)
     assert (found.answer, found.rounds, found.epoch) == ("not_yet", 0, 2)
     assert found.confidence > 1.0 - ALPHA
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_ticket_that_is_withdrawn_first_after_an_alarm_holds_up_nothing(told: bool) -> None:
+    """An epoch numbers its tickets anew: the first may be withdrawn before any is decided.
+
+    Evidence that is not told the epoch credits nothing behind it, which is valid and useless.
+    """
+    evidence = SwitchEvidence()
+    opening = Opened(Router(EPSILON, ALPHA).settings.to_json())
+    router = Router.rebuild([opening], journal=lambda entry: evidence.follow(entry, router.epoch * told), seed=1)
+    while router.epoch == 1:
+        decision = router.decide(0.0, ticket=router.arrive())
+        if decision.call_expert:
+            router.observe(decision, float(router.step > 200))
+    router.withdraw(router.arrive(), "no-score")
+    for _ in range(100):
+        router.observe(router.decide(0.0, ticket=router.arrive()), 1.0)
+    assert router.epoch == evidence.epoch == 2
+    found = switch_verdict(router, evidence)
+    assert (found.answer, found.audits) == (("no", 100) if told else ("not_yet", 0))
+
+
+def test_a_crash_before_the_first_decision_of_an_epoch_is_charged_to_it() -> None:
+    """A query of the new epoch may have been under way."""
+    evidence = after(Started(), decided(1, 1), Resolved(1, 1.0))
+    evidence.follow(Started(), 2)
+    assert (evidence.epoch, evidence.loss.rounds, evidence.audits) == (2, 1, 0)
 
 
 def test_both_answers_are_right_with_the_confidence() -> None:

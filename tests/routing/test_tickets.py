@@ -249,6 +249,28 @@ def test_a_clean_stop_costs_nothing() -> None:
     assert (plain.ticket, router.arrive().number) == (0, 1)
 
 
+@pytest.mark.parametrize("policy", ["portfolio", "paper", "budget"])
+def test_an_abandoned_ticket_is_charged_once_and_for_ever(policy: str) -> None:
+    """Nobody can decide it, it is not under way when the router stops, and its charge survives."""
+    entries: list[Entry] = []
+    router = fresh(policy, journal=entries.append)
+    first, second = router.arrive(), router.arrive()
+    for _ in range(5):
+        router.observe(router.decide(0.5, ticket=router.arrive()), 0.0)
+    router.overdue(second)
+    for ticket in (second, first):  # the later one is charged when the prefix reaches it
+        router.abandon(ticket)
+    assert {entry.ticket for entry in entries if isinstance(entry, Overdue)} == {1, 2}
+    state = router.bettor_state()
+    for late in (lambda: router.decide(0.1, ticket=first), lambda: router.abandon(first)):
+        with pytest.raises(UnknownTicket):
+            late()
+    assert (router.under_way, router.stop()) == ((), True)
+    after = crashed(entries)
+    after.arrive()
+    assert after.bettor_state() == router.bettor_state() == state
+
+
 def test_a_query_without_a_ticket_arrives_when_it_is_decided() -> None:
     """Among queries with tickets it takes the next number; a journal that fails leaves no ticket behind."""
     entries: list[Entry] = []
@@ -302,6 +324,8 @@ def test_a_ticket_of_an_earlier_epoch_goes_to_the_expert(loss: float) -> None:
     assert (decision.threshold, decision.propensity, decision.call_expert, decision.epoch) == (0.0, 1.0, True, 1)
     router.withdraw(other)
     router.overdue(third)
+    router.abandon(third)
+    assert router.under_way == ()
     router.observe(decision, loss)
     assert router.bettor_state() == before
     assert router.snapshot()["entries"] == count + 2

@@ -19,7 +19,8 @@ logs are LiteLLM's own; the gateway has a route with ``decide_only = true``, and
 2. If the gateway is gone, the expert answers: nothing is kept that the gateway did not decide.
 3. From the decision on the round counts. The expert is asked in a task of its own, which grades the draft and reports
    the loss, even if the caller leaves.
-4. LiteLLM repeats calls that failed. A call whose expert failed is repeated with the expert alone: one query, one coin.
+4. LiteLLM repeats calls that failed. A call whose expert failed, or was cut off by a time limit, is repeated with the
+   expert alone: one query, one coin.
 """
 
 import asyncio
@@ -29,7 +30,8 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, NamedTuple
 
 from bpac.answer import Answer
-from bpac.errors import BpacError, GatewayError, GatewayRefused, MissingExtra, SettingsError
+from bpac.arguments import fraction
+from bpac.errors import GatewayError, GatewayRefused, MissingExtra, SettingsError
 from bpac.models.refusals import is_refused
 from bpac.plugins.litellm_responses import Chunk, chunks_of, chunks_of_part, described, usage_of, without_logprobs
 from bpac.plugins.pair_settings import PairSettings, answer_of
@@ -49,7 +51,7 @@ log = logging.getLogger("bpac.litellm")
 SEVERAL_CHOICES, REPEATED, REFUSED_BY_GATEWAY = "n", "repeated", "gateway-refused"
 # Seconds that an attempt to reach the gateway may take: callers wait for it.
 PATIENCE = 2.0
-# Calls whose expert failed that are remembered, because LiteLLM may repeat them.
+# Calls whose expert failed or was cut off that are remembered, because LiteLLM may repeat them.
 MOST_FAILED = 10_000
 # Fields of a call that are about the call and not about the answer.
 NOT_FORWARDED = ("stream", "stream_options", "max_retries")
@@ -125,7 +127,11 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
             if drafted.decision.call_expert:
                 self._spawn(self._expert(call, drafted))
             return described(drafted.response, drafted.decision, "draft")
-        return await asyncio.shield(self._spawn(self._expert(call, drafted)))
+        try:
+            return await asyncio.shield(self._spawn(self._expert(call, drafted)))
+        except asyncio.CancelledError:  # perhaps a time limit of LiteLLM, after which it repeats the call
+            self._remember(call)
+            raise
 
     async def astreaming(self, *_: Any, **given: Any) -> AsyncIterator[Chunk]:
         """A stream: the draft at once when it is kept, or the expert's answer as it comes."""
@@ -139,10 +145,14 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
             return
         queue: asyncio.Queue[Chunk | Exception | None] = asyncio.Queue()
         self._spawn(self._expert_stream(call, drafted, queue))
-        while (part := await queue.get()) is not None:
-            if isinstance(part, Exception):
-                raise part
-            yield part
+        try:
+            while (part := await queue.get()) is not None:
+                if isinstance(part, Exception):
+                    raise part
+                yield part
+        except asyncio.CancelledError:
+            self._remember(call)
+            raise
 
     def _call(self, given: dict[str, Any]) -> ProxiedCall:
         parameters, route, base = given.get("litellm_params") or {}, given["model"], given.get("api_base")
@@ -226,9 +236,11 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         loss = None
         try:
             expert = answer_of(response.model_dump())
-            loss = await asyncio.to_thread(self.loss, call.pair, drafted.answer, expert)
-        except BpacError as error:
-            log.warning("a draft cannot be graded: it counts as a loss of 1", extra={"error": str(error)})
+            found = await asyncio.to_thread(self.loss, call.pair, drafted.answer, expert)
+            loss = None if found is None else fraction(found, "loss")
+        except Exception as error:  # whatever a subclass raises, or NaN: the loss is not known
+            about = {"error": f"{type(error).__name__}: {error}"}
+            log.warning("a draft cannot be graded: it counts as a loss of 1", extra=about)
         try:
             if loss is None:
                 await call.router.forfeit(drafted.decision)
@@ -241,10 +253,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         """Report that there is no answer of the expert; whether the draft may be served instead."""
         status = getattr(error, "status_code", None)
         refused = isinstance(status, int) and is_refused(status)
-        if call.id:
-            self._failed[call.id] = None
-            if len(self._failed) > MOST_FAILED:
-                self._failed.popitem(last=False)
+        self._remember(call)
         try:
             report = call.router.refuse if refused else call.router.forfeit
             recorded = await report(drafted.decision)
@@ -252,6 +261,13 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
             log.error("what came of a round could not be reported", extra={"error": str(failure)})
             return False
         return refused and recorded and drafted.decision.accepted
+
+    def _remember(self, call: ProxiedCall) -> None:
+        """Send this call to the expert alone if LiteLLM repeats it: it has had its coin."""
+        if call.id:
+            self._failed[call.id] = None
+            if len(self._failed) > MOST_FAILED:
+                self._failed.popitem(last=False)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Start a task that outlives its request."""

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 # Why nothing was decided: the gateway could not be asked, or did not answer.
 NO_GATEWAY = "no-gateway"
+# What every reply has, and its types.
+NEEDS: Mapping[str, type | tuple[type, ...]] = {"decision": (str, type(None)), "call_expert": bool, "serve_draft": bool}
 
 
 class RemoteDecision(NamedTuple):
@@ -38,12 +40,14 @@ class RemoteDecision(NamedTuple):
 
     @classmethod
     def read(cls, reply: Mapping[str, Any]) -> "RemoteDecision":
-        """The decision in the reply of a gateway.
+        """The decision in the reply of a gateway; without the id of a decision no draft is served.
 
         >>> reply = {"decision": None, "call_expert": True, "serve_draft": False, "reason": "outage"}
         >>> RemoteDecision.read(reply).reason
         'outage'
         """
+        if reply["decision"] is None:
+            return undecided(str(reply.get("reason")))
         known = {name: reply.get(name) for name in ("uncertainty", "threshold", "propensity", "step", "reason")}
         return cls(reply["decision"], reply["call_expert"], reply["serve_draft"], **known)
 

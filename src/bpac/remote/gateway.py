@@ -9,6 +9,8 @@ from bpac import __version__
 from bpac.errors import GatewayGone, GatewayRefused
 from bpac.models.connections import FAILURES, Session, check_headers, new_session, total_timeout
 
+# The types that a value may have.
+Kinds = type | tuple[type, ...]
 # Statuses after which the same request may succeed.
 TRY_AGAIN = (408, 429, 500, 502, 503, 504)
 # Seconds before the second attempt; each further pause is twice as long.
@@ -35,7 +37,11 @@ class GatewayClient:
         self._session: Session | None = None
 
     async def post(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        needs: Mapping[str, Kinds] | None = None,
     ) -> dict[str, Any]:
         """The reply to a request, or ``GatewayRefused``, or ``GatewayGone`` after the last attempt.
 
@@ -44,12 +50,14 @@ class GatewayClient:
         path: below ``/v1``.
         body: JSON values.
         headers: of this request (default: none).
+        needs: what the reply must have, with its types (default: nothing). A server that replies otherwise is no
+            gateway, and nothing that it says is acted upon.
         """
-        return await self._sent("POST", path, json.dumps(body).encode(), headers or {})
+        return await self._sent("POST", path, json.dumps(body).encode(), headers or {}, needs or {})
 
     async def get(self, path: str) -> dict[str, Any]:
         """The document at a path below ``/v1``, or an error as for ``post``."""
-        return await self._sent("GET", path, None, {})
+        return await self._sent("GET", path, None, {}, {})
 
     async def close(self) -> None:
         """Close all connections."""
@@ -57,7 +65,9 @@ class GatewayClient:
             await self._session.close()
             self._session = None
 
-    async def _sent(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> dict[str, Any]:
+    async def _sent(
+        self, method: str, path: str, data: bytes | None, headers: Mapping[str, str], needs: Mapping[str, Kinds]
+    ) -> dict[str, Any]:
         pause, problem = PAUSE, ""
         for attempt in range(self._attempts):
             if attempt:
@@ -69,7 +79,11 @@ class GatewayClient:
                 problem = f"{type(error).__name__}: {error}"
                 continue
             if status == 200:
-                return document
+                wrong = [name for name, kinds in needs.items() if not isinstance(document.get(name, ...), kinds)]
+                if not wrong:
+                    return document
+                problem = f"its reply lacks {', '.join(wrong)}, so it is no gateway"
+                continue
             refused = _refusal(status, document)
             if attempt and refused.code == "already_resolved":
                 return {}  # the first attempt got through, and its reply was lost

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 from bpac.arguments import fraction, one_of
 from bpac.errors import AnswerError, GatewayError, GatewayGone, InputError, NotAudited
 from bpac.models.refusals import is_refused
-from bpac.remote.decision import NO_GATEWAY, RemoteDecision, undecided
+from bpac.remote.decision import NEEDS, NO_GATEWAY, RemoteDecision, undecided
 from bpac.remote.gateway import GatewayClient
 from bpac.routing.learning.features import Feature
 
@@ -91,7 +91,7 @@ class RemoteRouter:
         """
         key = {"Idempotency-Key": secrets.token_hex(16)}
         try:
-            reply = await self._gateway.post("arrive", {"route": self._route, **fields}, key)
+            reply = await self._gateway.post("arrive", {"route": self._route, **fields}, key, {"ticket": str})
         except GatewayGone as error:
             self._failed(error, "the expert answers")
             return None
@@ -123,7 +123,7 @@ class RemoteRouter:
         body |= {"features": dict(features)} if features else {}
         body |= {"usage": dict(usage)} if usage else {}
         try:
-            return RemoteDecision.read(await self._gateway.post("decide", body))
+            return RemoteDecision.read(await self._gateway.post("decide", body, needs=NEEDS))
         except GatewayGone as error:
             self._failed(error, "the expert answers")
             return undecided(NO_GATEWAY)

@@ -98,8 +98,9 @@ class GradedRounds:
     rows: the rounds, in order of arrival.
     graded: the number of rounds with a known loss.
     given_up: rounds whose outcome will not come; their rows have a loss of 1.
-    interrupted: requests that were, or may have been, under way when a process ended or when this was read; the first
-        of each time has a row with a loss of 1 at uncertainty 0.
+    interrupted: requests that were, or may have been, under way when a process ended or when this was read, of which
+        the first of each time counts; and those that nobody decided in time. Each has a row with a loss of 1 at
+        uncertainty 0.
     refused: rounds in which the expert refused to answer; they have no row.
     cut: whether the table ends at a round whose outcome has not come yet; its row has a loss of 1.
     left_out: audited rounds after that one; they have no row.
@@ -119,7 +120,7 @@ class GradedRounds:
         """How many outcomes are not known, and how they are treated; empty if all are known."""
         counts = {
             "given up and counted as loss 1": self.given_up,
-            "perhaps under way when the journal ended and counted as loss 1": self.interrupted,
+            "never decided, or perhaps under way when the journal ended, and counted as loss 1": self.interrupted,
             "refused by the expert and left out": self.refused,
             "still open, where the table ends, and counted as loss 1": int(self.cut),
             "after that one and left out": self.left_out,

@@ -8,6 +8,8 @@ import pytest
 
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.config.file import Config
+from bpac.routing.journal.entries import Stopped
+from bpac.stores.export import table_rows
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.deciding.own_route import KEYS, Client, own
 from tests.gateway.raw import post
@@ -256,6 +258,14 @@ def test_a_caller_that_vanishes_is_charged_and_forgotten() -> None:
         assert "draft_deadline" in warning["remedy"]
         assert decided["decision"]
         wait_for(lambda: client.game()["forfeits"] == {"deadline": 1})
+        (game,) = gateway.service.live_games()
+        assert (game.router.under_way, game.idle) == ((), True)
+        assert gateway.reload(own(about="others"))  # the game ends, because nothing is under way in it
+        wait_for(lambda: not gateway.service._retired)
+        *_, last = (entry for entry, _ in gateway.service.store.entries(game.kept))
+        assert isinstance(last, Stopped)
+        found = table_rows(gateway.service.store, game.kept)
+        assert (found.interrupted, found.given_up) == (8, 1)
 
 
 def test_a_decision_that_may_be_lost_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

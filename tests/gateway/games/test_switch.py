@@ -105,6 +105,34 @@ def test_a_model_that_loses_too_much_is_found_out(tmp_path: Path, capsys: pytest
     assert "requests that the new model did not answer: 11.1% (1 draft-refused)" in out
 
 
+def test_a_request_without_a_score_is_the_first_after_an_alarm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its ticket is withdrawn before any is decided in the new epoch; the evidence goes on behind it, also restored."""
+    config, every = tmp_path / "gateway.toml", [0]
+    store = {"store": f"sqlite:///{tmp_path / 'bpac.db'}", "snapshot_every": 1000}
+
+    def script(request: Request) -> Reply:
+        return losing(every[0])(request)
+
+    with ScriptedServer(script) as models:
+        data = settings(models.base_url, gateway=store, **SWITCH)
+        config.write_text(to_toml(data))
+        with RunningGateway(data) as gateway:
+            wait_for(lambda: post(gateway.url, ASK).headers["x-bpac-threshold"] == "1.0")
+            every[0] = 1
+            while gateway.status()["epoch"] == 1:
+                post(gateway.url, ASK)
+                gateway.idle()
+            assert post(gateway.url, ASK | {"n": 2}).headers["x-bpac-decision"] == "unscored"
+            for _ in range(20):
+                post(gateway.url, ASK)
+            gateway.idle()
+            found = gateway.status()["switch"]
+            assert (found["answer"], found["audits"], found["epoch"]) == ("no", 20, 2)
+            assert verdict(capsys, config, 1)["games"][0].items() >= found.items()
+
+
 def test_drafts_that_cannot_be_right_are_losses_and_not_passed_over() -> None:
     """Whoever replaces a model gets its empty answers, too: they are graded like all others, whole and streamed."""
     with Running(losing(0), **SWITCH) as (gateway, models):
@@ -146,6 +174,43 @@ def test_history_has_the_score_of_all_drafts(tmp_path: Path, capsys: pytest.Capt
     with RunningGateway(data) as gateway:
         assert gateway.status()["threshold"] == 0.0
         assert gateway.status()["switch"]["answer"] == "no"
+
+
+def test_a_segment_that_was_not_asked_since_the_terms_changed_is_no_yes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer is yes when all segments have been asked; games from before the route was divided do not count."""
+    config, table = tmp_path / "gateway.toml", tmp_path / "history.csv"
+    table.write_text("\n".join(["uncertainty,loss", *["0,0"] * 300]))
+
+    def use(**route: Any) -> None:
+        store = {"store": f"sqlite:///{tmp_path}/bpac.db"}
+        config.write_text(to_toml(settings("http://127.0.0.1:1/v1", gateway=store, **{**SWITCH, **route})))
+
+    def warm(*segment: str) -> None:
+        named = [word for name in segment for word in ("--segment", name)]
+        assert program.main(["warm", str(config), str(table), "--route", "homework", *named]) == 0
+        capsys.readouterr()
+
+    use()
+    warm()
+    assert verdict(capsys, config, 0)["answer"] == "yes"
+    use(segment_by="user")
+    assert verdict(capsys, config, 1) == {"route": "homework", "answer": "not_yet", "games": []}
+    warm("a")
+    warm("b")
+    assert verdict(capsys, config, 0)["answer"] == "yes"
+    use(segment_by="user", epsilon=0.1)
+    warm("a")
+    found = verdict(capsys, config, 1)
+    assert (found["answer"], {game["segment"]: game["answer"] for game in found["games"]}) == (
+        "not_yet",
+        {"a": "yes", "b": "not_yet"},
+    )
+    assert main(["switch", str(config), "homework"]) == 1
+    assert "homework b: not yet: no request has been decided under the present terms" in capsys.readouterr().out
+    warm("b")
+    assert verdict(capsys, config, 0)["answer"] == "yes"
 
 
 @pytest.mark.parametrize(

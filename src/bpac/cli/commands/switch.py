@@ -13,6 +13,7 @@ from bpac.gateway.games.segments import alpha_of_games
 from bpac.gateway.games.status import GameStatus
 from bpac.gateway.games.terms import changes, terms_of
 from bpac.stores import open_store
+from bpac.stores.store import Game
 
 YES, NOT_YES = 0, 1
 
@@ -35,11 +36,20 @@ def _switch(options: argparse.Namespace) -> int:
     # A verdict about other models, another loss or another limit is no answer, even if nothing was asked since.
     terms = terms_of(route, route.new_router(alpha_of_games(route)))
     with closing(open_store(config.store, read_only=True)) as store:
-        kept = [game for game in current_games(store) if game.route == route.name]
+        divided = (
+            route.segment_by is not None
+        )  # games from before a route was divided, or since, are about other traffic
+        kept = [game for game in current_games(store) if game.route == route.name and bool(game.segment) == divided]
         asked = [game for game in kept if not changes(game.terms, terms, route.open_terms)]
         games = [status_of(store, game, config) for game in asked]
-    report = {"route": route.name, "answer": _answer(games), "games": [_report(game) for game in games]}
+    stale = [game for game in kept if game not in asked]
+    answer = _answer(games)
+    if stale and answer == "yes":  # of a segment that was not asked since, nothing is known
+        answer = "not_yet"
+    others = [{"segment": game.segment, "game": game.number, "answer": "not_yet"} for game in stale]
+    report = {"route": route.name, "answer": answer, "games": [_report(game) for game in games] + others}
     lines = [line for game in games for line in _lines(game)]
+    lines += [f"{_name(game)}: not yet: no request has been decided under the present terms" for game in stale]
     print_report(options, report, lines or [f"{options.route}: not yet: no request has been decided"])
     return YES if report["answer"] == "yes" else NOT_YES
 
@@ -68,11 +78,14 @@ def _report(game: GameStatus) -> dict[str, object]:
     return about | verdict | {"without_draft": game.unscored.to_json(), "refused": game.summary.refused}
 
 
+def _name(game: Game | GameStatus) -> str:
+    return f"{game.route} {game.segment}".strip()
+
+
 def _lines(game: GameStatus) -> list[str]:
     if game.switch is None:
         return []
-    name = f"{game.route} {game.segment}".strip()
-    lines = [f"{name}: {game.switch.text}"]
+    lines = [f"{_name(game)}: {game.switch.text}"]
     if game.switch.unknown:
         lines.append(
             f"  audits without a verdict so far: {game.switch.unknown:,}; they count as no loss in the lower bound and "

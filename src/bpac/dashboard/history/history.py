@@ -144,18 +144,19 @@ class History:
             if len(self._outcomes) >= BATCH:
                 self._collect()
 
-    def written(self, entry: Entry, note: Mapping[str, Any]) -> None:
+    def written(self, entry: Entry, note: Mapping[str, Any], epoch: int = 0) -> None:
         """Count what an entry of the journal says about requests without a score, refusals and a switch of models.
 
         Parameters
         ----------
         entry: the entry.
         note: the note of the gateway with it.
+        epoch: the epoch of the router, needed for entries about tickets (default: not known).
         """
         self.unscored.follow(entry, note)
         self.refusals.follow(entry, note)
         if self.switch is not None:
-            self.switch.follow(entry)
+            self.switch.follow(entry, epoch)
 
     @property
     def epoch(self) -> int:

@@ -2,13 +2,15 @@
 
 import time
 from collections import Counter
+from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
+from bpac.errors import StoreError
 from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.deciding.caller_round import CallerRound
 from bpac.gateway.deciding.ticket_watch import TicketWatch
-from bpac.gateway.games.desk import PortableTickets
+from bpac.gateway.games.desk import AbandonedTickets, PortableTickets
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.telemetry.counters import Metrics
 
@@ -109,6 +111,7 @@ class HeldTickets:
                 self._watch.ended(route.name, late=True)
             if age > max(route.deadline, route.draft_deadline) and round_.deciding is None:
                 self.close(round_, round_.without_decision(EXPIRED), "expired")
+                _abandon(round_)
 
     def warnings(self) -> list[dict[str, Any]]:
         """What callers do wrong, as JSON values for the status and the dashboard."""
@@ -125,6 +128,13 @@ class HeldTickets:
                 route, event = (value for _, value in labels)
                 found.setdefault(route, {"held": held[route]})[event] = count
         return found
+
+
+def _abandon(round_: CallerRound) -> None:
+    """Have the game forget a ticket, so that the gateway can stop without one under way; its charge stays."""
+    if round_.ticket is not None and isinstance(round_.desk, AbandonedTickets):
+        with suppress(StoreError):  # it was logged; the ticket then stays under way, which charges one more
+            round_.desk.abandon(round_.ticket)
 
 
 def _is_done_elsewhere(round_: CallerRound) -> bool:

@@ -238,6 +238,14 @@ class GameDesk(Protocol):
 
 
 @runtime_checkable
+class AbandonedTickets(Protocol):
+    """A game that can forget tickets."""
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Forget a ticket that nobody is going to decide: it stays a loss of 1; nothing happens if it was decided."""
+
+
+@runtime_checkable
 class PortableTickets(Protocol):
     """A game whose tickets can be decided in another gateway than the one that gave them out."""
 

@@ -24,6 +24,9 @@ class TicketRouter(Protocol):
     def overdue(self, ticket: Ticket) -> None:
         """Stop waiting for a draft that takes too long."""
 
+    def abandon(self, ticket: Ticket) -> None:
+        """Forget an overdue ticket that nobody is going to decide."""
+
     def cut_off(self) -> None:
         """All queries under way were ended at once."""
 
@@ -117,6 +120,14 @@ class DraftsUnderWay:
             )
             self._router.cut_off()
             self._tickets.clear()
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Forget a ticket that nobody is going to decide: it stays a loss; nothing happens if it is not under way."""
+        if ticket in self._tickets and ticket not in self._outages:
+            if self._tickets[ticket] < math.inf:
+                self._router.overdue(ticket)
+            self._router.abandon(ticket)
+            del self._tickets[ticket]
 
     def cut_off(self, why: str) -> None:
         """Cut all tickets off, because something other than their drafts ended some of them (MATH section 12).

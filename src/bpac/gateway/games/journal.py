@@ -15,7 +15,7 @@ from bpac.gateway.games.restoring import current_game, folded, rounds_before
 from bpac.gateway.games.savings import Savings
 from bpac.gateway.games.terms import terms_of
 from bpac.routing.coins import CommittedCoins
-from bpac.routing.journal.entries import Entry, Started, Withdrawn
+from bpac.routing.journal.entries import Entry, Opened, Started, Withdrawn
 from bpac.stores.coin_keys import CoinKeys
 from bpac.stores.store import Claim, Store
 
@@ -63,18 +63,19 @@ class GameJournal:
         """Use another number of entries between two snapshots from now on."""
         self._snapshot_every = snapshot_every
 
-    def write(self, entry: Entry, note: Mapping[str, Any]) -> None:
+    def write(self, entry: Entry, note: Mapping[str, Any], epoch: int = 0) -> None:
         """Append an entry to the journal.
 
         Parameters
         ----------
         entry: what was decided, or what came of it.
         note: what is worth knowing about it without being part of the game: its time, counts of tokens.
+        epoch: the epoch of the router, for entries about tickets (default: of no interest).
         """
         note = self.savings.with_late_tokens(note)
         self.store.append(self.game, entry, note)
         self.savings.add(entry, note)
-        self.history.written(entry, note)
+        self.history.written(entry, note, epoch)
         self._since_snapshot += 1
         self.written += 1
 
@@ -85,7 +86,7 @@ class GameJournal:
             note = {"at": now()}
         elif isinstance(entry, Started) and (cut_off := len(self.router.under_way)):
             note = {"at": now(), "cut_off": cut_off}
-        self.write(entry, note)
+        self.write(entry, note, 0 if isinstance(entry, Opened) else self.router.epoch)  # it opens the router itself
 
     def snapshot_if_due(self) -> None:
         """Take a snapshot if enough entries were written since the last one; router and history must agree."""

@@ -132,6 +132,10 @@ class LocalDesk:
         """Withdraw a ticket without a decision; nothing happens if it was decided or withdrawn before."""
         self.game.drafting.withdraw(ticket, reason)
 
+    def abandon(self, ticket: Ticket) -> None:
+        """Forget a ticket that nobody is going to decide: it stays a loss of 1; nothing happens if it was decided."""
+        self.game.drafting.abandon(ticket)
+
     async def no_score(self, ticket: Ticket, reason: str, *, ended: bool) -> None:
         """Withdraw the ticket of a request whose draft has no score."""
         self.no_score_now(ticket, reason, ended=ended)

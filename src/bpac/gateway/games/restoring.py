@@ -196,7 +196,7 @@ def _follow(route: Route, savings: Savings, history: History, entries: Iterator[
             history.decided(entry, note.get("at", 0.0), route, tokens)
         elif isinstance(entry, Resolved) and decision is not None:
             history.resolved(decision, route.settings.epsilon if entry.refused else entry.loss)
-        history.written(entry, note)
+        history.written(entry, note, route.epoch)
         count += 1
     return count
 

@@ -227,6 +227,10 @@ class SharedDesk:
         """Withdraw a ticket without a decision; nothing happens if it was decided or withdrawn before."""
         self.drafting.withdraw(ticket, reason)
 
+    def abandon(self, ticket: Ticket) -> None:
+        """Forget a ticket that nobody is going to decide: it stays a loss of 1; nothing happens if it was decided."""
+        self.drafting.abandon(ticket)
+
     async def no_score(self, ticket: Ticket, reason: str, *, ended: bool) -> None:
         """Withdraw the ticket of a request whose draft has no score."""
         self._unscored_log.add(reason)

@@ -45,7 +45,7 @@ class SharedState:
             self.history.decided(entry, note.get("at", 0.0), route, self._tokens)
         elif isinstance(entry, Resolved) and decision is not None:
             self.history.resolved(decision, route.settings.epsilon if entry.refused else entry.loss)
-        self.history.written(entry, note)
+        self.history.written(entry, note, route.epoch)
         self.owners.apply(entry, note)
 
     def snapshot(self) -> dict[str, Any]:

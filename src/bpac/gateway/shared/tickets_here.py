@@ -38,6 +38,10 @@ class TicketsHere:
         if ticket in self.shared:
             self._game.side.tell(overdue(self.shared[ticket]))
 
+    def abandon(self, ticket: Ticket) -> None:
+        """Forget an overdue ticket that nobody is going to decide: it stays a loss."""
+        self.shared.pop(ticket, None)
+
     def cut_off(self) -> None:
         """All queries under way were ended at once."""
         self.shared.clear()

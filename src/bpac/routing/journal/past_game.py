@@ -4,7 +4,8 @@
    within a run; where tickets were not in use, in the order of the decisions.
 2. Where a process died, or a journal ends before its process has stopped, queries were cut off that are likelier to
    lose. The earliest of them counts as a loss of 1 at score 0. Beyond it, rounds that cost something stay and the
-   others go.
+   others go. A ticket whose deadline has passed and that was never decided counts as such a loss, too, and nothing
+   else is lost for it.
 3. An audit without an outcome counts as a loss of 1. A draft that was kept is a round whose loss was not seen.
    It belongs to the history like any other: the audited rounds alone are not a sample of the traffic.
 """
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, Labelled, Resolved, Started, Stopped, Withdrawn
+from bpac.routing.journal.entries import Entry, Labelled, Overdue, Resolved, Started, Stopped, Withdrawn
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.tickets.arrivals import cut_off_rounds
 
@@ -69,10 +70,12 @@ class _Stretch:
         self.epoch = epoch
         self.cut_off = False  # whether queries were under way when it ended
         self.done: dict[int, Decision | None] = {}  # by ticket; none for those withdrawn
+        self.overdue: set[int] = set()
 
     def rounds(self, outcomes: dict[int, Resolved]) -> Iterator[PastRound]:
         """Its rounds in order of arrival."""
-        done = {
+        done: dict[int, PastRound | None] = {number: PastRound(self.epoch) for number in self.overdue}
+        done |= {
             number: decision and PastRound(self.epoch, decision, outcomes.get(decision.step))
             for number, decision in self.done.items()
         }
@@ -127,6 +130,8 @@ def past_of(entries: Iterable[Entry]) -> Past:
                 outcomes[entry.step] = entry
             case Withdrawn():
                 stretch(epoch).done[entry.ticket] = None
+            case Overdue():
+                stretch(epoch).overdue.add(entry.ticket)
             case Decision():
                 done = stretch(entry.epoch).done
                 done[entry.ticket or len(done) + 1] = entry

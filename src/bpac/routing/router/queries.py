@@ -53,6 +53,20 @@ class Queries(RouterParts):
             self._proposals.latest = None
             self._tickets.overdue(ticket)
 
+    def abandon(self, ticket: Ticket) -> None:
+        """Stop waiting for a query that nobody is going to decide any more.
+
+        It is overdue, if it was not before, and counts as a loss of 1 at every threshold for ever. Nothing is under way
+        because of it, so that ``stop`` need not charge for it again.
+
+        Parameters
+        ----------
+        ticket: what ``arrive`` returned.
+        """
+        with self._lock.change():
+            self._proposals.latest = None
+            self._tickets.abandon(ticket)
+
     def cut_off(self) -> None:
         """Report that all queries under way were ended by something else than themselves, such as an outage.
 

@@ -6,7 +6,9 @@
    nobody knows whether drafts that lose take longer or shorter.
 3. Where queries under way are cut off, the earliest of them is charged for good, and nothing beyond it is credited. So
    is a ticket that is overdue, or that holds up too many others.
-4. Evidence belongs to one epoch: after a drift alarm it begins anew.
+4. Evidence belongs to one epoch: after a drift alarm it begins anew, and so do the numbers of tickets. A ticket may be
+   withdrawn before the first decision of an epoch. Entries of tickets do not name their epoch, so whoever follows a
+   router says in which one they were written; without that, nothing behind such a ticket is credited.
 5. It is a fold over the entries of a journal. An entry that another version wrote, or that does not fit, can only leave
    something uncredited.
 """
@@ -97,8 +99,16 @@ class SwitchEvidence:
         """Audits whose outcome has not come."""
         return sum(one.audited and not one.known for one in self._waiting.values())
 
-    def follow(self, entry: Entry) -> None:
-        """Take an entry of the journal into account."""
+    def follow(self, entry: Entry, epoch: int = 0) -> None:
+        """Take an entry of the journal into account.
+
+        Parameters
+        ----------
+        entry: the next entry.
+        epoch: the epoch of the router when it was written (default: not known).
+        """
+        if epoch > self.epoch and isinstance(entry, Started | Stopped | Withdrawn | Overdue):
+            self._begin(epoch)
         if isinstance(entry, Decision):
             self._decided(entry)
         elif isinstance(entry, Resolved):

@@ -101,8 +101,9 @@ class ByArrival:
 
     def overdue(self, number: int) -> None:
         """A ticket no longer holds up those behind it."""
-        self.arrivals.overdue.add(number)
-        self._advance()
+        if number > self.arrivals.reached:  # it may have been passed over before
+            self.arrivals.overdue.add(number)
+            self._advance()
 
     def cut_off(self) -> None:
         """Whatever is under way will not be decided: charge the earliest ticket permanently, and restart the numbering.

@@ -88,6 +88,15 @@ class Tickets:
             self._write(Overdue(ticket.number))
             route.overdue(ticket.number)
 
+    def abandon(self, ticket: Ticket) -> None:
+        """Forget a ticket that nobody is going to decide: what it is charged stays."""
+        self.check(ticket)
+        if ticket.epoch == self._route.epoch:
+            # Also if it was passed over before: the journal does not say so, and must tell why it is missing.
+            self._write(Overdue(ticket.number))
+            self._route.overdue(ticket.number)
+        del self._open[ticket.epoch, ticket.number]
+
     def cut_off(self) -> None:
         """All queries under way were ended at once: start again, which charges the earliest ticket."""
         if self._open:
