@@ -43,6 +43,8 @@ def csv_rows(path: Path | str, file: IO[str]) -> Iterator[Row]:
         twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
         if twice:
             raise TableError(f"{path}: the header row names column {twice[0]} twice: remove or rename one of them")
+        if len(names) == 1 and (other := next((mark for mark in ";\t|" if mark in names[0]), "")):
+            raise TableError(f"{path}: columns must be separated by commas, not by {other!r}: save the file as such")
         for number, row in enumerate(reader, start=1):
             if None in row:
                 cells = len(names) + len(row[None])  # DictReader keeps the cells beyond the header as a list
