@@ -148,6 +148,17 @@ def test_answers_that_did_not_end(door: Opened, at: str, api: str, stream: bool,
     assert ask(door, at, f"only-{api}", stream=stream).ended == CUT[reason][at]
 
 
+@pytest.mark.parametrize("at", ["responses", "messages"])
+@pytest.mark.parametrize("reason", ["error", "insufficient_system_resource", "weird"])
+def test_unknown_reasons_are_no_end(door: Opened, at: str, reason: str) -> None:
+    """Servers of chats have further words for answers that broke off: other APIs do not call them complete."""
+    door.play(Reply("The answer is 42", finish_reason=reason))
+    assert ask(door, at, "only-chat").ended == CUT["length"][at]
+    door.play(Reply("The answer is 42"), Reply("The answer is 42", finish_reason=reason))
+    ask(door, at, "chat-chat")
+    assert outcome(door, "chat-chat").loss is None
+
+
 @pytest.mark.parametrize("expert", APIS)
 @pytest.mark.parametrize("draft", APIS)
 def test_the_same_answers_are_equal_across_apis(door: Opened, draft: str, expert: str) -> None:
