@@ -71,7 +71,7 @@ def _digest(value: Any) -> bytes:
 
 
 def _said(message: Message) -> list[Any]:
-    """What a message says, without ids: its text, tool calls and results, in a chat or as items of the Responses API."""
+    """What a message of a chat, or an item of the Responses API, says: its text, calls and results, without ids."""
     calls = message.get("tool_calls")
     listed = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
     called = [_called(call.get("function") or call.get("custom")) for call in listed]

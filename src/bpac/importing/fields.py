@@ -95,11 +95,16 @@ def _read(value: Any) -> Answer | None:
         return Answer.from_openai(value)
     if isinstance(value.get("output"), list):
         return _of_responses(value)
-    if isinstance(value.get("content"), list) and ("stop_reason" in value or _has_blocks(value["content"])):
-        return _of_messages(value)
     if {"content", "tool_calls"} & set(value):
-        return Answer.from_openai({"choices": [{"message": value, "finish_reason": _reason(value)}]})
+        return _of_message(value)
     return _read(decoded(first_of(value, "output", "text", "completion", "message", "response")))
+
+
+def _of_message(message: Mapping[str, Any]) -> Answer:
+    content = message.get("content")
+    if isinstance(content, list) and ("stop_reason" in message or _has_blocks(content)):
+        return _of_messages(message)
+    return Answer.from_openai({"choices": [{"message": message, "finish_reason": _reason(message)}]})
 
 
 def _reason(message: Mapping[str, Any]) -> str:
