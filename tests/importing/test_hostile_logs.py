@@ -190,3 +190,27 @@ def test_files_that_cannot_be_read_end_the_command(
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith(f"bpac: {tmp_path / 'log'}: ")
     assert why in last
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        (".jsonl.gz", gzip.compress(b"")[:10] + b"\xff" * 50, "cannot be read"),
+        (".jsonl", b'{"a":' * 100_000, "1 is not JSON"),
+    ],
+    ids=["broken gzip", "deep"],
+)
+def test_tables_and_questions_that_cannot_be_read(
+    name: str, data: bytes, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same holds for the tables of a replay and the questions of a collection."""
+    file = tmp_path / f"file{name}"
+    file.write_bytes(data)
+    models = [
+        word for role in ("draft", "expert") for word in (f"--{role}-url", "http://127.0.0.1:9", f"--{role}-model", "m")
+    ]
+    for words in (["replay", str(file)], ["collect", "--questions", str(file), *models, "--out", str(tmp_path / "o")]):
+        assert main(words) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"bpac: {file}: ")
+        assert why in said

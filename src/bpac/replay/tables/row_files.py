@@ -2,6 +2,7 @@
 
 import csv
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ def table_rows(path: Path) -> Iterator[Iterator[Row]]:
             return
         with open_text(path) as file:
             yield (csv_rows if kind == "csv" else _json_rows)(path, file)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
@@ -63,7 +64,7 @@ def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TableError(f"{path}: row {number} is not JSON ({error})") from error
         if not isinstance(row, dict):
             raise TableError(f"{path}: row {number} must be a JSON object, got {line.strip()[:40]}")
