@@ -48,7 +48,7 @@ class Answer:
     completion_tokens: how many tokens were generated, reasoning included.
     prompt_tokens: how many tokens the prompt had; none if the server did not report it.
     cached_tokens: how many of them the server took from its cache; none if the server did not report it.
-    finish_reason: why the model stopped: ``stop``, ``length``, ``tool_calls`` …
+    finish_reason: why the model stopped: ``stop``, ``length``, ``tool_calls`` …; ``refusal`` if it refused to answer.
     tool_calls: the tool calls, as the server sent them.
     stated_confidence: the reply to a separate question about the confidence; none if there was no such question.
     """
@@ -105,7 +105,8 @@ class Answer:
                 tokens=tokens,
                 completion_tokens=token_count(counts.get("completion_tokens")) or len(tokens or ()),
                 prompt_tokens=prompt,
-                finish_reason=_text(choice.get("finish_reason")) or "stop",
+                # A model that refuses may have said something before, and servers say that it stopped.
+                finish_reason="refusal" if message.get("refusal") else _text(choice.get("finish_reason")) or "stop",
                 tool_calls=tuple(map(dict, message.get("tool_calls") or ())),
                 cached_tokens=None if prompt is None else cached_tokens(counts, prompt),
             )

@@ -148,7 +148,7 @@ def test_unknown_verdicts_count_as_losses(tmp_path: Path, capsys: pytest.Capture
     cut = logs.openai(SMALL) + logs.openai(LARGE)
     cut[1]["response"]["choices"][0]["finish_reason"] = "length"
     report = run_json(capsys, "import", written(tmp_path / "l.jsonl", *cut), "--out", str(tmp_path / "t.csv"))
-    assert report["unknown_losses"] == {"an answer was cut off": 1}
+    assert report["unknown_losses"] == {"an answer was cut off or refused": 1}
     assert read_table(tmp_path / "t.csv").loss.tolist()[1] == 1.0
 
 

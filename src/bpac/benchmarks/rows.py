@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ def file_rows(path: str | Path) -> Iterator[DatasetRow]:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.name.endswith(".gz") else raw).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     rows = _lines(path, text) if name.endswith(".jsonl") else _entries(path, text)
     empty = True
@@ -101,5 +102,5 @@ def _entries(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 def _json(place: str, text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TableError(f"{place} is not JSON ({error})") from error

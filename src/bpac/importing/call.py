@@ -27,6 +27,7 @@ class LoggedCall:
     role: ``draft`` or ``expert``, if the log says so.
     given: further values of the record by their name in the table: a score, a loss, a correct answer.
     source: the fields that further values are looked up in; none if they are those of the record.
+    id: what the server or the log calls it; empty if it has no id.
     """
 
     place: str
@@ -38,6 +39,7 @@ class LoggedCall:
     role: str = ""
     given: dict[str, Any] = field(default_factory=dict)
     source: Record | None = None
+    id: str = ""
 
     @property
     def model(self) -> str:
@@ -54,8 +56,39 @@ class LoggedCall:
         """Equal for calls with the same messages; empty if they are not known."""
         if not self.messages:
             return b""
-        said = [[message.get("role"), _plain(message.get("content"))] for message in self.messages]
-        return hashlib.blake2b(json.dumps(said, sort_keys=True, default=str).encode(), digest_size=16).digest()
+        return _digest([_said(message) for message in self.messages])
+
+    @property
+    def identity(self) -> bytes:
+        """Equal for records of the same call, which two logs may have; empty if the call has no id."""
+        if not self.id or self.answer is None:
+            return b""
+        return _digest([self.id, self.model, self.role, self.answer.text, self.prompt_key.hex()])
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).digest()
+
+
+def _said(message: Message) -> list[Any]:
+    """What a message of a chat, or an item of the Responses API, says: its text, calls and results, without ids."""
+    calls = message.get("tool_calls")
+    listed = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    called = [_called(call.get("function") or call.get("custom")) for call in listed]
+    item = [_decoded(message.get(name)) for name in ("name", "arguments", "input", "output")]
+    return [message.get("role"), _plain(message.get("content")), called, item]
+
+
+def _called(made: Any) -> Any:
+    return {name: _decoded(value) for name, value in made.items()} if isinstance(made, Mapping) else made
+
+
+def _decoded(value: Any) -> Any:
+    """Arguments of a tool call as JSON values: logs space them differently."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
 
 
 def _plain(content: Any) -> Any:

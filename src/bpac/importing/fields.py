@@ -7,6 +7,8 @@ from typing import Any
 from bpac.answer import Answer, read_tokens, split_reasoning, token_count
 from bpac.benchmarks.benchmark import Message
 from bpac.errors import AnswerError
+from bpac.wire.json import from_json, to_json
+from bpac.wire.messages.reply_reading import read_reply
 
 
 def decoded(value: Any) -> Any:
@@ -94,12 +96,32 @@ def _read(value: Any) -> Answer | None:
     if isinstance(value.get("output"), list):
         return _of_responses(value)
     if {"content", "tool_calls"} & set(value):
-        return Answer.from_openai({"choices": [{"message": value, "finish_reason": _reason(value)}]})
+        return _of_message(value)
     return _read(decoded(first_of(value, "output", "text", "completion", "message", "response")))
 
 
+def _of_message(message: Mapping[str, Any]) -> Answer:
+    content = message.get("content")
+    if isinstance(content, list) and ("stop_reason" in message or _has_blocks(content)):
+        return _of_messages(message)
+    return Answer.from_openai({"choices": [{"message": message, "finish_reason": _reason(message)}]})
+
+
 def _reason(message: Mapping[str, Any]) -> str:
-    return text_of(message.get("finish_reason")) or ("tool_calls" if message.get("tool_calls") else "stop")
+    default = "tool_calls" if message.get("tool_calls") else "stop"
+    return text_of(first_of(message, "finish_reason", "stop_reason")) or default
+
+
+def _has_blocks(content: list[Any]) -> bool:
+    """Whether a content has blocks that only the Messages API has."""
+    return any(isinstance(block, Mapping) and block.get("type") in ("tool_use", "thinking") for block in content)
+
+
+def _of_messages(body: Mapping[str, Any]) -> Answer:
+    """The answer in a message of the Messages API; without a reason it is taken for whole, as others are."""
+    called = any(isinstance(block, Mapping) and block.get("type") == "tool_use" for block in body["content"])
+    reason = {"stop_reason": "tool_use" if called else "end_turn"}
+    return Answer.from_openai(from_json(read_reply(to_json({**reason, **body}), 0)))
 
 
 def _of_responses(body: Mapping[str, Any]) -> Answer:
@@ -108,17 +130,21 @@ def _of_responses(body: Mapping[str, Any]) -> Answer:
     reasoning: list[str] = []
     calls: list[dict[str, Any]] = []
     listed: list[Any] = []
+    refused = False
     for item in body["output"]:
         if not isinstance(item, Mapping):
             continue
         if item.get("type") == "function_call":
             function = {"name": item.get("name"), "arguments": item.get("arguments")}
             calls.append({"id": item.get("call_id"), "function": function})
+        if item.get("type") == "custom_tool_call":
+            calls.append({"id": item.get("call_id"), "custom": {"name": item.get("name"), "input": item.get("input")}})
         for part in item.get("content") or item.get("summary") or ():
             if not isinstance(part, Mapping):
                 continue
             (reasoning if item.get("type") == "reasoning" else texts).append(str(part.get("text") or ""))
             listed += part.get("logprobs") or []
+            refused = refused or part.get("type") == "refusal"
     usage = body.get("usage")
     counts = usage if isinstance(usage, Mapping) else {}
     whole = body.get("status") in (None, "completed")
@@ -128,7 +154,7 @@ def _of_responses(body: Mapping[str, Any]) -> Answer:
         tokens=read_tokens({"content": listed}) if listed else None,
         completion_tokens=token_count(counts.get("output_tokens")) or 0,
         prompt_tokens=token_count(counts.get("input_tokens")),
-        finish_reason=("tool_calls" if calls else "stop") if whole else "length",
+        finish_reason="refusal" if refused else ("tool_calls" if calls else "stop") if whole else "length",
         tool_calls=tuple(calls),
     )
 

@@ -23,7 +23,7 @@ SCORES = (
     GIVEN_SCORE, "mean_token_probability", "perplexity", "entropy", "verbalized_words", "verbalized",
 )  # fmt: skip
 NO_VERDICT = "the answers cannot be compared"
-CUT_OFF = "an answer was cut off"
+CUT_OFF = "an answer was cut off or refused"
 NO_LOSS = "the row has no loss"
 
 

@@ -92,6 +92,7 @@ class ImportedLog:
         """Pair and grade all calls."""
         pairing, scores = Pairing(pair_by), dict[int, DraftScores]()
         order: dict[int, int] = {}
+        known: set[bytes] = set()
         found: list[tuple[int, GradedPair]] = []
 
         def grade(pair: Pair) -> None:
@@ -112,6 +113,10 @@ class ImportedLog:
                 found.append((self.calls, graded_row(call)))
             else:
                 call.messages = call.messages or self.prompts.get(call.trace, ())
+                if call.identity in known:
+                    self._leave_out(TWICE, call.place)
+                    continue
+                known |= {call.identity} - {b""}
                 order[id(call)] = self.calls
                 if role == "draft":
                     scores[id(call)] = scored(call, self.keep_questions)
@@ -190,6 +195,7 @@ class ImportedLog:
         return Counter(row.unknown for row in self.rows if row.loss is None)
 
 
+TWICE = "the log has the same call before: the same id, model, messages and answer"
 NO_SCORE = "the draft has no score: the log has no log-probabilities, no stated confidence and no score of its own"
 
 

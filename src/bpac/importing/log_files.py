@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class LogFile:
                         progress(raw.tell())
                     yield number, record
                 progress(raw.tell())
-        except (OSError, EOFError, UnicodeDecodeError) as error:
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
             raise TableError(f"{self.name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
     def _values(self, file: IO[str]) -> Iterator[Any]:
@@ -73,11 +74,11 @@ class LogFile:
         line = next((line for line in file if line.strip()), "")
         try:
             first = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             rest = file.read()
             try:
                 yield json.loads(line + rest)
-            except ValueError as whole:
+            except (ValueError, RecursionError) as whole:
                 # What went further was meant: a document, or the first of many lines.
                 lost = whole if "\n" in line and not rest.lstrip().startswith("{") else error
                 raise TableError(f"{self.name}: row 1 is not JSON ({lost})") from whole

@@ -77,6 +77,7 @@ class _Message(TypedDict, total=False):
     reasoning_content: Any
     reasoning: Any
     tool_calls: Any
+    refusal: Any
 
 
 class _Choice(TypedDict, total=False):

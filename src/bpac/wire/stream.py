@@ -20,6 +20,7 @@ class _Delta(msgspec.Struct, gc=False):
     reasoning_content: Any = None
     reasoning: Any = None
     tool_calls: Any = None
+    refusal: Any = None
 
 
 class _StreamedChoice(msgspec.Struct, gc=False):
@@ -153,6 +154,7 @@ class Transcript:
         self._reasoning_content: list[Any] = []
         self._reasoning: list[Any] = []
         self._calls: list[Any] = []
+        self._refused = False
         self.tokens: list[Any] | None = None
         self._usage: Any = None
         self._finish_reason: Any = None
@@ -177,6 +179,8 @@ class Transcript:
             self._reasoning.append(delta.reasoning)
         if delta.tool_calls:
             self._calls.append(delta.tool_calls)
+        if delta.refusal:
+            self._refused = True
         if choice.logprobs is not None:
             self._add_tokens(choice.logprobs)
         self._finish_reason = choice.finish_reason or self._finish_reason
@@ -201,6 +205,7 @@ class Transcript:
                 "reasoning_content": "".join(self._reasoning_content),
                 "reasoning": "".join(self._reasoning),
                 "tool_calls": _joined_calls(self._calls),
+                "refusal": self._refused,
             }
         except (TypeError, AttributeError) as error:
             raise AnswerError(f"not chunks of a chat completion ({error})") from error

@@ -288,7 +288,7 @@ def test_a_score_that_the_api_cannot_serve_is_an_error_at_start() -> None:
     """A draft behind the Messages API has no log-probabilities; the message says what to do."""
     found = config("http://127.0.0.1:9/v1")
     found["models"]["small"]["api"] = "messages"
-    with pytest.raises(SettingsError, match=r"homework\.score: .*needs log-probabilities.*verbalized"):
+    with pytest.raises(SettingsError, match=r"homework\.score: .*needs log-probabilities.*score = \"auto\""):
         Config.read(found)
     found["routes"]["homework"]["score"] = "verbalized"
     Config.read(found)

@@ -222,6 +222,25 @@ def test_requests_that_fail_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {name: found.get("error.type") for name, found in requests.items()} == {"chat homework": "503", "chat": None}
 
 
+def test_odd_values_of_callers_and_servers_do_no_harm(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Numbers that are too large, half characters, and a finish reason in every event: spans can be exported."""
+    chunk = '{"id": "a\\ud83d", "choices": [{"index": 0, "delta": {"content": "4"}, "finish_reason": "%s"}]}'
+    data = "".join(f"data: {chunk % reason}\n\n" for reason in [""] * 10 + ["stop"] * 300) + "data: [DONE]\n\n"
+    odd = Reply(raw=data.encode(), headers={"Content-Type": "text/event-stream"})
+    with collecting(monkeypatch) as collector:
+        with Running(pair(DRAFT, odd), gateway={"traces": True}, policy="always") as (gateway, _):
+            ask = {"model": "homework", "messages": MESSAGES, "stream": True, "seed": 10**30, "max_tokens": 2**63}
+            assert post(gateway.url, ask).status == 200
+            gateway.idle()
+        (expert,) = [attributes(span) for span in collector.spans() if span.name == "chat expert"]
+    assert expert["gen_ai.response.id"] == "a?"
+    assert expert["gen_ai.response.finish_reasons"] == ["stop"] * 128
+    assert "gen_ai.request.seed" not in expert
+    assert "Failed to encode" not in caplog.text
+
+
 def test_opentelemetry_is_not_imported_without_traces() -> None:
     """Neither time nor memory is spent on it."""
     code = "import sys, bpac.gateway.server; sys.exit(any('opentelemetry' in name for name in sys.modules))"

@@ -13,8 +13,10 @@ from bpac.models.api import Translation, model_api
 from bpac.testing import Reply, Request
 from bpac.testing.messages_format import SIGNATURE
 from bpac.wire.completions import read_completion
+from bpac.wire.messages.event_reading import MessageEvents
+from bpac.wire.responses.event_reading import ResponseEvents
 from bpac.wire.stream import Transcript, read_events
-from bpac.wire.translating import ReportedError
+from bpac.wire.translating import EventReader, ReportedError
 from tests.wire.translating.chats import (
     CALLS,
     CHUNK,
@@ -335,3 +337,55 @@ def test_the_mark_that_ends_a_chat_does_not_end_a_response() -> None:
     chunks, done = translation("responses").stream().feed([*first, b"[DONE]"])
     assert not done
     assert not any(event.finishes for event in read_events(chunks))
+
+
+@pytest.mark.parametrize("said", ["text", "refusal", "call"])
+def test_what_came_in_no_part_is_taken_from_the_last_event(said: str) -> None:
+    """A server may stream the reasoning only: no text, refusal or call is lost, and none is there twice."""
+    parts: dict[str, Any] = {
+        "text": {"type": "message", "content": [{"type": "output_text", "text": "42"}]},
+        "refusal": {"type": "message", "content": [{"type": "refusal", "refusal": "No."}]},
+        "call": {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    }
+    thought = {"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "hm"}
+    last = {"type": "response.completed", "response": {"status": "completed", "output": [parts[said]]}}
+    answer = added_up(ResponseEvents(0), thought, last)
+    found = {"text": answer.text == "42", "refusal": answer.finish_reason == "refusal", "call": answer.tool_calls != ()}
+    assert [name for name, there in found.items() if there] == [said]
+    assert answer.reasoning == "hm"
+    delta = {"type": "response.output_text.delta", "output_index": 1, "delta": "42"}
+    assert added_up(ResponseEvents(0), delta, {**last, "response": {"output": [parts["text"]]}}).text == "42"
+
+
+def test_an_incomplete_response_is_cut_off_whatever_its_status() -> None:
+    """The type of the last event says so, too."""
+    delta = {"type": "response.output_text.delta", "output_index": 0, "delta": "42"}
+    for status in ({}, {"status": "completed"}):
+        last = {"type": "response.incomplete", "response": {"output": [], **status}}
+        assert not added_up(ResponseEvents(0), delta, last).finished
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_blocks_without_an_end_and_with_one_index_are_whole(index: int) -> None:
+    """The arguments of a call are never lost: without them it would equal a call that has none."""
+    first = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    second = {"type": "tool_use", "id": "b", "name": "g", "input": {"x": 1}}
+    answer = added_up(
+        MessageEvents(0),
+        {"type": "content_block_start", "index": 0, "content_block": first},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"y":2}'}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": index, "content_block": second},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    )
+    assert [call["function"]["arguments"] for call in answer.tool_calls] == ['{"y":2}', '{"x":1}']
+
+
+def added_up(reader: EventReader, *events: dict[str, Any]) -> Answer:
+    """The answer of a stream that ends with these events."""
+    chunks, ended = reader.feed([json.dumps(event).encode() for event in events])
+    assert ended
+    transcript = Transcript()
+    transcript.add(read_events(chunks))
+    return transcript.answer()

@@ -16,6 +16,7 @@ from bpac.gateway.telemetry.gen_ai import error_type, usage_attributes
 from bpac.wire.stream import StreamEvent
 
 _LONGEST_NAME = 200
+_MOST_CHOICES = 128
 
 
 class AttemptSpan(Protocol):
@@ -141,7 +142,14 @@ class OpenAttempt:
         for field in ("id", "model"):
             value = document.get(field)
             if isinstance(value, str) and value:
-                self._span.set_attribute(f"gen_ai.response.{field}", value[:_LONGEST_NAME])
+                self._span.set_attribute(f"gen_ai.response.{field}", _short(value))
 
     def _finish(self, reasons: Iterable[Any]) -> None:
-        self._finish_reasons += [reason[:_LONGEST_NAME] for reason in reasons if isinstance(reason, str)]
+        # Some servers repeat a reason, or send an empty one, in every event of a stream.
+        given = [_short(reason) for reason in reasons if isinstance(reason, str) and reason]
+        self._finish_reasons += given[: _MOST_CHOICES - len(self._finish_reasons)]
+
+
+def _short(text: str) -> str:
+    """The beginning of a server's text, without half characters, which exporters fail on."""
+    return text[:_LONGEST_NAME].encode("utf-8", "replace").decode()

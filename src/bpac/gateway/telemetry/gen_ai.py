@@ -20,6 +20,7 @@ _NUMBERS = {
     "frequency_penalty": "gen_ai.request.frequency_penalty", "presence_penalty": "gen_ai.request.presence_penalty",
     "seed": "gen_ai.request.seed", "n": "gen_ai.request.choice.count",
 }  # fmt: skip
+_LARGEST = 2**63
 
 
 def operation_of(path: str) -> str:
@@ -83,7 +84,9 @@ def request_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, attribute in _NUMBERS.items():
         value = body.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and (name, value) != ("n", 1):
+        if type(value) not in (int, float) or (name, value) == ("n", 1):
+            continue
+        if abs(value) < _LARGEST:  # exporters fail on larger whole numbers
             found[attribute] = value
     wanted = body.get("response_format")
     if isinstance(wanted, Mapping):

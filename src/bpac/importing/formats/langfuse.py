@@ -47,6 +47,7 @@ def _call(record: Record, place: str) -> LoggedCall:
         trace=text_of(first_of(record, *_TRACE)),
         messages=messages_of(prompt),
         source=record,
+        id=text_of(record.get("id")),
     )
     kind = text_of(record.get("type")).upper()
     if kind not in ("", "GENERATION"):

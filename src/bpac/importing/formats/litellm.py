@@ -40,6 +40,7 @@ def calls(record: Record, place: str) -> Iterator[LoggedCall]:
         or text_of(first_of(metadata, "trace_id", "session_id") if isinstance(metadata, Mapping) else None)
         or text_of(record.get("request_id")),
         messages=messages_of(record.get("messages")) or messages_of(first_of(asked, "messages", "input", "prompt")),
+        id=text_of(first_of(record, "request_id", "litellm_call_id")),
     )
     kind = text_of(record.get("call_type"))
     if not any(chat in kind for chat in _CHATS):

@@ -44,6 +44,7 @@ def calls(record: Record, place: str) -> Iterator[LoggedCall]:
         _models(record, asked, replied),
         trace=_trace(record, asked),
         messages=messages_of(first_of(asked, "messages", "input", "prompt")),
+        id=text_of(replied.get("id")) if isinstance(replied, Mapping) else "",
     )
     if problem:
         call.problem = problem

@@ -18,6 +18,8 @@ from bpac.importing.fields import answer_of, count_of, decoded, first_of, messag
 _SCOPES = {"resourceSpans": ("scopeSpans", "spans"), "resourceLogs": ("scopeLogs", "logRecords")}
 _OLD_SCOPES = "instrumentationLibrarySpans"
 _NOT_CHATS = ("embeddings", "execute_tool", "invoke_agent", "create_agent", "retrieval", "invoke_workflow")
+_TEXTS = ("text", "", None)
+_READ_PARTS = (*_TEXTS, "reasoning", "tool_call", "tool_call_response")
 NO_CONTENT = (
     "the span has no messages: turn on their capture where the application is instrumented, for example with "
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -57,9 +59,10 @@ def _call(span: Record, attributes: Mapping[str, Any], place: str) -> LoggedCall
     call = LoggedCall(
         place,
         model_names(asked_for, answered, request={"reasoning_effort": effort}),
-        trace=_trace(span),
+        trace=_id(span, "traceId", "trace_id"),
         messages=_prompt(attributes, events),
         source=attributes,
+        id=_id(span, "spanId", "span_id"),
     )
     status = span.get("status")
     code = status.get("code", status.get("status_code")) if isinstance(status, Mapping) else None
@@ -71,17 +74,16 @@ def _call(span: Record, attributes: Mapping[str, Any], place: str) -> LoggedCall
         call.problem = NO_CONTENT
         return call
     reasons = decoded(attributes.get("gen_ai.response.finish_reasons"))
-    if isinstance(reasons, list) and reasons and not answer.tool_calls:
-        answer = replace(answer, finish_reason=text_of(reasons[0]) or answer.finish_reason)
+    if isinstance(reasons, list) and reasons:
+        answer = replace(answer, finish_reason=_reason(reasons[0]) or answer.finish_reason)
     tokens = count_of(first_of(attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"))
     call.answer = replace(answer, completion_tokens=tokens or answer.completion_tokens)
     return call
 
 
-def _trace(span: Record) -> str:
+def _id(span: Record, *names: str) -> str:
     context = span.get("context")
-    fields = context if isinstance(context, Mapping) else span
-    return text_of(first_of(fields, "traceId", "trace_id"))
+    return text_of(first_of(context if isinstance(context, Mapping) else span, *names))
 
 
 def _event_name(event: Record) -> str:
@@ -136,8 +138,17 @@ def _message(message: Mapping[str, Any]) -> Mapping[str, Any]:
         for part in parts
         if isinstance(part, Mapping) and part.get("type") == "tool_call"
     ]
-    reason = {"finish_reason": message["finish_reason"]} if "finish_reason" in message and not calls else {}
+    others = [part for part in parts if isinstance(part, Mapping) and part.get("type") not in _READ_PARTS]
+    if others:  # images, for example: prompts that differ in them are different prompts
+        found["content"] = [{"type": "text", "text": found["content"]}, *others]
+    reason = {"finish_reason": _reason(message["finish_reason"])} if "finish_reason" in message else {}
     return found | ({"tool_calls": calls} if calls else {}) | reason
+
+
+def _reason(value: Any) -> str:
+    """A finish reason by the name that chat completions have for it."""
+    reason = text_of(value)
+    return "tool_calls" if reason == "tool_call" else reason
 
 
 def _arguments(value: Any) -> str:
@@ -147,11 +158,14 @@ def _arguments(value: Any) -> str:
 def _text_of_parts(parts: Any) -> str:
     if isinstance(parts, str):
         return parts
-    kinds = ("text", "", None)
-    return "".join(
-        text_of(part.get("content")) if isinstance(part, Mapping) and part.get("type") in kinds else ""
-        for part in parts or ()
-    )
+    return "".join(_text_of_part(part) for part in parts or () if isinstance(part, Mapping))
+
+
+def _text_of_part(part: Mapping[str, Any]) -> str:
+    if part.get("type") == "tool_call_response":
+        result = first_of(part, "response", "result")
+        return result if isinstance(result, str) else json.dumps(result)
+    return text_of(part.get("content")) if part.get("type") in _TEXTS else ""
 
 
 def _numbered(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ def table_rows(path: Path) -> Iterator[Iterator[Row]]:
             return
         with open_text(path) as file:
             yield (csv_rows if kind == "csv" else _json_rows)(path, file)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise TableError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
@@ -43,6 +44,8 @@ def csv_rows(path: Path | str, file: IO[str]) -> Iterator[Row]:
         twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
         if twice:
             raise TableError(f"{path}: the header row names column {twice[0]} twice: remove or rename one of them")
+        if len(names) == 1 and (other := next((mark for mark in ";\t|" if mark in names[0]), "")):
+            raise TableError(f"{path}: columns must be separated by commas, not by {other!r}: save the file as such")
         for number, row in enumerate(reader, start=1):
             if None in row:
                 cells = len(names) + len(row[None])  # DictReader keeps the cells beyond the header as a list
@@ -61,7 +64,7 @@ def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TableError(f"{path}: row {number} is not JSON ({error})") from error
         if not isinstance(row, dict):
             raise TableError(f"{path}: row {number} must be a JSON object, got {line.strip()[:40]}")

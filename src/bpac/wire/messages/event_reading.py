@@ -56,6 +56,7 @@ class MessageEvents:
     def _block_start(self, event: Mapping[str, Any]) -> list[bytes]:
         index, block = event["index"], dict(event["content_block"])
         self._blocks[index] = block
+        self._with_arguments.discard(index)
         if block["type"] == "text":
             return [self._chunks.delta(content=block["text"])] if block.get("text") else []
         if block["type"] == "tool_use":
@@ -105,8 +106,11 @@ class MessageEvents:
         if stopped.get("stop_reason") is None:
             return []
         self._finished = True
+        # Blocks that a server does not end are complete now.
+        rest = [chunk for index in [*self._blocks] for chunk in self._block_stop({"index": index})]
         refusal, usage = refusal_of(stopped), read_usage(self._usage)
         return [
+            *rest,
             *([self._chunks.delta(refusal=refusal)] if refusal else []),
             self._chunks.finish(finish_reason(stopped), **stopped_by(stopped)),
             *([self._chunks.usage(usage)] if usage else []),

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bpac.answer import CALLED
+from bpac.answer import CALLED, FINISHED
 from bpac.wire.chat_deltas import Counts
 
+# Any other reason that is not known to be an end, such as ``error``, means that the answer was cut off.
 _STOP_REASONS = {
-    "length": "max_tokens", "max_tokens": "max_tokens", "model_length": "max_tokens", "content_filter": "refusal",
-    "refusal": "refusal", "pause_turn": "pause_turn", "model_context_window_exceeded": "model_context_window_exceeded",
+    "content_filter": "refusal", "refusal": "refusal", "pause_turn": "pause_turn",
+    "model_context_window_exceeded": "model_context_window_exceeded",
 }  # fmt: skip
 # The type of an error by its HTTP status.
 _ERRORS = {
@@ -61,7 +62,9 @@ def stop_fields(
     >>> stop_fields("length", "", {}, called=False, refusal="")
     {'stop_reason': 'max_tokens', 'stop_sequence': None}
     """
-    reason = _STOP_REASONS.get(finish_reason.lower())
+    given = finish_reason.lower()
+    ended = not given or given in FINISHED or given in CALLED
+    reason = None if ended else _STOP_REASONS.get(given, "max_tokens")
     if refusal or reason == "refusal":
         details = {"type": "refusal", "category": None, "explanation": refusal or None}
         return {"stop_reason": "refusal", "stop_sequence": None, "stop_details": details}

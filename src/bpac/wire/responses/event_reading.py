@@ -1,7 +1,7 @@
 """Streams of the Responses API as chunks of a chat completion.
 
 Items are told apart by their index, so they may be interleaved. Events of unknown types are ignored. The last event has
-the whole response: if a server sent no parts of it before, the answer is taken from there.
+the whole response: texts, refusals and calls of which a server sent no parts before are taken from there.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,6 +23,7 @@ from bpac.wire.translating import WRONG_KIND, ChunkWriter, reported
 
 # The events that bring parts of a call's arguments, with the place of the arguments in a chat completion.
 _CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
+_SPOKEN = ("content", "refusal", "tool_calls")
 
 
 class ResponseEvents:
@@ -38,6 +39,7 @@ class ResponseEvents:
         self._chunks = ChunkWriter(created)
         self._calls: dict[Any, tuple[int, str]] = {}  # the number of each call and its type, by the index of its item
         self._with_arguments: set[Any] = set()
+        self._sent: set[str] = set()  # the fields of the message that came in parts
         self._reasoning = ""  # which events bring the reasoning: a server may send it and its summary
 
     def feed(self, events: list[bytes]) -> tuple[list[bytes], bool]:
@@ -62,6 +64,7 @@ class ResponseEvents:
         return []
 
     def _delta(self, logprobs: list[Any] | None = None, **delta: Any) -> list[bytes]:
+        self._sent |= delta.keys()
         return [self._chunks.delta(logprobs, **delta)]
 
     def _text(self, event: Mapping[str, Any]) -> list[bytes]:
@@ -111,15 +114,19 @@ class ResponseEvents:
 
     def _end(self, event: Mapping[str, Any]) -> list[bytes]:
         response = event["response"]
+        if event["type"] == "response.incomplete":
+            response = {**response, "status": "incomplete"}
         self._start(event)
         message, logprobs = read_message(response["output"])
         finish = finish_reason(response, has_calls=bool(self._calls) or "tool_calls" in message)
-        chunks: list[bytes] = []
-        if not self._chunks.started:
-            calls = [{"index": number, **call} for number, call in enumerate(message.pop("tool_calls", ()))]
-            message.pop("role")
-            whole = message | ({"tool_calls": calls} if calls else {})
-            chunks += self._delta(logprobs["content"] if logprobs else None, **whole)
+        calls = [{"index": number, **call} for number, call in enumerate(message.pop("tool_calls", ()))]
+        message |= {"tool_calls": calls} if calls else {}
+        if self._chunks.started:
+            missing = {name: message[name] for name in _SPOKEN if name not in self._sent and message.get(name)}
+        else:
+            missing = {name: value for name, value in message.items() if name != "role"}
+        listed = logprobs["content"] if logprobs and "content" in missing else None
+        chunks = self._delta(listed, **missing) if missing else []
         usage = read_usage(response.get("usage"))
         return [*chunks, self._chunks.finish(finish), *([self._chunks.usage(usage)] if usage else [])]
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bpac.answer import CALLED, FINISHED
 from bpac.wire.chat_deltas import Counts
 
 # What a response repeats of its request, and what it says where the request says nothing.
@@ -12,11 +13,7 @@ _REPEATED: Mapping[str, Any] = {
     "safety_identifier": None, "service_tier": "default", "temperature": None, "text": {"format": {"type": "text"}},
     "tool_choice": "auto", "tools": [], "top_logprobs": 0, "top_p": None, "truncation": "disabled", "user": None,
 }  # fmt: skip
-# Finish reasons of answers that were cut off, as different servers name them.
-_INCOMPLETE = {
-    "length": "max_output_tokens", "max_tokens": "max_output_tokens", "model_length": "max_output_tokens",
-    "content_filter": "content_filter",
-}  # fmt: skip
+_FILTERED = ("content_filter", "refusal")
 
 
 def described(request: Mapping[str, Any], response_id: str, created: int) -> dict[str, Any]:
@@ -39,10 +36,15 @@ def described(request: Mapping[str, Any], response_id: str, created: int) -> dic
 def incomplete_reason(finish_reason: str) -> str:
     """Why an answer is incomplete; empty if it is complete.
 
+    Any reason that is not known to be an end, such as ``error``, means that the answer was cut off.
+
     >>> incomplete_reason("length"), incomplete_reason("stop")
     ('max_output_tokens', '')
     """
-    return _INCOMPLETE.get(finish_reason.lower(), "")
+    reason = finish_reason.lower()
+    if not reason or reason in FINISHED or reason in CALLED:
+        return ""
+    return "content_filter" if reason in _FILTERED else "max_output_tokens"
 
 
 def usage(counts: Counts | None) -> dict[str, Any] | None:
