@@ -20,7 +20,7 @@ def test_the_dashboard_says_whether_a_model_may_replace_another(browser: Browser
         page = visit.page
         page.goto(f"{gateway.url}/dashboard")
         panel = page.locator('[data-panel="switch"]')
-        expect(panel).to_contain_text("no: its average loss is at least")
+        expect(panel).to_contain_text("Its average loss is at least")
         expect(panel.locator('[data-field="switch.audits"]')).to_have_text("12")
         expect(panel).to_have_attribute("data-level", "broken")
         expect(page.locator("body")).to_contain_text("a round is an episode")

@@ -175,8 +175,20 @@ def test_how_many_more_requests_it_takes() -> None:
     assert switch_verdict(router, evidence).more is None
     first = switch_verdict(Router(EPSILON, ALPHA), SwitchEvidence())
     assert (first.answer, first.estimate, first.at_least, first.at_most) == ("not_yet", None, 0.0, 1.0)
+    assert "more audits if none has a loss" in first.text
     naive = switch_verdict(Router(EPSILON, ALPHA, policy="paper"), SwitchEvidence())
     assert naive.more is None
+
+
+def test_without_losses_the_estimate_is_exact() -> None:
+    """The answer is yes after as many audits as were announced, at the start and in the middle."""
+    evidence = SwitchEvidence()
+    router = Router(EPSILON, ALPHA, journal=evidence.follow, seed=1)
+    announced = []
+    while (found := switch_verdict(router, evidence)).answer == "not_yet":
+        announced.append(found.more)
+        router.observe(router.decide(0.0), 0.0)
+    assert announced == list(range(len(announced), 0, -1))
 
 
 def test_after_a_drift_alarm_the_answer_is_not_yet() -> None:

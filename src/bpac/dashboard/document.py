@@ -37,6 +37,8 @@ class Subject:
     unscored_cost: estimated tokens that requests without a score would have saved (default: 0).
     unit: what a round is: a ``request``, or an ``episode``, where sessions are sticky (default: a request).
     sessions: how many sessions are open and were forgotten, where they are sticky (default: None).
+    about: on a route whose callers ask their models themselves, what its rounds are about in the operator's words,
+        perhaps empty (default: None, the gateway asks the models).
     stages: for each model of a cascade, how often it was asked and answered (default: empty, no cascade).
     """
 
@@ -51,6 +53,7 @@ class Subject:
     stages: Sequence[Mapping[str, Any]] = ()
     unit: Unit = "request"
     sessions: Mapping[str, Any] | None = None
+    about: str | None = None
 
 
 def game_document(subject: Subject, router: Router, history: History, *, short: bool = False) -> dict[str, Any]:
@@ -96,6 +99,7 @@ def game_document(subject: Subject, router: Router, history: History, *, short: 
         "switch": None if history.switch is None else switch_verdict(router, history.switch).to_json(),
         "unit": subject.unit,
         "sessions": None if subject.sessions is None else dict(subject.sessions),
+        "about": subject.about,
         "clean_rounds_needed": needed,
         "events": history.events()[-FEW_EVENTS if short else 0 :],
         "latency": [dict(stage) for stage in subject.latency],

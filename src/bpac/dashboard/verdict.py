@@ -1,6 +1,7 @@
 """The verdict on a game in words for an operator: what happened, since when, what it costs and what to do."""
 
 import math
+import re
 from typing import NamedTuple
 
 from bpac.betting.bounds.certificate import Certificate
@@ -56,9 +57,9 @@ def verdict(router: Router, history: History, clean_rounds: int | None, unit: st
 
 def _in_units(text: str, unit: str) -> str:
     """What is said of requests, said of rounds that are something else."""
-    for what in ("per request", "more requests", "before request"):
+    for what in ("per request", "more requests", "before request", "counts requests"):
         text = text.replace(what, what.replace("request", unit))
-    return text
+    return re.sub(r"(after [\d,]+) requests", rf"\1 {unit}s", text)
 
 
 def _of_requests(router: Router, history: History, clean_rounds: int | None) -> GameVerdict:

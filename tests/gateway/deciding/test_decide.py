@@ -10,7 +10,7 @@ from bpac.errors import SettingsError, StoreError
 from bpac.gateway.config.file import Config
 from bpac.routing.journal.entries import Stopped
 from bpac.stores.export import table_rows
-from tests.gateway.configured import settings, wait_for
+from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.deciding.own_route import KEYS, Client, own
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, RunningGateway
@@ -21,7 +21,7 @@ OPEN = {"policy": "never"}  # every coin says that the draft is kept
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[RunningGateway]:
     """One gateway with keys for the tests of this file."""
-    with RunningGateway(own(gateway={"keys": KEYS}, max_tickets=8)) as running:
+    with RunningGateway(own(gateway={"keys": KEYS}, max_tickets=8, about="entropy of o3")) as running:
         yield running
 
 
@@ -41,6 +41,13 @@ def test_a_round_from_arrival_to_loss(gateway: RunningGateway, team: Client) -> 
     assert team.report(reply, 0.25).json == {"decision": reply["decision"], "loss": 0.25}
     assert (team.report(reply, 0.0).status, operator.game()["steps"]) == (409, before + 1)
     assert operator.game()["savings"]["draft_tokens"] >= 7
+
+
+def test_the_dashboard_names_no_score(gateway: RunningGateway, team: Client) -> None:
+    """The gateway does not know the score of its callers: the dashboard has the operator's words about it instead."""
+    team.report(team.decide(team.arrive()), 0.0)
+    (game,) = get_json(f"{gateway.url}/dashboard/data", "ops-key")["games"]
+    assert (game["score"], game["about"]) == (None, "entropy of o3")
 
 
 def test_a_repeated_decision_is_the_same_decision(gateway: RunningGateway, team: Client) -> None:

@@ -78,6 +78,8 @@
  * @property {Followed} [followed] only where sessions are sticky
  */
 
+/** @typedef {"request" | "episode"} Unit what a round is */
+
 /**
  * Later requests of episodes, where sessions are sticky; they are in none of the other sums.
  * @typedef {object} Followed
@@ -238,7 +240,8 @@
  * @property {GameEvent[]} events
  * @property {Stage[]} latency
  * @property {CascadeModel[]} [stages] the models of a cascade
- * @property {"request" | "episode"} unit what a round is
+ * @property {Unit} unit what a round is
+ * @property {string | null} about what the rounds are about, where callers ask their models themselves
  * @property {Sessions | null} sessions only of a running gateway whose sessions are sticky
  * @property {SwitchVerdict | null} switch only of a game that asks whether a model may replace another
  * @property {Series | null} series

@@ -14,6 +14,7 @@ from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.auth.proxies import TrustedProxies
+from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
@@ -197,17 +198,20 @@ class Dashboard:
 def _game_document(service: Service, game: ShownGame, *, short: bool = False) -> dict[str, Any]:
     """The document of a game, from the same values as ``/metrics``; a short one lacks charts and latency."""
     route = game.route
+    about = route.about if isinstance(route, DecideRouteSettings) else None
+    chosen = route.name in service.chosen_scores()
     subject = Subject(
         route=route.name,
         segment=game.segment,
         game=game.number,
-        score=route.score_name + (" (auto)" if route.name in service.chosen_scores() else ""),
+        score=None if about is not None else route.score_name + (" (auto)" if chosen else ""),
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
         latency=() if short else latency(service.metrics, route.name),
         unscored_cost=unscored_cost(game),
         stages=stages_of(game.router, [model.name for model in route.models]),
         unit="request" if route.sticky_by is None else "episode",
+        about=about,
         sessions=game.sessions.to_json() if route.sticky_by is not None and isinstance(game, LiveGame) else None,
     )
     return game_document(subject, game.router, game.history, short=short)

@@ -13,7 +13,7 @@ nothing. So ε allows a mean loss of ``ε/κ``; in the shadow, and after the old
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -73,7 +73,8 @@ class SwitchVerdict:
         between = (
             f"its average loss is between {self.at_least:.2%} and {self.at_most:.2%}, and {self.allowed:.2%} is allowed"
         )
-        more = "" if self.more is None else f"; about {self.more:,} more audits if the loss stays as it is"
+        so_far = "none has a loss" if self.estimate is None else "the loss stays as it is"
+        more = "" if self.more is None else f"; about {self.more:,} more audits if {so_far}"
         return f"not yet: {between} ({sure} each; {self.audits:,} audits){more}"
 
     def to_json(self) -> dict[str, Any]:
@@ -140,12 +141,31 @@ def _more(router: Router, evidence: SwitchEvidence, allowed: float, level: float
         terms = router.settings.terms
         bound = terms.payoff_bound(1.0)
         win, lose = terms.epsilon / bound, terms.payoff(1.0, 1.0) / bound
-        growth = max(_growth(loss, 1.0 + stake * win, 1.0 + stake * lose) for stake in policy.stakes.fractions)
-        missing = -math.log(level) - router.log_wealth(1.0)
+        growths = [_growth(loss, 1.0 + stake * win, 1.0 + stake * lose) for stake in policy.stakes.fractions]
+        weights, money = policy.stakes.weights, router.log_wealth(1.0)
     else:
-        growth = max(_growth(loss, 1.0 - stake, 1.0 + stake * (1.0 / allowed - 1.0)) for stake in FROM_BELOW)
-        missing = -math.log(level) - evidence.loss.log_money_below(allowed)
-    return max(1, math.ceil(missing / growth)) if growth > 0.0 else None
+        growths = [_growth(loss, 1.0 - stake, 1.0 + stake * (1.0 / allowed - 1.0)) for stake in FROM_BELOW]
+        weights, money = (), evidence.loss.log_money_below(allowed)
+    if max(growths) <= 0.0:
+        return None
+    shares = weights or (1.0 / len(growths),) * len(growths)
+    return max(1, math.ceil(_rounds(-math.log(level), growths, shares) - _rounds(money, growths, shares)))
+
+
+def _rounds(log_money: float, growths: Sequence[float], shares: Sequence[float]) -> float:
+    """After how many audits gamblers who grow at these rates, from these shares, have the money together.
+
+    Below what they begin with, the number is negative: as many as the fastest one takes to win it back.
+    """
+    fastest = max(growths)
+    if log_money <= 0.0:
+        return log_money / fastest
+    low, high = 0.0, (log_money - math.log(shares[growths.index(fastest)])) / fastest
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        together = sum(share * math.exp(growth * middle) for share, growth in zip(shares, growths, strict=True))
+        low, high = (middle, high) if math.log(together) < log_money else (low, middle)
+    return high
 
 
 def _growth(loss: float, without: float, with_loss: float) -> float:

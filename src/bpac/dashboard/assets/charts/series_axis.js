@@ -3,7 +3,7 @@
 import { integer, time } from "../numbers.js";
 import { linear } from "./scales.js";
 
-/** @import { GameEvent, Series } from "../types.js" */
+/** @import { GameEvent, Series, Unit } from "../types.js" */
 /** @import { ScaleMaker } from "./scales.js" */
 /** @import { Column, HorizontalAxis, Value } from "./specs.js" */
 /** @typedef {"requests" | "time"} AxisName */
@@ -19,8 +19,6 @@ const CLOCK_STEPS = [
   ...[1, 2, 7, 14, 30, 90, 180, 365].map((days) => days * DAY),
 ];
 
-/** @type {Column} */
-const REQUEST_COLUMN = { name: "request", text: integer };
 /** @type {Column} */
 const TIME_COLUMN = { name: "time", text: (at) => time(at) || "unknown" };
 
@@ -38,16 +36,19 @@ const TIME_COLUMN = { name: "time", text: (at) => time(at) || "unknown" };
 /**
  * @param {Series} series
  * @param {AxisName} name
+ * @param {Unit} unit
  * @returns {SeriesAxis | null} null if no point has a place
  */
-export function seriesAxis(series, name) {
+export function seriesAxis(series, name, unit) {
+  /** @type {Column} */
+  const numbers = { name: unit, text: integer };
   if (name === "requests") {
     const first = series.step[0];
     return {
       series,
-      x: requestAxis(series),
+      x: requestAxis(series, unit),
       left: "",
-      columns: [REQUEST_COLUMN],
+      columns: [numbers],
       cells: (index) => [series.step[index]],
       placeOf: ({ step }) => (step >= first ? step : null),
     };
@@ -55,12 +56,12 @@ export function seriesAxis(series, name) {
   const known = withTimes(series);
   if (!known.step.length) return null;
   const missing = series.step.length - known.step.length;
-  const x = clockAxis(known);
+  const x = clockAxis(known, unit);
   return {
     series: known,
     x,
     left: missing ? ` ${integer(missing)} of ${integer(series.step.length)} points have no known time.` : "",
-    columns: [REQUEST_COLUMN, TIME_COLUMN],
+    columns: [numbers, TIME_COLUMN],
     cells: (index) => [known.step[index], known.at[index]],
     placeOf: ({ at }) => (at >= x.low && at <= x.high ? at : null),
   };
@@ -68,26 +69,28 @@ export function seriesAxis(series, name) {
 
 /**
  * @param {Series} series
+ * @param {Unit} unit
  * @returns {HorizontalAxis}
  */
-function requestAxis(series) {
+function requestAxis(series, unit) {
   const last = series.step.length - 1;
   return {
     values: series.step,
     low: Math.min(1, series.step[0] ?? 0),
     high: Math.max(2, series.step[last] ?? 1),
-    name: "requests",
+    name: `${unit}s`,
     tick: integer,
-    text: (index) => placeText(series, index),
-    resting: `latest: request ${integer(series.step[last])}`,
+    text: (index) => placeText(series, index, unit),
+    resting: `latest: ${unit} ${integer(series.step[last])}`,
   };
 }
 
 /**
  * @param {Series} series whose times are known
+ * @param {Unit} unit
  * @returns {HorizontalAxis}
  */
-function clockAxis(series) {
+function clockAxis(series, unit) {
   // A clock that was set back must not fold the line: places never move to the left.
   let latest = 0;
   const values = series.at.map((at) => {
@@ -102,7 +105,7 @@ function clockAxis(series) {
     scale: clock,
     name: high - low < 2 * DAY ? "time of day" : "date",
     tick: (at) => clockText(at, high - low),
-    text: (index) => placeText(series, index),
+    text: (index) => placeText(series, index, unit),
     resting: `latest: ${time(series.at.at(-1))}`,
   };
 }
@@ -110,10 +113,11 @@ function clockAxis(series) {
 /**
  * @param {Series} series
  * @param {number} index
+ * @param {Unit} unit
  */
-function placeText(series, index) {
+function placeText(series, index, unit) {
   const when = time(series.at[index]);
-  return `request ${integer(series.step[index])}${when ? `, ${when}` : ""}`;
+  return `${unit} ${integer(series.step[index])}${when ? `, ${when}` : ""}`;
 }
 
 /**

@@ -18,7 +18,7 @@ const MARK_FORMS = { opened: "up", closed: "down" };
 /** @param {Game} game */
 function thresholdSentence(game) {
   const { threshold } = game;
-  if (threshold === 0) return "The threshold is 0: the expert answers every request.";
+  if (threshold === 0) return `The threshold is 0: the expert answers every ${game.unit}.`;
   if (scoreInForce(game) === "uncertainty") return `Drafts with an uncertainty below ${score(threshold)} are kept.`;
   return (
     `Drafts with a learned score below ${score(threshold)} are kept: it is the loss that the model predicts. ` +
@@ -35,7 +35,7 @@ export function thresholdSpec(game, axisName) {
   const sentence = thresholdSentence(game);
   if (!game.series) return { empty: LOADING, sentence };
   if (!game.series.step.length) return { empty: NO_REQUESTS, sentence };
-  const axis = seriesAxis(game.series, axisName);
+  const axis = seriesAxis(game.series, axisName, game.unit);
   if (axis === null) return { empty: NO_TIMES, sentence };
   const { series, x } = axis;
   const starts = x.values.filter((_, index) => index > 0 && series.epoch[index] !== series.epoch[index - 1]);
@@ -56,7 +56,7 @@ export function thresholdSpec(game, axisName) {
     }),
     table: {
       columns: [
-        { name: "request", text: integer },
+        { name: game.unit, text: integer },
         { name: "time", text: time },
         { name: "threshold", text: score },
         { name: "epoch", text: integer },
@@ -110,7 +110,7 @@ function tokenRatios({ spent_tokens: spent, always_tokens: always }) {
 export function ratesSpec(game, axisName) {
   if (!game.series) return { empty: LOADING };
   if (!game.series.step.length) return { empty: NO_REQUESTS };
-  const axis = seriesAxis(game.series, axisName);
+  const axis = seriesAxis(game.series, axisName, game.unit);
   if (axis === null) return { empty: NO_TIMES };
   const { series } = axis;
   const rates = series.step.map((step, at) => (step ? series.expert_calls[at] / step : null));
@@ -127,7 +127,7 @@ export function ratesSpec(game, axisName) {
   const rows = series.step.map((_, at) => [...axis.cells(at), series.expert_calls[at], rates[at]]);
   const requests = recentRequests(series);
   const lately = requests ? `, and for ${percent(recent.at(-1))} of the last ${integer(requests)}` : "";
-  let sentence = `The expert was called for ${percent(rates.at(-1))} of all requests${lately}.`;
+  let sentence = `The expert was called for ${percent(rates.at(-1))} of all ${game.unit}s${lately}.`;
   if (game.expert_busy) {
     sentence += ` The expert is busy, so only ${percent(game.exploration_rate)} of the accepted drafts are audited.`;
   }
@@ -166,7 +166,7 @@ export function certificateSpec(game, axisName) {
   const { epsilon, certificate } = game;
   if (!game.series) return { empty: LOADING };
   if (!game.series.step.length) return { empty: NO_REQUESTS };
-  const axis = seriesAxis(game.series, axisName);
+  const axis = seriesAxis(game.series, axisName, game.unit);
   if (axis === null) return { empty: NO_TIMES };
   const { series } = axis;
   const highest = Math.max(0, ...series.average_upper.slice(Math.floor(series.step.length / 20)));
@@ -187,7 +187,7 @@ export function certificateSpec(game, axisName) {
   }
   return {
     sentence:
-      `The average loss per request so far, compared with always asking the expert, is at most ` +
+      `The average loss per ${game.unit} so far, compared with always asking the expert, is at most ` +
       `${percentRoundedUp(certificate.average_upper)} with ${percent(certificate.confidence)} confidence at any time.${least} ` +
       `The limit is ${percent(epsilon)}.${axis.left}`,
     x: axis.x,

@@ -24,8 +24,8 @@ export function whatIfSpec(game) {
   const edge = 0.02 * (Math.max(...limits) - Math.min(...limits));
   return {
     sentence:
-      `Estimated from the requests graded so far: with a limit of ${percent(now.epsilon)} and the right threshold from ` +
-      `the start, the expert would be called for about ${percent(now.expert_call_rate)} of all requests ` +
+      `Estimated from the ${game.unit}s graded so far: with a limit of ${percent(now.epsilon)} and the right threshold from ` +
+      `the start, the expert would be called for about ${percent(now.expert_call_rate)} of all ${game.unit}s ` +
       `(95\u00a0% interval: ${percent(now.low)} to ${percent(now.high)}). This is not a guarantee` +
       `${game.scores.length > 1 ? ", and does without learned scores." : "."}`,
     x: {

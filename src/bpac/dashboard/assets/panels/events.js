@@ -3,7 +3,7 @@
 import { element, reconcile, setAttribute } from "../dom.js";
 import { integer, keepUnits, time } from "../numbers.js";
 
-/** @import { Game, GameEvent } from "../types.js" */
+/** @import { Game, GameEvent, Unit } from "../types.js" */
 
 export class EventsPanel {
   constructor() {
@@ -25,18 +25,21 @@ export class EventsPanel {
       this.list,
       game.events.toReversed(),
       (event) => `${event.step}-${event.kind}-${event.text}`,
-      eventItem,
+      (event) => eventItem(event, game.unit),
       () => {},
     );
   }
 }
 
-/** @param {GameEvent} event */
-function eventItem(event) {
+/**
+ * @param {GameEvent} event
+ * @param {Unit} unit
+ */
+function eventItem(event, unit) {
   return element(
     "li",
     { "data-kind": event.kind },
-    element("span", { class: "event-step number" }, `request ${integer(event.step)}`),
+    element("span", { class: "event-step number" }, `${unit} ${integer(event.step)}`),
     element("span", { class: "event-text" }, keepUnits(event.text)),
     element("span", { class: "event-time number" }, time(event.at)),
   );

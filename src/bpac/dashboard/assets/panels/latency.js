@@ -10,6 +10,7 @@ import { duration, integer } from "../numbers.js";
 const WIDTH = 200;
 // The upper bound of the histograms' first bucket, in seconds: a percentile inside it is not known any better.
 const FIRST_BUCKET = 0.001;
+const NOT_MEASURED = "Not measured: callers ask their models themselves.";
 const STATISTICS = /** @type {const} */ (["count", "mean", "p50", "p90", "p99"]);
 
 export class LatencyPanel {
@@ -22,7 +23,7 @@ export class LatencyPanel {
     const caption = element("caption", { class: "hidden-text" }, "Latency by stage");
     const head = element("thead", {}, element("tr", {}, heads[0], this.scale, ...heads.slice(1)));
     const table = element("table", { class: "latency" }, caption, head, this.rows);
-    this.empty = element("p", { class: "empty" }, "No requests since the gateway started.");
+    this.empty = element("p", { class: "empty" });
     this.sentence = element(
       "p",
       { class: "chart-sentence" },
@@ -46,6 +47,7 @@ export class LatencyPanel {
     setAttribute(this.scroll, "hidden", !stages.length);
     setAttribute(this.sentence, "hidden", !stages.length);
     setAttribute(this.empty, "hidden", stages.length > 0);
+    setText(this.empty, game.about === null ? "No requests since the gateway started." : NOT_MEASURED);
     if (!stages.length) return;
     const low = 10 ** Math.floor(Math.log10(Math.max(FIRST_BUCKET, Math.min(...stages.map((stage) => stage.p50)))));
     const high = 10 ** Math.ceil(Math.log10(Math.max(10 * low, ...stages.map((stage) => stage.p99))));

@@ -61,7 +61,7 @@ export class SwitchPanel {
       this.answer = found.answer;
     }
     setText(this.text, `May the new model replace the old one? ${ANSWERS[found.answer]}`);
-    setText(this.sentence, keepUnits(found.text));
+    setText(this.sentence, keepUnits(withoutAnswer(found.text)));
     setField(this.least, found.at_least, percentRoundedDown(found.at_least));
     setField(this.most, found.at_most, percentRoundedUp(found.at_most));
     setField(this.estimate, found.estimate, found.estimate === null ? "–" : percent(found.estimate));
@@ -74,4 +74,13 @@ export class SwitchPanel {
       `The new model did not answer ${percent(unscored.share)} of the requests: the verdict is about the others.`,
     );
   }
+}
+
+/**
+ * The sentence of a verdict without the answer at its start, which the heading has.
+ * @param {string} text
+ */
+function withoutAnswer(text) {
+  const sentence = text.slice(text.indexOf(": ") + 2);
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`;
 }

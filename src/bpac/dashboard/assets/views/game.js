@@ -101,6 +101,8 @@ export class GameView {
 /** @param {Game} game */
 function settingsText(game) {
   const parts = [`policy ${game.policy}${game.memory ? ` (memory ${game.memory})` : ""}`];
+  if (game.about !== null)
+    parts.push(`decides about drafts of its callers${game.about ? `: ${escapeInvisible(game.about)}` : ""}`);
   if (game.score) parts.push(`score ${game.score}`);
   if (game.scores.length === 1) parts.push("learned score: none yet, it needs more audits");
   for (const { score, share, rounds, since_step, accepted, in_force, estimated_gain, shared } of game.scores) {

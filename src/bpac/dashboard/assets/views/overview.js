@@ -205,5 +205,5 @@ function updateGameRow(row, game) {
   const rate = game.expert_call_rate;
   set("expert_call_rate", rate, rate === null ? "–" : percent(rate));
   set("savings.tokens_saved", game.savings?.tokens_saved, tokens(game.savings?.tokens_saved));
-  set("steps", game.steps, integer(game.steps));
+  set("steps", game.steps, game.unit === "episode" ? plural(game.steps, "episode") : integer(game.steps));
 }
