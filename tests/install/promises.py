@@ -156,7 +156,7 @@ def traces(environment: Environment) -> None:
     with collector() as (address, received):
         with serving(environment, {"traces": True}, OTEL_EXPORTER_OTLP_ENDPOINT=address):
             pass
-        assert all(name in b"".join(received) for name in (b"chat completion", b"draft", b"expert"))
+        assert all(name in b"".join(received) for name in (b"chat homework", b"draft", b"expert"))
 
 
 def embeddings(environment: Environment) -> None:

@@ -83,7 +83,7 @@ def test_the_base_install_runs_what_needs_no_extra_and_names_the_extras_of_the_r
     # Every other module can be imported without any extra; computer algebra is a program of its own.
     modules = set(base.python(IMPORT_ALL).split()) - {"bpac.grading.mathematics.algebra"}
     packages = {".".join(module.split(".")[:2]) for module in modules}
-    assert packages <= {"bpac.demo", "bpac.gateway", "bpac.models", "bpac.stores"}
+    assert packages <= {"bpac.demo", "bpac.gateway", "bpac.models", "bpac.plugins", "bpac.remote", "bpac.stores"}
     assert all(module.startswith("bpac.stores.redis") for module in modules if module.startswith("bpac.stores"))
 
 
