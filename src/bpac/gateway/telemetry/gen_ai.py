@@ -84,7 +84,7 @@ def request_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, attribute in _NUMBERS.items():
         value = body.get(name)
-        if type(value) not in (int, float) or (name, value) == ("n", 1):
+        if not isinstance(value, int | float) or isinstance(value, bool) or (name, value) == ("n", 1):
             continue
         if abs(value) < _LARGEST:  # exporters fail on larger whole numbers
             found[attribute] = value
