@@ -11,6 +11,7 @@ from anthropic import Anthropic
 
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request, ScriptedServer
+from bpac.testing.messages_format import SIGNATURE
 from tests.gateway.configured import bearer
 from tests.gateway.doors.opened import CALLS, DRAFT, EXPERT, KEY, Opened, Point
 from tests.gateway.doors.speakers import DOORS, USER, ask, ask_with_tools, parsed, result
@@ -112,6 +113,23 @@ def test_tools_there_and_back(door: Opened, at: str, api: str, stream: bool) -> 
         assert sent["messages"][1]["content"][0]["id"] == sent["messages"][2]["content"][0]["tool_use_id"] == "call-1"
     else:
         assert sent["messages"][1]["tool_calls"][0]["id"] == sent["messages"][2]["tool_call_id"] == "call-1"
+
+
+@every
+@upstream
+@pytest.mark.parametrize("thought_by", APIS)
+def test_thinking_in_the_history(door: Opened, at: str, api: str, thought_by: str) -> None:
+    """A server gets back thinking that it signed itself, if the door can carry it, and no other server's thinking."""
+    more: Any = {"thinking": {"type": "adaptive"}} if at == "messages" else {}
+    said = ask(door, at, f"only-{thought_by}", **more)
+    door.play(EXPERT)
+    assert ask(door, at, f"only-{api}", [*USER, *said.turn, *USER], **more).text == EXPERT.text
+    sent = json.dumps(door.asked().get("input") or door.asked()["messages"])
+    if api == "chat":  # its servers ignore what they do not know, or thinking_in_history = "drop" leaves it out
+        return
+    signed = api == thought_by == "messages" and at in ("chat", "messages")
+    assert (SIGNATURE in sent) is signed
+    assert (EXPERT.reasoning in sent) is signed
 
 
 @every
