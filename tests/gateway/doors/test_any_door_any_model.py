@@ -11,8 +11,11 @@ from anthropic import Anthropic
 
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request, ScriptedServer
+from bpac.testing.messages_format import SIGNATURE
+from tests.gateway.configured import bearer
 from tests.gateway.doors.opened import CALLS, DRAFT, EXPERT, KEY, Opened, Point
 from tests.gateway.doors.speakers import DOORS, USER, ask, ask_with_tools, parsed, result
+from tests.gateway.raw import CHAT, post
 from tests.gateway.running import RunningGateway, pair
 
 APIS = ("chat", "responses", "messages")
@@ -40,6 +43,8 @@ def config(base_url: str) -> dict[str, Any]:
             route = {"draft": f"small-{api}", "expert": f"large-{other}", "epsilon": 0.2, "score": score}
             routes[f"{api}-{other}"] = {**route, "policy": "always"}
             routes[f"{api}-{other}-kept"] = {**route, "policy": "never"}
+            if api != "messages":
+                routes[f"{api}-{other}-early"] = {**route, "policy": "never", "score": {**score, "first_tokens": 2}}
     keys = [{"name": "all", "key": KEY, "roles": ["call"], "tokens_per_day": 10**9}]
     gateway = {"listen": "127.0.0.1:0", "store": "memory://", "probe": False, "keys": keys}
     return {"gateway": gateway, "models": models, "routes": routes}
@@ -108,6 +113,23 @@ def test_tools_there_and_back(door: Opened, at: str, api: str, stream: bool) -> 
         assert sent["messages"][1]["content"][0]["id"] == sent["messages"][2]["content"][0]["tool_use_id"] == "call-1"
     else:
         assert sent["messages"][1]["tool_calls"][0]["id"] == sent["messages"][2]["tool_call_id"] == "call-1"
+
+
+@every
+@upstream
+@pytest.mark.parametrize("thought_by", APIS)
+def test_thinking_in_the_history(door: Opened, at: str, api: str, thought_by: str) -> None:
+    """A server gets back thinking that it signed itself, if the door can carry it, and no other server's thinking."""
+    more: Any = {"thinking": {"type": "adaptive"}} if at == "messages" else {}
+    said = ask(door, at, f"only-{thought_by}", **more)
+    door.play(EXPERT)
+    assert ask(door, at, f"only-{api}", [*USER, *said.turn, *USER], **more).text == EXPERT.text
+    sent = json.dumps(door.asked().get("input") or door.asked()["messages"])
+    if api == "chat":  # its servers ignore what they do not know, or thinking_in_history = "drop" leaves it out
+        return
+    signed = api == thought_by == "messages" and at in ("chat", "messages")
+    assert (SIGNATURE in sent) is signed
+    assert (EXPERT.reasoning in sent) is signed
 
 
 @every
@@ -217,6 +239,26 @@ def test_a_draft_that_is_kept(door: Opened, at: str, api: str, stream: bool) -> 
     text = "The answer is 42\nConfidence: 0.8" if api == "messages" else "The answer is 42"
     door.play(EXPERT, Reply(text, probability=0.8))
     assert ask(door, at, f"{api}-chat-kept", stream=stream).text == "The answer is 42"
+
+
+@every
+@pytest.mark.parametrize(("api", "cut"), [("chat", 4), ("responses", 7)])
+def test_a_draft_that_is_served_while_it_is_written(door: Opened, at: str, api: str, cut: int) -> None:
+    """After its first tokens it reaches the caller, and if its server breaks off, it does not look complete."""
+    route = f"{api}-messages-early"
+    door.play(EXPERT, Reply("The answer is 42", probability=0.8))
+    assert ask(door, at, route, stream=True).text == "The answer is 42"
+    door.play(EXPERT, Reply("The answer is 42", probability=0.8, pause=0.01, cut=cut))
+    path, body = {
+        "chat": (CHAT, {"messages": USER}),
+        "responses": ("/v1/responses", {"input": USER}),
+        "messages": ("/v1/messages", {"messages": USER, "max_tokens": 100}),
+    }[at]
+    got = post(door.gateway.url, {"model": route, "stream": True, **body}, path, bearer(KEY))
+    assert b" answer" in got.body
+    assert b" 42" not in got.body
+    assert b"upstream_failed" in got.body
+    assert not any(end in got.body for end in (b'"finish_reason":"stop"', b"response.completed", b"message_stop"))
 
 
 def test_a_draft_behind_responses_is_routed_by_its_log_probabilities(door: Opened) -> None:

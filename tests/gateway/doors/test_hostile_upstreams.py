@@ -1,13 +1,14 @@
 """Model servers that break their streams or answers, behind the doors of other APIs."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from bpac.testing import Reply
 from tests.gateway.configured import bearer
-from tests.gateway.doors.opened import EXPERT, KEY, Opened
+from tests.gateway.doors.opened import EXPERT, KEY, Opened, opened
 from tests.gateway.doors.test_every_door import BODIES, MESSAGES, RESPONSES
 from tests.gateway.raw import Got, post
 from tests.wire.doors.accumulated import decoded
@@ -19,6 +20,13 @@ doors = pytest.mark.parametrize("path", [RESPONSES, MESSAGES])
 ENDS = {
     "error", "response.failed", "response.completed", "response.incomplete", "message_stop",
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[Opened]:
+    """A gateway that keeps no stream alive: a server that takes its time would turn an error into an event."""
+    with opened() as found:
+        yield found
 
 
 def streamed(*chunks: Any, done: bool = True) -> Reply:
