@@ -14,7 +14,7 @@ from bpac.grading.text.json_equality import parse_comparable
 from bpac.grading.text.normalized_text import normalized_lines, without_markup
 
 # The version of these rules: losses graded by different versions must not be mixed in one game.
-RULES = 2
+RULES = 3
 _OPTION = re.compile(r"(?:(?:option|choice|answer)[ ])?(?:\(([A-Z])\)|([A-Z])[.):]?)", re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(?P<json>[^`]*)\n```", re.IGNORECASE)
 # A sign, digits and a unit. A single comma may separate thousands or decimals, so it is not accepted.

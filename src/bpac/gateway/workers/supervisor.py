@@ -175,8 +175,8 @@ class Supervisor:
                 if child.name == OWNER and code:
                     self.failed = True
                 return
-            if not self._ever_ran(child) and code:
-                # It never ran: another attempt would fail, too.
+            if not self._ever_ran(child) and code > 0:
+                # It gave up by itself before it ran: another attempt would fail, too. One that was killed is started again.
                 log.error(f"{child.name} could not start: the gateway stops", extra={"code": code})
                 self.failed = True
                 self._stopping.set()
