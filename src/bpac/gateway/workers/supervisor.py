@@ -176,7 +176,7 @@ class Supervisor:
                     self.failed = True
                 return
             if not self._ever_ran(child) and code > 0:
-                # It gave up by itself before it ran: another attempt would fail, too. One that was killed is started again.
+                # It gave up by itself before it ran, and would do so again. One that was killed is started again.
                 log.error(f"{child.name} could not start: the gateway stops", extra={"code": code})
                 self.failed = True
                 self._stopping.set()
