@@ -32,6 +32,7 @@
         - ``StoreInUse``: another gateway writes to it
         - ``RedisGone`` (``bpac.stores.redis.connecting``): Redis cannot be reached, or did not do what it was asked to
         - ``EntriesLost`` (``bpac.stores.redis.journal``): a journal in Redis lost what was acknowledged
+        - ``NotCut`` (``bpac.stores.redis.archives``): an archive was not needed after all, and nothing was cut
         - ``NoTicket`` (``bpac.gateway.games.desk``): the expert answers, because no ticket can be had
         - ``OwnerLost`` (``bpac.gateway.workers.front.owner_errors``): the process that owns the journals is away
             - ``OwnerLate`` (``bpac.gateway.workers.front.owner_errors``): it did not answer in time

@@ -104,6 +104,7 @@ class Seat:
             await self.side.leave()
             await self.folder.stop()
         await self.client.close()
+        SEATS.remove(self)
 
     async def close(self) -> None:
         """End tasks and connections, whatever state they are in."""
