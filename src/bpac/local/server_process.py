@@ -1,6 +1,7 @@
 """The process of a ``LocalServer``, which runs llama.cpp's server. Only this module imports xllamacpp."""
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -34,6 +35,7 @@ def serve(settings: dict[str, Any]) -> None:
     sys.stdout.write(f"{READY}{server.listening_address}\n")
     sys.stdout.flush()
     sys.stdin.read()
+    os._exit(0)  # there is nothing to save, and llama.cpp's own end may wait for its threads for ever
 
 
 if __name__ == "__main__":
