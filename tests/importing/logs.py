@@ -47,6 +47,25 @@ def openai(model: str) -> list[dict[str, Any]]:
     ]
 
 
+def streamed(model: str, as_text: bool = False) -> list[dict[str, Any]]:
+    """Request and response in one record, the response as chunks or as the text of server-sent events."""
+    records = []
+    for n in range(QUESTIONS):
+        whole = completion(n, model)
+        choice, head = whole["choices"][0], {"object": "chat.completion.chunk", "model": whole["model"]}
+        said = {"index": 0, "delta": choice["message"], "logprobs": choice["logprobs"]}
+        end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        chunks = [
+            head | {"choices": [said]},
+            head | {"choices": [end]},
+            head | {"choices": [], "usage": whole["usage"]},
+        ]
+        events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+        request = {"model": model, "messages": prompt(n), "stream": True}
+        records.append({"request": request, "response": events if as_text else chunks})
+    return records
+
+
 def batch_input(model: str) -> list[dict[str, Any]]:
     """The input file of the batch API."""
     return [
@@ -101,6 +120,8 @@ def langfuse(model: str, *, snake: bool = False) -> list[dict[str, Any]]:
 def _typed(value: Any) -> dict[str, Any]:
     if isinstance(value, list):
         return {"arrayValue": {"values": [_typed(one) for one in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": _listed(value)}}
     if isinstance(value, int):
         return {"intValue": str(value)}
     return {"doubleValue": value} if isinstance(value, float) else {"stringValue": value}
@@ -111,8 +132,8 @@ def _listed(attributes: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def opentelemetry(model: str, generation: str) -> list[dict[str, Any]]:
-    """OTLP in JSON, one batch of spans, of one of three generations of the conventions."""
-    spans = []
+    """OTLP in JSON, one batch of spans, of one of three generations of the conventions; or of spans and of logs."""
+    spans, entries = [], []
     for n in range(QUESTIONS):
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "chat", "gen_ai.request.model": model, "gen_ai.response.model": f"{model}-0101",
@@ -134,15 +155,30 @@ def opentelemetry(model: str, generation: str) -> list[dict[str, Any]]:
             choice = {"index": 0, "finish_reason": "stop", "message": json.dumps({"content": text(n, model)})}
             events.append({"name": "gen_ai.choice", "attributes": _listed(choice)})
             attributes["gen_ai.usage.output_tokens"] = tokens
+        elif generation == "logs":
+            ids = {"traceId": f"{n:032x}", "spanId": _span_id(model, n)}
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text(n, model)}}
+            heard = [(f"gen_ai.{m['role']}.message", {"content": m["content"]}) for m in prompt(n)]
+            entries += [
+                {"eventName": name, "body": _typed(body), "attributes": [], **ids}
+                for name, body in (*heard, ("gen_ai.choice", choice))
+            ]
+            attributes["gen_ai.usage.output_tokens"] = tokens
         else:
             for at, message in enumerate(prompt(n)):
                 attributes |= {f"gen_ai.prompt.{at}.{key}": value for key, value in message.items()}
             attributes |= {"gen_ai.completion.0.content": text(n, model), "gen_ai.usage.completion_tokens": tokens}
-        spans.append({"traceId": f"{n:032x}", "spanId": f"{n:016x}", "name": f"chat {model}",
+        spans.append({"traceId": f"{n:032x}", "spanId": _span_id(model, n), "name": f"chat {model}",
                       "attributes": _listed(attributes), "events": events, "status": {}})  # fmt: skip
     agent = {
         "traceId": "0" * 32,
         "name": "invoke_agent",
         "attributes": _listed({"gen_ai.operation.name": "invoke_agent"}),
     }
-    return [{"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [agent, *spans]}]}]}]
+    batch = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [agent, *spans]}]}]}
+    logs = {"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {}, "logRecords": entries}]}]}
+    return [logs, batch] if entries else [batch]
+
+
+def _span_id(model: str, number: int) -> str:
+    return f"{number + 100 * (model == SMALL):016x}"

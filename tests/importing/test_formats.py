@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from bpac.cli.program import main
@@ -54,6 +55,9 @@ def trace_page(records: list[dict[str, Any]]) -> str:
 FILES = {
     "openai": ("openai", lines(both(logs.openai))),
     "openai, a list": ("openai", json.dumps(both(logs.openai), indent=2)),
+    "openai, chunks": ("openai", lines(both(logs.streamed))),
+    "openai, events": ("openai", lines(both(logs.streamed, as_text=True))),
+    "openai, documents": ("openai", "".join(json.dumps(one, indent=4) + "\n" for one in both(logs.openai))),
     "openai batch": ("openai", lines([*logs.batch_input(SMALL), *both(logs.batch_output), *logs.batch_input(LARGE)])),
     "litellm": ("litellm", lines(both(logs.litellm))),
     "litellm, pages": ("litellm", pages(both(logs.litellm))),
@@ -64,6 +68,7 @@ FILES = {
     "langfuse, traces": ("langfuse", trace_page(both(logs.langfuse))),
     "opentelemetry": ("opentelemetry", lines(both(logs.opentelemetry, generation="attributes"))),
     "opentelemetry, events": ("opentelemetry", lines(both(logs.opentelemetry, generation="events"))),
+    "opentelemetry, logs": ("opentelemetry", lines(both(logs.opentelemetry, generation="logs"))),
     "opentelemetry, numbered": ("opentelemetry", json.dumps(logs.opentelemetry(LARGE, "numbered")[0], indent=1) + "\n"),
 }
 
@@ -95,6 +100,24 @@ def test_every_format_gives_the_same_table(name: str, tmp_path: Path, capsys: py
     )
     assert set(made.draft_tokens.tolist()) == {1.0}
     assert set(made.expert_tokens.tolist()) == {40.0}
+
+
+def test_parquet_is_read_as_the_same_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log in Parquet, with records or with JSON in its cells, gives the same table as JSON lines."""
+    records = both(logs.openai)
+    cells = [{name: json.dumps(value) for name, value in record.items()} for record in records]
+    (tmp_path / "log.jsonl").write_text(lines(records), encoding="utf-8")
+    tables = []
+    for name, rows in (("records.parquet", records), ("cells.parquet", cells)):
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / name)
+    for name in ("log.jsonl", "records.parquet", "cells.parquet"):
+        report = run_json(capsys, "import", str(tmp_path / name), "--out", str(tmp_path / "t.csv"))
+        assert (set(report["formats"].values()), report["rows"]) == ({"openai"}, QUESTIONS)
+        tables.append((tmp_path / "t.csv").read_text(encoding="utf-8"))
+    assert tables[0] == tables[1] == tables[2]
+    (tmp_path / "log.jsonl").write_bytes((tmp_path / "cells.parquet").read_bytes()[:200])
+    assert main(["import", str(tmp_path / "log.jsonl"), "--out", str(tmp_path / "u.csv")]) == 2
+    assert "log.jsonl: cannot be read as Parquet" in capsys.readouterr().err
 
 
 def test_standard_input_and_several_files_are_read(

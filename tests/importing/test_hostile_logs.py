@@ -214,3 +214,48 @@ def test_tables_and_questions_that_cannot_be_read(
         said = capsys.readouterr().err
         assert said.startswith(f"bpac: {file}: ")
         assert why in said
+
+
+def test_a_stream_without_its_end_was_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Chunks that never say why the model stopped are no whole answer: the loss is 1, though the texts are equal."""
+    chunks = [{"choices": [{"index": 0, "delta": {"content": "42"}}]}]
+    draft = {"request": {"model": "small", "messages": ASKED}, "response": chunks, "score": 0.1}
+    log = written(tmp_path / "log", draft, record("large", chat("42")))
+    report = run_json(capsys, "import", log, *WORDS, "--out", str(tmp_path / "t.csv"))
+    assert report["rows"] == 1
+    assert report["unknown_losses"] == {"an answer was cut off or refused": 1}
+    assert read_table(tmp_path / "t.csv").loss.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "choice"),
+    [
+        ({}, {"role": "assistant"}),
+        ({}, {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "add"}}]}),
+    ],
+)
+def test_calls_without_captured_content_are_not_compared(
+    prompt: dict[str, Any], choice: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Events that say only that there was a message, or which tool was called, do not make two answers equal."""
+    entries: list[dict[str, Any]] = []
+    for span, model in enumerate(("small", "large")):
+        ids = {"trace_id": "0x1", "span_id": f"0x{span}a"}
+        entries += [
+            {"attributes": {"event.name": "gen_ai.user.message"}, "body": prompt, **ids},
+            {"attributes": {"event.name": "gen_ai.choice"}, "body": {"index": 0, "message": choice}, **ids},
+            {"context": ids, "attributes": {"gen_ai.request.model": model, "score": 0.1}},
+        ]
+    words = ("--questions-out", str(tmp_path / "q.jsonl"))
+    report = run_json(capsys, "import", written(tmp_path / "log", *entries), *WORDS, *words)
+    assert (report["calls"], report["rows"]) == (2, 0)
+    assert [*report["left_out"].values()] == [2]
+
+
+def test_messages_without_their_span_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The logs alone name no model: the report says so, and which file is missing."""
+    entry = {"attributes": {"event.name": "gen_ai.choice"}, "trace_id": "0x1", "span_id": "0x2"}
+    body = {"index": 0, "finish_reason": "stop", "message": {"content": "42"}}
+    log = written(tmp_path / "log", entry | {"body": body})
+    report = run_json(capsys, "import", log, *WORDS, "--questions-out", str(tmp_path / "q.jsonl"))
+    assert report["left_out"] == {"messages without their span, which names the model: give the file of spans, too": 1}

@@ -7,6 +7,7 @@ from typing import Any
 from bpac.answer import Answer, read_tokens, split_reasoning, token_count
 from bpac.benchmarks.benchmark import Message
 from bpac.errors import AnswerError
+from bpac.importing.streamed import is_streamed, streamed_answer
 from bpac.wire.json import from_json, to_json
 from bpac.wire.messages.reply_reading import read_reply
 
@@ -70,16 +71,17 @@ def messages_of(value: Any) -> tuple[Message, ...]:
 
 
 def answer_of(value: Any) -> Answer | None:
-    """The answer in a chat completion, an object of the Responses API, a message or a text; none if it has none.
+    """The answer in a chat completion, an object of the Responses API, a message, a stream or a text; none without one.
 
     >>> [answer_of(one).text for one in ("42", {"content": "42"}, {"choices": [{"message": {"content": "42"}}]})]
     ['42', '42', '42']
     """
     value = decoded(value)
-    if isinstance(value, list):
-        value = decoded(value[-1]) if value else None
     try:
-        answer = _read(value)
+        if is_streamed(value):
+            answer: Answer | None = streamed_answer(value)
+        else:
+            answer = _read(decoded(value[-1]) if isinstance(value, list) and value else value)
     except AnswerError:
         return None
     return answer if answer is not None and (answer.text.strip() or answer.tool_calls) else None

@@ -11,9 +11,10 @@ from bpac.collecting.answers_file import ROLES
 from bpac.collecting.draft_scores import DraftScores
 from bpac.collecting.question_files import question_line
 from bpac.errors import InputError
-from bpac.importing.call import LoggedCall
+from bpac.importing.call import LoggedCall, Record
 from bpac.importing.fields import text_of
-from bpac.importing.formats import READERS, detected, unwrapped
+from bpac.importing.formats import OPENTELEMETRY, READERS, detected, unwrapped
+from bpac.importing.formats.opentelemetry import SpanReader
 from bpac.importing.graded_pairs import GradedPair, best_score, graded, graded_row, scored
 from bpac.importing.log_files import LogFile
 from bpac.importing.mapping import Mapped
@@ -41,7 +42,9 @@ class LogReader:
     formats: dict[str, str] = field(default_factory=dict)
 
     def calls(self, progress: Callable[[LogFile, int], object]) -> Iterator[LoggedCall]:
-        """Every call of all files, in order."""
+        """Every call of all files, in order; calls that several records make up come last."""
+        spans = SpanReader()
+        readers = READERS | {OPENTELEMETRY: spans.calls}
         for file in self.files:
             name = self.format or ("rows" if self.mapped.only_rows else None)
 
@@ -54,13 +57,19 @@ class LogReader:
                         name = detected(record)
                     self.formats[file.name] = name
                     fields = self.mapped.renamed(record) if name == "rows" else record
-                    for call in READERS[name](fields, f"{file.name}: row {number}"):
-                        if name != "rows":
-                            self.mapped.apply(call, record)
-                        call.source = None
-                        if call.role and call.role not in ROLE_NAMES:
-                            raise InputError(f"{call.place}, column role: {call.role!r} is not draft or expert")
-                        yield call
+                    for call in readers[name](fields, f"{file.name}: row {number}"):
+                        yield self._mapped(call, None if name == "rows" else record)
+        for call in spans.rest():
+            yield self._mapped(call, {})
+
+    def _mapped(self, call: LoggedCall, record: Record | None) -> LoggedCall:
+        """A call with the values of the columns that were named; of a row they have been read."""
+        if record is not None:
+            self.mapped.apply(call, record)
+        call.source = None
+        if call.role and call.role not in ROLE_NAMES:
+            raise InputError(f"{call.place}, column role: {call.role!r} is not draft or expert")
+        return call
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Log files, compressed or not: their records one after the other, whatever the file is called.
 
-JSON lines and CSV are read line by line and a JSON list element by element, so that a file may be larger than the
-memory. Any other JSON document is read whole.
+JSON lines and CSV are read line by line, JSON lists and documents element by element, and Parquet by groups of rows, so
+that a file may be larger than the memory.
 """
 
 import csv
@@ -17,11 +17,12 @@ from typing import IO, Any
 
 from bpac.errors import TableError
 from bpac.importing.call import Record
-from bpac.replay.tables.row_files import csv_rows
+from bpac.replay.tables.row_files import csv_rows, parquet_rows
 
 # Cells of logs hold whole conversations; the limit of the csv module is 131,072 characters.
 LONGEST_CELL = 1 << 30
 _GZIP = b"\x1f\x8b"
+_PARQUET = b"PAR1"
 _BLOCK = 1 << 16
 _FEW_RECORDS = 256
 
@@ -47,8 +48,9 @@ class LogFile:
         progress: called now and then with how many bytes of the file have been read.
         """
         try:
-            with self.path.open("rb") as raw, _text(raw) as file:
-                for number, record in enumerate(self._values(file), start=1):
+            with self.path.open("rb") as raw, _text(raw) as (start, file):
+                rows = parquet_rows(self.path, self.name) if start == _PARQUET else self._values(file)
+                for number, record in enumerate(rows, start=1):
                     if not isinstance(record, dict):
                         raise TableError(f"{self.name}: row {number} must be a JSON object, got {str(record)[:40]!r}")
                     if number % _FEW_RECORDS == 0:
@@ -64,26 +66,21 @@ class LogFile:
         if start == "{":
             yield from self._objects(file)
         elif start == "[":
-            yield from self._elements(file)
+            yield from self._decoded(file, file.read(_BLOCK).lstrip()[1:], end="]")
         elif start:
             csv.field_size_limit(LONGEST_CELL)
             yield from csv_rows(self.name, file)
 
     def _objects(self, file: IO[str]) -> Iterator[Any]:
-        """JSON lines, or one document of several lines."""
-        line = next((line for line in file if line.strip()), "")
+        """JSON lines; or documents of several lines each, one after the other."""
+        line = next(line for line in file if line.strip())
         try:
-            first = json.loads(line)
+            yield json.loads(line)
         except (ValueError, RecursionError) as error:
-            rest = file.read()
-            try:
-                yield json.loads(line + rest)
-            except (ValueError, RecursionError) as whole:
-                # What went further was meant: a document, or the first of many lines.
-                lost = whole if "\n" in line and not rest.lstrip().startswith("{") else error
-                raise TableError(f"{self.name}: row 1 is not JSON ({lost})") from whole
-            return
-        yield first
+            if _goes_on(error, line):
+                yield from self._decoded(file, line)
+                return
+            raise TableError(f"{self.name}: row 1 is not JSON ({error})") from error
         for number, text in enumerate(file, start=2):
             if not text.strip():
                 continue
@@ -92,41 +89,54 @@ class LogFile:
             except (ValueError, RecursionError) as error:
                 raise TableError(f"{self.name}: row {number} is not JSON ({error})") from error
 
-    def _elements(self, file: IO[str]) -> Iterator[Any]:
-        """The elements of a JSON list, decoded as soon as enough of the file has been read."""
-        decoder, text, number, block = json.JSONDecoder(), file.read(_BLOCK), 1, _BLOCK
-        at = text.index("[") + 1
+    def _decoded(self, file: IO[str], text: str, end: str = "") -> Iterator[Any]:
+        """JSON values one after the other, decoded as soon as enough of the file has been read.
+
+        Parameters
+        ----------
+        file: the rest of the file.
+        text: what has been read of it.
+        end: what follows the last value (default: the end of the file).
+        """
+        decoder, at, number, block = json.JSONDecoder(), 0, 1, _BLOCK
         while True:
             at = _skipped(text, at)
-            if text[at : at + 1] == "]":
+            if end and text[at : at + 1] == end:
                 return
             try:
-                if at >= len(text):
-                    raise ValueError("the list has no end")
-                value, end = decoder.raw_decode(text, at)
-                if end >= len(text):  # a number may go on, and nothing tells whether the list does
+                value, after = decoder.raw_decode(text, at)
+                if end and after >= len(text):  # a number may go on, and nothing tells whether the list does
                     raise ValueError("the list has no end")
             except (ValueError, RecursionError) as error:
                 # Twice as much each time: an element that is decoded in vain costs as much as reading it.
                 more = file.read(block)
                 if not more:
-                    raise TableError(f"{self.name}: row {number} is not JSON ({error})") from error
+                    if not end and at >= len(text):
+                        return
+                    lost = "the list has no end" if at >= len(text) else error
+                    raise TableError(f"{self.name}: row {number} is not JSON ({lost})") from error
                 text, at, block = text[at:] + more, 0, 2 * block
                 continue
             yield value
-            at, number, block = end, number + 1, _BLOCK
+            at, number, block = after, number + 1, _BLOCK
 
 
 @contextmanager
-def _text(raw: IO[bytes]) -> Iterator[IO[str]]:
-    start = raw.read(2)
+def _text(raw: IO[bytes]) -> Iterator[tuple[bytes, IO[str]]]:
+    """The first bytes of a file, which say its format, and its text."""
+    start = raw.read(len(_PARQUET))
     raw.seek(0)
-    stream: Any = gzip.GzipFile(fileobj=raw) if start == _GZIP else raw
+    stream: Any = gzip.GzipFile(fileobj=raw) if start.startswith(_GZIP) else raw
     with io.TextIOWrapper(io.BufferedReader(stream, _BLOCK), encoding="utf-8-sig", newline="") as file:
-        yield file
+        yield start, file
 
 
 def _skipped(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n,":
         at += 1
     return at
+
+
+def _goes_on(error: ValueError | RecursionError, line: str) -> bool:
+    """Whether a line is the beginning of a document: it is JSON as far as it goes."""
+    return isinstance(error, json.JSONDecodeError) and error.pos >= len(line.rstrip())

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from bpac.cli.output import add_json_option, print_report, warn
 from bpac.cli.standard_input import STANDARD_INPUT, spooled
 from bpac.errors import BpacError, InputError
-from bpac.importing.formats import READERS
+from bpac.importing.formats import FORMATS
 from bpac.importing.graded_pairs import SCORES
 from bpac.importing.imported import ImportedLog, LogReader, seen_models
 from bpac.importing.log_files import LogFile
@@ -44,7 +44,7 @@ def add_command(commands: "Commands") -> None:
         help="log file of JSON lines, JSON or CSV, each also compressed with gzip; - for standard input",
     )
     import_.add_argument(
-        "--format", choices=tuple(READERS), help="format of all files (default: by the first record of each file)"
+        "--format", choices=FORMATS, help="format of all files (default: by the first record of each file)"
     )
     import_.add_argument(
         "--map",

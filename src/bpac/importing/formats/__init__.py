@@ -8,15 +8,17 @@ from bpac.importing.formats import langfuse, litellm, openai, opentelemetry, row
 
 Reader = Callable[[Record, str], Iterator[LoggedCall]]
 
+# Readers of formats whose records are complete; those of OpenTelemetry are put together by a ``SpanReader``.
 READERS: dict[str, Reader] = {
     "openai": openai.calls,
     "litellm": litellm.calls,
     "langfuse": langfuse.calls,
-    "opentelemetry": opentelemetry.calls,
     "rows": rows.calls,
 }
+OPENTELEMETRY = "opentelemetry"
+FORMATS = (*READERS, OPENTELEMETRY)
 _MATCHES: dict[str, Callable[[Record], bool]] = {
-    "opentelemetry": opentelemetry.matches,
+    OPENTELEMETRY: opentelemetry.matches,
     "litellm": litellm.matches,
     "langfuse": langfuse.matches,
     "openai": openai.matches,

@@ -21,7 +21,7 @@ def table_rows(path: Path) -> Iterator[Iterator[Row]]:
     kind = table_format(path)
     try:
         if kind == "parquet":
-            yield _parquet_rows(path)
+            yield parquet_rows(path, str(path))
             return
         with open_text(path) as file:
             yield (csv_rows if kind == "csv" else _json_rows)(path, file)
@@ -71,10 +71,17 @@ def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
         yield row
 
 
-def _parquet_rows(path: Path) -> Iterator[Row]:
+def parquet_rows(path: Path, name: str) -> Iterator[Row]:
+    """The rows of a Parquet file.
+
+    Parameters
+    ----------
+    path: the file.
+    name: what it is called in errors.
+    """
     parquet = import_pyarrow().parquet
     try:
         for batch in parquet.ParquetFile(path).iter_batches():
             yield from batch.to_pylist()
     except ValueError as error:  # pyarrow's errors are ValueErrors
-        raise TableError(f"{path}: cannot be read as Parquet ({error})") from error
+        raise TableError(f"{name}: cannot be read as Parquet ({error})") from error
