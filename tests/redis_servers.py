@@ -1,6 +1,5 @@
 """Real Redis servers for tests: started on a free port, in a directory of their own, and stopped after them."""
 
-import random
 import re
 import shutil
 import socket
@@ -14,19 +13,9 @@ from typing import Self
 
 import pytest
 
+from tests.ports import free_port
+
 SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
-
-
-def free_port() -> int:
-    """A port that nothing listens on, and that no outgoing connection gets while its server is away."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_000)  # outgoing connections have ports from 32768 on
-        with socket.socket() as found:
-            try:
-                found.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 class RedisServer:
@@ -60,8 +49,9 @@ class RedisServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         self.process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(1000):
+        for _ in range(6000):
             with socket.socket() as asking:
+                asking.settimeout(60.0)
                 try:
                     asking.connect(("127.0.0.1", self.port))
                     asking.sendall(b"PING\r\n")
@@ -78,7 +68,7 @@ class RedisServer:
 
     def command(self, *words: str) -> bytes:
         """The reply to a command, as it comes."""
-        with socket.create_connection(("127.0.0.1", self.port), 10) as asking:
+        with socket.create_connection(("127.0.0.1", self.port), 60.0) as asking:
             asking.sendall(" ".join(words).encode() + b"\r\n")
             return asking.recv(1 << 16)
 

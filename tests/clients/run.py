@@ -14,8 +14,9 @@ from bpac.testing import ScriptedServer
 from tests.clients.catalogue import ROWS, Cell
 from tests.clients.models import answer
 from tests.clients.programs.expected import KEY, place
-from tests.gateway.configured import ALL_ROLES, free_port, get_json, settings
+from tests.gateway.configured import ALL_ROLES, get_json, settings
 from tests.gateway.running import RunningGateway
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 NODE = ROOT / "tests" / "clients" / "node"
@@ -126,7 +127,7 @@ def _litellm_proxy(url: str, port: int, directory: Path) -> Iterator[None]:
     finally:
         process.terminate()
         try:
-            process.wait(10.0)
+            process.wait(60.0)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bpac.cli.program import build_parser
+from tests.ports import free_port
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = [
@@ -43,11 +43,8 @@ def test_documented_programs_run(block: str) -> None:
 
 def test_the_steps_with_the_local_model_work(tmp_path: Path) -> None:
     """The last block of docs/collecting.md makes a table, here with fewer questions and on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
     block = [code for page, _, code in BLOCKS if page == "collecting.md"][-1]
-    program = block.replace("8001", port).replace("--limit 1000", "--limit 8 --retries 9")
+    program = block.replace("8001", str(free_port())).replace("--limit 1000", "--limit 8 --retries 9")
     folder = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     program = f"set -e\ntrap 'kill %1' EXIT\n{program}"

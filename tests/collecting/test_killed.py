@@ -132,7 +132,7 @@ def test_ctrl_c_ends_a_run_and_keeps_its_answers(tmp_path: Path) -> None:
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             try:
-                _, complaints = process.communicate(timeout=30.0)
+                _, complaints = process.communicate(timeout=60.0)
             finally:
                 process.kill()
         gate.admit(1000)

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from tests.dashboard.browser import running_browser
 
 # Generous, because the machine may be busy.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 
 # Not for the whole session: while it runs, so does an event loop in this thread, and tests elsewhere start their own.

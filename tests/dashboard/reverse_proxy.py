@@ -63,7 +63,7 @@ class ReverseProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(20.0)
+        self._thread.join(60.0)
         assert not self._thread.is_alive()
 
     def _run(self) -> None:

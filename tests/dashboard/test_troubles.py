@@ -8,9 +8,10 @@ from playwright.sync_api import Browser, expect
 from bpac.testing import ScriptedServer
 from tests.dashboard.browser import Visit
 from tests.dashboard.traffic import ask
-from tests.gateway.configured import OPERATOR, free_port, settings
+from tests.gateway.configured import OPERATOR, settings
 from tests.gateway.law import KnownPair
 from tests.gateway.running import Running, RunningGateway
+from tests.ports import free_port
 
 SHOWN = "document.dispatchEvent(new Event('visibilitychange'))"
 

@@ -10,7 +10,9 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bpac.cli.program import main
-from tests.gateway.configured import free_port, get_json, wait_for
+from tests.gateway.configured import get_json, wait_for
+from tests.ports import free_port
+from tests.processes import has_ended
 
 PROGRAM = Path(sys.executable).with_name("bpac")
 
@@ -76,16 +78,8 @@ class RunningDemo:
         """Wait until it has ended: exit code, standard output and standard error. No process may be left."""
         output, errors = self._process.communicate(timeout=60.0)
         assert self.family
-        wait_for(lambda: not any(map(_runs, self.family)), 30.0)
+        wait_for(lambda: all(has_ended(child.pid) for child in self.family))
         return self._process.returncode, output, errors
-
-
-def _runs(process: psutil.Process) -> bool:
-    try:
-        # In a container without an init process, ended orphans stay as zombies.
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 def json_of(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from bpac.demo.scripted import scripted_questions, scripted_reply
 from bpac.local.benchmark import COUNT
 from bpac.testing import Request
 from tests.demo.running import PROGRAM, json_of, output_of, status_of
-from tests.gateway.configured import free_port
+from tests.ports import free_port
 
 QUESTIONS, LOCAL = 150, 100
 

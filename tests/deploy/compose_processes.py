@@ -16,7 +16,7 @@ from typing import Any
 
 import bpac
 from tests.deploy.tools import DEPLOY, compose, program
-from tests.gateway.configured import free_port
+from tests.ports import free_port
 
 GATEWAYS = ("gateway-1", "gateway-2", "gateway-3")
 # What the entry points of the images add to the commands.
@@ -55,7 +55,7 @@ class ComposeProcesses:
             process.terminate()
         for process in self.processes.values():
             try:
-                process.wait(20.0)
+                process.wait(60.0)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

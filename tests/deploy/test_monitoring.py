@@ -50,7 +50,7 @@ def metrics() -> Iterator[str]:
         _ask(gateway, "wrong", "6 * 7?")
         gateway.idle()
         request = urllib.request.Request(f"{gateway.url}/metrics", headers=bearer("ops-key"))
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             yield response.read().decode()
 
 
@@ -62,7 +62,7 @@ def _ask(gateway: RunningGateway, key: str, question: str) -> None:
     headers = {"content-type": "application/json", **bearer(key)}
     request = urllib.request.Request(f"{gateway.url}/v1/chat/completions", json.dumps(body).encode(), headers)
     with suppress(urllib.error.HTTPError):  # a status that is counted is what is wanted
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=60).close()
 
 
 def _used(query: str) -> set[str]:

@@ -95,7 +95,7 @@ def test_streams_are_not_buffered(services: ComposeProcesses) -> None:
     """Events arrive when the model sends them, not together at the end."""
     body = {**ASK, "stream": True}
     arrived = []
-    with urllib.request.urlopen(_request(services, body), timeout=20) as response:
+    with urllib.request.urlopen(_request(services, body), timeout=60) as response:
         for line in response:
             if line.startswith(b"data: {"):
                 arrived.append(time.monotonic())
@@ -145,7 +145,7 @@ def test_a_replica_that_ends_is_replaced_by_the_others(services: ComposeProcesse
     """Callers notice nothing: a request whose connection is refused goes to another replica."""
     name = GATEWAYS[0]
     services.processes[name].send_signal(how)
-    services.processes[name].wait(20.0)
+    services.processes[name].wait(60.0)
     for _ in range(6):
         assert _ask(services)["choices"][0]["message"]["content"] == "one two three"
     services.start(name)
@@ -165,7 +165,7 @@ def _request(services: ComposeProcesses, body: dict[str, Any]) -> urllib.request
 
 
 def _ask(services: ComposeProcesses) -> Any:
-    with urllib.request.urlopen(_request(services, ASK), timeout=20) as response:
+    with urllib.request.urlopen(_request(services, ASK), timeout=60) as response:
         return json.load(response)
 
 
@@ -210,7 +210,7 @@ def _replicas_up(services: ComposeProcesses) -> int:
 def _balanced(services: ComposeProcesses) -> int:
     """How many replicas the load balancer uses."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{services.health_port}/metrics", timeout=5) as response:
+        with urllib.request.urlopen(f"http://127.0.0.1:{services.health_port}/metrics", timeout=60) as response:
             text = response.read().decode()
     except OSError:
         return 0
@@ -220,7 +220,7 @@ def _balanced(services: ComposeProcesses) -> int:
 
 def _answers(url: str) -> bool:
     try:
-        urllib.request.urlopen(url, timeout=5).close()
+        urllib.request.urlopen(url, timeout=60).close()
     except OSError:
         return False
     return True

@@ -44,7 +44,7 @@ class Lives:
         self._living.add(pid)
         return pid
 
-    def end(self, pid: int, how: signal.Signals = signal.SIGKILL, seconds: float = 30.0) -> None:
+    def end(self, pid: int, how: signal.Signals = signal.SIGKILL, seconds: float = 60.0) -> None:
         """End a process by a signal, and wait until it is gone."""
         os.kill(pid, how)
         give_up = time.monotonic() + seconds
@@ -59,7 +59,7 @@ class Lives:
             if is_alive(pid):
                 self.end(pid)
         if self._parent is not None:
-            self._parent.communicate(timeout=30.0)
+            self._parent.communicate(timeout=60.0)
 
 
 def is_alive(pid: int) -> bool:

@@ -21,7 +21,8 @@ from tests.faults.scene import Scene
 from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.law import KnownPair
 from tests.gateway.serving import to_toml
-from tests.redis_servers import RedisSentinel, RedisServer, free_port
+from tests.ports import free_port
+from tests.redis_servers import RedisSentinel, RedisServer
 
 LEASE, TIMEOUT = 1.0, 0.5
 # Seconds after which answers were decided after a fault.

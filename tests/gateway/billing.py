@@ -54,7 +54,7 @@ class BilledReply(Reply):
             delta = chunk["choices"][0]["delta"] if chunk["choices"] else {}
             if delta.get("content") or delta.get("reasoning_content"):
                 if sent == self.stall_after:
-                    self.resume.wait(10.0)
+                    self.resume.wait(60.0)
                     return
                 sent += 1
                 self.bill(Usage(completion=1))

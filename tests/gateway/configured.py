@@ -1,7 +1,6 @@
 """Configurations for tests, and helpers to wait and to fetch JSON."""
 
 import json
-import socket
 import time
 import urllib.request
 from collections.abc import Callable
@@ -21,20 +20,12 @@ def settings(base_url: str, *, gateway: Any = None, model: Any = None, **route: 
 
     Models are not probed at the start, so that scripts and counts of requests see those of callers only.
     """
-    ours = {"base_url": base_url, "timeout": 5.0, "retries": 0, "backoff": 0.01, **(model or {})}
+    ours = {"base_url": base_url, "timeout": 60.0, "retries": 0, "backoff": 0.01, **(model or {})}
     return {
         "gateway": {"listen": "127.0.0.1:0", "store": "memory://", "probe": False, **(gateway or {})},
         "models": {"small": {**ours, "model": "draft"}, "large": {**ours, "model": "expert"}},
         "routes": {"homework": {"draft": "small", "expert": "large", "epsilon": 0.2, **route}},
     }
-
-
-def free_port() -> int:
-    """A port that no process listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -48,5 +39,5 @@ def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
 def get_json(url: str, key: str = "") -> Any:
     """The JSON that an endpoint returns, perhaps only to the owner of a key."""
     request = urllib.request.Request(url, headers=bearer(key) if key else {})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         return json.load(response)

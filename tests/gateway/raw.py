@@ -24,7 +24,7 @@ class Got(NamedTuple):
 
 def post(url: str, body: Any, path: str = CHAT, headers: Mapping[str, str] | None = None, method: str = "POST") -> Got:
     """Send a body, JSON or not, and read the whole response."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
     response = connection.getresponse()
@@ -36,7 +36,7 @@ def post(url: str, body: Any, path: str = CHAT, headers: Mapping[str, str] | Non
 def open_chat(url: str, body: Any, headers: Mapping[str, str] | None = None, path: str = CHAT) -> socket.socket:
     """Send a request and leave the response unread; closing the socket disconnects the caller."""
     host, port = url.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)), timeout=20)
+    connection = socket.create_connection((host, int(port)), timeout=60)
     data = json.dumps(body).encode()
     sent = {"Host": host, "Content-Type": "application/json", "Content-Length": str(len(data)), **(headers or {})}
     lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]

@@ -70,7 +70,7 @@ class RunningGateway:
         for client in self._clients:
             client.close()
         self._server.should_exit = True
-        self._thread.join(20.0)
+        self._thread.join(60.0)
         assert not self._thread.is_alive()
         if error is None:
             assert self._failure is None
@@ -89,7 +89,7 @@ class RunningGateway:
     def reload(self, config: Mapping[str, Any]) -> bool:
         """Reload another configuration, as SIGHUP does; false if it cannot be used."""
         self.config = config
-        return asyncio.run_coroutine_threadsafe(self._server.reloads.reload(), self.loop).result(20.0)
+        return asyncio.run_coroutine_threadsafe(self._server.reloads.reload(), self.loop).result(60.0)
 
     def idle(self) -> None:
         """Wait until every audit is done."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bpac.cli.program import build_parser
-from tests.gateway.configured import free_port, get_json, settings, wait_for
+from tests.gateway.configured import get_json, settings, wait_for
+from tests.ports import free_port
 
 COMMAND = [sys.executable, "-m", "tests.gateway.serving"]
 FORK = "fork"
@@ -40,12 +41,12 @@ class Process:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         self.process = subprocess.Popen([*COMMAND, *self._arguments], stderr=self._log)
-        wait_for(self._ready, 30.0)
+        wait_for(self._ready, 60.0)
 
     def end(self, how: signal.Signals) -> int:
         """End it by a signal; its exit code."""
         self.process.send_signal(how)
-        return self.process.wait(30.0)
+        return self.process.wait(60.0)
 
     def close(self) -> None:
         """Let go of its log."""
@@ -82,7 +83,7 @@ class ManyLives(Process):
         self.process.stdin.write(json.dumps(self._arguments).encode() + b"\n")
         self.process.stdin.flush()
         self._living = self._told()
-        wait_for(self._ready, 30.0)
+        wait_for(self._ready, 60.0)
 
     def end(self, how: signal.Signals) -> int:
         """End it by a signal; its exit code."""
@@ -95,7 +96,7 @@ class ManyLives(Process):
         """End what is still there, the parent too."""
         if self._living is not None:
             os.kill(self._living, signal.SIGKILL)
-        self.process.communicate(timeout=30.0)
+        self.process.communicate(timeout=60.0)
         super().close()
 
     def _told(self) -> int:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from bpac.routing.router import Router
 from bpac.testing import Reply, ScriptedServer
-from tests.gateway.configured import free_port, get_json, settings, wait_for
+from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.serving import to_toml
 from tests.install.environments import Environment
 from tests.install.inputs import NOWHERE, collect_command, write_answers, write_grades, write_lines, write_table
 from tests.install.servers import collector, ends_well, post, question, serving
+from tests.ports import free_port
 from tests.redis_servers import redis_server
 from tests.routing.learning.drafts import Draft
 from tests.stores.redis.shared_game import Seat, close_stores, new_game, settled
@@ -119,7 +120,7 @@ def gateway(environment: Environment) -> None:
     """The gateway serves, and its journal is looked at, exported and audited."""
     with serving(environment) as url:
         assert get_json(f"{url}/healthz") == {"status": "ok"}
-        with urllib.request.urlopen(f"{url}/dashboard", timeout=10) as page:
+        with urllib.request.urlopen(f"{url}/dashboard", timeout=60) as page:
             assert b"<html" in page.read()
     (game,) = environment.report("status", "gateway.toml")["games"]
     assert game["steps"] == 1

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from bpac.testing import Reply, ScriptedServer
-from tests.gateway.configured import free_port, get_json, settings, wait_for
+from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.serving import to_toml
 from tests.install.environments import Environment
+from tests.ports import free_port
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def busy_slots(address: str) -> int:
     return sum(slot["is_processing"] for slot in get(f"{address}/slots"))
 
 
-def soon_idle(address: str, seconds: float = 10.0) -> bool:
+def soon_idle(address: str, seconds: float = 60.0) -> bool:
     """Whether all slots become free within a time limit."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

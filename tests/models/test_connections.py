@@ -145,7 +145,7 @@ def test_a_server_that_keeps_a_finished_stream_open_is_not_awaited() -> None:
 
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-            async with ModelClient(url, "m", timeout=600.0) as client, asyncio.timeout(20.0):
+            async with ModelClient(url, "m", timeout=600.0) as client, asyncio.timeout(60.0):
                 texts = [(await streamed(client)).text for _ in range(2)]
                 for _ in range(2):
                     await given_up.acquire()

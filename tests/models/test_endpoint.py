@@ -202,7 +202,7 @@ def test_a_timeout_closes_the_connection(response: bytes, timeout: aiohttp.Clien
     """Whether the response takes too long in all, or too long without a byte."""
 
     async def run() -> None:
-        async with responding(response) as server, new_session() as session, asyncio.timeout(10.0):
+        async with responding(response) as server, new_session() as session, asyncio.timeout(60.0):
             with pytest.raises(TimeoutError):
                 await posted(new_endpoint(session, server.url, {}), timeout)
             while not server.closed:
@@ -216,7 +216,7 @@ def test_cancellation_closes_the_connection(response: bytes) -> None:
     """Before the headers of the response and after them."""
 
     async def run() -> None:
-        async with responding(response) as server, new_session() as session, asyncio.timeout(10.0):
+        async with responding(response) as server, new_session() as session, asyncio.timeout(60.0):
             task = asyncio.create_task(posted(new_endpoint(session, server.url, {})))
             while not server.heads:
                 await asyncio.sleep(0.01)
@@ -336,7 +336,7 @@ def test_a_server_that_does_not_read_does_not_keep_its_connection(direct: bool) 
             with pytest.raises(TimeoutError):
                 async with posting.post(b"x" * 20_000_000, aiohttp.ClientTimeout(total=0.2)):
                     pass
-            async with asyncio.timeout(10.0):
+            async with asyncio.timeout(60.0):
                 while open_to(port):
                     await asyncio.sleep(0.01)
             left.set()

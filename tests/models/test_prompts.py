@@ -52,7 +52,7 @@ def test_a_prompt_that_takes_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 
     def slow(text: str) -> Any:
         threads.append(threading.get_ident())
-        assert goes_on.wait(30.0)
+        assert goes_on.wait(60.0)
         return np.ones(384)
 
     monkeypatch.setattr(prompts, "load_embed", lambda: slow)
@@ -77,7 +77,7 @@ def test_a_thread_that_hangs_holds_up_neither_requests_nor_the_end(monkeypatch: 
     goes_on = threading.Event()
 
     def hanging(text: str) -> Any:
-        goes_on.wait(30.0)
+        goes_on.wait(60.0)
         return np.full(384, np.nan)
 
     monkeypatch.setattr(prompts, "load_embed", lambda: hanging)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.configured import free_port, wait_for
+from tests.gateway.configured import wait_for
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 KEY = "sk-of-the-tests"
@@ -51,5 +52,5 @@ def litellm_proxy(config: str, folder: Path) -> Iterator[str]:
             yield url
         finally:
             process.terminate()
-            process.wait(30.0)
+            process.wait(60.0)
             sys.stdout.write((folder / "litellm.log").read_text(errors="replace")[-20_000:])  # shown if a test fails

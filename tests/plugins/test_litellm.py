@@ -9,10 +9,11 @@ from openai import APIStatusError, OpenAI
 
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request, ScriptedServer
-from tests.gateway.configured import free_port, wait_for
+from tests.gateway.configured import wait_for
 from tests.gateway.deciding.own_route import Client
 from tests.gateway.running import RunningGateway
 from tests.plugins.litellm_proxy import KEY, litellm_proxy
+from tests.ports import free_port
 
 TOOL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
 ROUTES = {"kept": "never", "asked": "always"}

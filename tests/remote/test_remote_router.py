@@ -12,9 +12,10 @@ from aiohttp import ClientSession, web
 
 import bpac
 from bpac.errors import GatewayGone, GatewayRefused, InputError, NotAudited
-from tests.gateway.configured import free_port, wait_for
+from tests.gateway.configured import wait_for
 from tests.gateway.deciding.own_route import KEYS, Client, own
 from tests.gateway.running import RunningGateway
+from tests.ports import free_port
 
 QUICK: dict[str, Any] = {"timeout": 2.0, "retries": 2}
 

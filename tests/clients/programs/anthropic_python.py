@@ -27,7 +27,7 @@ class Messages(Client):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self.messages: Any = Anthropic(base_url=place.url, api_key=place.key, max_retries=0, timeout=30.0).messages
+        self.messages: Any = Anthropic(base_url=place.url, api_key=place.key, max_retries=0, timeout=60.0).messages
         asked = [{"role": "user", "content": QUESTION}]
         self.asked: dict[str, Any] = {"model": place.route, "max_tokens": 100, "messages": asked}
 

@@ -22,7 +22,7 @@ class Chat(Client):
     def client(self, mode: Any) -> Any:
         """The patched client."""
         return instructor.from_openai(
-            OpenAI(base_url=self.place.base_url, api_key=self.place.key, max_retries=0, timeout=30.0), mode=mode
+            OpenAI(base_url=self.place.base_url, api_key=self.place.key, max_retries=0, timeout=60.0), mode=mode
         )
 
     def asked(self, mode: Any, **options: Any) -> Any:
@@ -65,5 +65,5 @@ class Messages(Chat):
 
     def client(self, mode: Any) -> Any:
         """The patched client."""
-        client = Anthropic(base_url=self.place.url, api_key=self.place.key, max_retries=0, timeout=30.0)
+        client = Anthropic(base_url=self.place.url, api_key=self.place.key, max_retries=0, timeout=60.0)
         return instructor.from_anthropic(client, mode=mode, max_tokens=100)

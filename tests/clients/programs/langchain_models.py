@@ -25,7 +25,7 @@ class Chat(Client):
     def model(self, **options: Any) -> Any:
         """The chat model."""
         options = {"model": self.place.route, "base_url": self.place.base_url, **options}
-        return ChatOpenAI(api_key=SecretStr(self.place.key), max_retries=0, timeout=30.0, **options)
+        return ChatOpenAI(api_key=SecretStr(self.place.key), max_retries=0, timeout=60.0, **options)
 
     def text(self) -> None:
         """The text and the counts of tokens."""
@@ -92,7 +92,7 @@ class Messages(Chat):
     def model(self, **options: Any) -> Any:
         """The chat model."""
         options = {"model": self.place.route, **options}
-        return ChatAnthropic(base_url=self.place.url, api_key=self.place.key, max_retries=0, timeout=30.0, **options)
+        return ChatAnthropic(base_url=self.place.url, api_key=self.place.key, max_retries=0, timeout=60.0, **options)
 
 
 def _joined(chunks: Iterable[Any]) -> Any:

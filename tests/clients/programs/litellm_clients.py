@@ -29,7 +29,7 @@ class Chat(Client):
         route = options.pop("route", self.place.route)
         options = {"messages": [{"role": "user", "content": QUESTION}], **options}
         model = f"{self.provider}/{route}"
-        return litellm.completion(model, api_base=base, api_key=self.place.key, num_retries=0, timeout=30.0, **options)
+        return litellm.completion(model, api_base=base, api_key=self.place.key, num_retries=0, timeout=60.0, **options)
 
     def text(self) -> None:
         """The text, its end and the counts of tokens."""

@@ -28,7 +28,7 @@ class Chat(Client):
         """The model."""
         like = {"is_chat_model": True, "is_function_calling_model": True}
         options = {"model": self.place.route, "api_base": self.place.base_url, **like, **options}
-        return self.kind(api_key=self.place.key, max_retries=0, timeout=30.0, **options)
+        return self.kind(api_key=self.place.key, max_retries=0, timeout=60.0, **options)
 
     def text(self) -> None:
         """The text."""
@@ -82,7 +82,7 @@ class KnownChat(Chat):
     def model(self, **options: Any) -> Any:
         """The model."""
         options = {"model": self.place.route, "api_base": self.place.base_url, **options}
-        return OpenAI(api_key=self.place.key, max_retries=0, timeout=30.0, **options)
+        return OpenAI(api_key=self.place.key, max_retries=0, timeout=60.0, **options)
 
 
 class KnownMessages(Chat):
@@ -95,4 +95,4 @@ class KnownMessages(Chat):
     def model(self, **options: Any) -> Any:
         """The model."""
         options = {"model": self.place.route, "base_url": self.place.url, **options}
-        return Anthropic(api_key=self.place.key, max_retries=0, timeout=30.0, **options)
+        return Anthropic(api_key=self.place.key, max_retries=0, timeout=60.0, **options)

@@ -18,7 +18,7 @@ class Responses(Client):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        client = AsyncOpenAI(base_url=place.base_url, api_key=place.key, max_retries=0, timeout=30.0)
+        client = AsyncOpenAI(base_url=place.base_url, api_key=place.key, max_retries=0, timeout=60.0)
         set_default_openai_client(client, use_for_tracing=False)
         self.quiet = RunConfig(tracing_disabled=True)
 

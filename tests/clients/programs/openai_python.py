@@ -26,7 +26,7 @@ class Chat(Client):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self.client = OpenAI(base_url=place.base_url, api_key=place.key, max_retries=0, timeout=30.0)
+        self.client = OpenAI(base_url=place.base_url, api_key=place.key, max_retries=0, timeout=60.0)
         self.ask: Any = self.client.chat.completions
         self.messages: list[Any] = [{"role": "user", "content": QUESTION}]
         self.tools = [{"type": "function", "function": ADD}]
@@ -90,7 +90,7 @@ class Responses(Client):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self.client = OpenAI(base_url=place.base_url, api_key=place.key, max_retries=0, timeout=30.0)
+        self.client = OpenAI(base_url=place.base_url, api_key=place.key, max_retries=0, timeout=60.0)
         self.ask: Any = self.client.responses
         self.tools = [{"type": "function", **ADD}]
 

@@ -17,7 +17,7 @@ EXPERT = Reply("It is 42", reasoning="six times seven", probability=0.99)
 def chat(gateway: RunningGateway, **options: Any) -> ChatOpenAI:
     """The client, unmodified."""
     url = f"{gateway.url}/v1"
-    return ChatOpenAI(model="homework", base_url=url, api_key=SecretStr("none"), max_retries=0, timeout=20.0, **options)
+    return ChatOpenAI(model="homework", base_url=url, api_key=SecretStr("none"), max_retries=0, timeout=60.0, **options)
 
 
 def test_a_batch_gets_every_answer() -> None:

@@ -19,7 +19,7 @@ PREFIX = {"name": "mean_token_probability", "first_tokens": 16}
 
 def arrivals(url: str) -> tuple[list[float], str]:
     """The time of each event in seconds, and the whole text."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     started = time.monotonic()
     connection.request("POST", CHAT, json.dumps(STREAMED), {"Content-Type": "application/json"})
     response = connection.getresponse()

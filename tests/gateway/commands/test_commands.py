@@ -12,11 +12,12 @@ from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.entries import read_journal
 from bpac.routing.router import Router
 from bpac.testing import ScriptedServer
-from tests.gateway.configured import free_port, settings
+from tests.gateway.configured import settings
 from tests.gateway.law import KnownPair, Question
 from tests.gateway.raw import post
 from tests.gateway.running import RunningGateway
 from tests.gateway.serving import main, to_toml
+from tests.ports import free_port
 
 ROUNDS = 120
 

@@ -16,9 +16,10 @@ import pytest
 from bpac.cli.program import main
 from bpac.gateway.config.file import load_config
 from bpac.testing import Reply, Request, ScriptedServer
-from tests.gateway.configured import free_port, settings
+from tests.gateway.configured import settings
 from tests.gateway.running import RunningGateway, pair
 from tests.gateway.serving import to_toml
+from tests.ports import free_port
 
 SKY = Reply("It scatters blue light more than red light", probability=0.8)
 MODELS = pair(SKY, Reply("It scatters", reasoning="the user asks"))

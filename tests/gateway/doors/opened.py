@@ -73,6 +73,6 @@ def opened(**gateway: Any) -> Iterator[Opened]:
         }
         with (
             RunningGateway(config) as running,
-            Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=20.0) as anthropic,
+            Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=60.0) as anthropic,
         ):
             yield Opened(running, models, running.client(KEY), anthropic)

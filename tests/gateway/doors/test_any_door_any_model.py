@@ -56,7 +56,7 @@ def door() -> Iterator[Opened]:
     with (
         ScriptedServer(pair(DRAFT, EXPERT)) as models,
         RunningGateway(config(models.base_url)) as running,
-        Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=20.0) as client,
+        Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=60.0) as client,
     ):
         yield Opened(running, models, running.client(KEY), client)
 

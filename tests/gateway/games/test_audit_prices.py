@@ -40,7 +40,7 @@ def test_audits_are_at_their_least_rate_while_the_expert_is_busy(tmp_path: Path)
 
     def slow(request: Request) -> Reply:
         if "wait" in request.body["messages"][0]["content"]:
-            assert gate.wait(20.0)
+            assert gate.wait(60.0)
         return Reply("42")
 
     waiting = {**ASK, "messages": [{"role": "user", "content": "wait"}]}

@@ -82,7 +82,7 @@ def test_a_server_that_goes_down_is_charged_once() -> None:
         if request.question == "before":
             return Reply("42")
         drafting.release()
-        assert down.wait(20.0)
+        assert down.wait(60.0)
         return BROKEN
 
     with Running(pair(draft, Reply("42")), model=ONCE) as (gateway, _), ThreadPoolExecutor(8) as callers:
@@ -98,7 +98,7 @@ def test_a_server_that_goes_down_is_charged_once() -> None:
         before = gateway.service.live_games()[0].router.log_wealth(1.0)
         asked = [callers.submit(ask, "during") for _ in range(8)]
         for _ in asked:
-            assert drafting.acquire(timeout=20.0)
+            assert drafting.acquire(timeout=60.0)
         down.set()
         headers = [answer.result() for answer in asked]
         assert {(each["x-bpac-answered-by"], each["x-bpac-decision"]) for each in headers} == {("expert", "unscored")}
@@ -152,7 +152,7 @@ def one_slow_draft(*, failing: int) -> Iterator[tuple[RunningGateway, Callable[[
         if request.question == "bad":
             return BROKEN
         drafting.set()
-        assert finish.wait(20.0)
+        assert finish.wait(60.0)
         return Reply("42")
 
     with Running(pair(draft, Reply("42")), model=ONCE) as (gateway, _), ThreadPoolExecutor(1) as callers:
@@ -167,7 +167,7 @@ def one_slow_draft(*, failing: int) -> Iterator[tuple[RunningGateway, Callable[[
             gateway.idle()
 
         slow = callers.submit(ask, "slow")
-        assert drafting.wait(20.0)
+        assert drafting.wait(60.0)
         for _ in range(failing):
             ask("bad")
         yield gateway, end

@@ -77,7 +77,7 @@ def test_a_route_learns_a_score_and_goes_on_with_it_after_a_restart(tmp_path: Pa
                 ask(gateway, number)
             before = gateway.status()
             entries = entries_of(gateway)
-            with urllib.request.urlopen(f"{gateway.url}/metrics", timeout=10) as response:
+            with urllib.request.urlopen(f"{gateway.url}/metrics", timeout=60) as response:
                 metrics = response.read().decode()
         own, learned = before["scores"]
         assert (own["rounds"], learned["rounds"], learned["share"]) == (None, 40, 0.3)
@@ -216,7 +216,7 @@ def test_a_prompt_that_cannot_be_embedded_is_a_missing_feature(
     with ScriptedServer(answers) as models, RunningGateway(settings(models.base_url, **route)) as gateway:
         ask(gateway, 1)
         decision = decisions_of(gateway)[0]
-        with urllib.request.urlopen(f"{gateway.url}/metrics", timeout=10) as response:
+        with urllib.request.urlopen(f"{gateway.url}/metrics", timeout=60) as response:
             metrics = response.read().decode()
     assert decision.features[len(FEATURES) :] == (None,) * len(prompts.PROMPT_FEATURES)
     assert f'bpac_prompt_features_missing_total{{reason="{reason}"}} 1.0' in metrics

@@ -149,7 +149,7 @@ def test_a_damaged_store_is_reported_in_one_line(
     if command == "serve":
         run = "import sys; from bpac.cli.program import main; sys.exit(main())"
         words = [sys.executable, "-c", run, command, str(tmp_path / "gateway.toml")]
-        ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+        ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
         code, printed = ran.returncode, ran.stderr
     else:
         code, printed = main([command, str(tmp_path / "gateway.toml")]), capsys.readouterr().err

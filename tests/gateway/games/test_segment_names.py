@@ -97,7 +97,7 @@ def ask(gateway: RunningGateway, by: str, name: str) -> int:
 def send_raw(gateway: RunningGateway, tenant: bytes) -> int:
     """The status of a request with these bytes in its header."""
     body = json.dumps(ASK).encode()
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection:
         connection.sendall(
             b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n"
             b"content-type: application/json\r\nx-tenant: %b\r\ncontent-length: %d\r\n\r\n%b"

@@ -205,7 +205,7 @@ def slow_drafts(number: int, *, trial: Reply) -> Iterator[tuple[RunningGateway, 
         if request.question != "slow":
             return GOOD
         drafting.release()
-        assert finish.wait(20.0)
+        assert finish.wait(60.0)
         return GOOD
 
     with (
@@ -217,7 +217,7 @@ def slow_drafts(number: int, *, trial: Reply) -> Iterator[tuple[RunningGateway, 
         gateway.idle()
         slow = [callers.submit(ask, gateway, "slow") for _ in range(number)]
         for _ in slow:
-            assert drafting.acquire(timeout=20.0)
+            assert drafting.acquire(timeout=60.0)
 
         def end() -> None:
             finish.set()

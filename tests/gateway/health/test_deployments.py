@@ -145,13 +145,13 @@ def test_the_least_loaded_is_tried_first() -> None:
 
     def slow(request: Request) -> Reply:
         asked.release()
-        assert go_on.wait(20.0)
+        assert go_on.wait(60.0)
         return GOOD
 
     with deployed(slow, slow, balance="least_load") as (gateway, servers), ThreadPoolExecutor(4) as callers:
         replies = [callers.submit(post, gateway.url, {**ASK, "stream": bool(number % 2)}) for number in range(4)]
         for _ in replies:
-            assert asked.acquire(timeout=20.0)
+            assert asked.acquire(timeout=60.0)
         assert [len(server.requests) for server in servers] == [2, 2]
         go_on.set()
         assert {reply.result().status for reply in replies} == {200}

@@ -8,9 +8,10 @@ import pytest
 
 from bpac.answer import Token
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer
-from tests.gateway.configured import free_port, get_json, settings, wait_for
+from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
+from tests.ports import free_port
 
 PROBING = {"probe": True, "probe_timeout": 1.5}
 SKY = Reply("It scatters blue light more than red light", probability=0.8)
@@ -222,12 +223,12 @@ def test_models_that_hang_do_not_hold_up_the_start() -> None:
     def script(request: Request) -> Reply:
         if request.question.startswith("Say in one"):
             asked.release()
-            assert go_on.wait(20.0)
+            assert go_on.wait(60.0)
         return SKY
 
     with Running(script, gateway={"probe": True, "probe_timeout": 60.0}) as (gateway, _):
         for _ in range(2):
-            assert asked.acquire(timeout=20.0)
+            assert asked.acquire(timeout=60.0)
         assert health(gateway, "small")["probe"] == []
         assert gateway.client().chat.completions.create(**ASK).choices
         go_on.set()

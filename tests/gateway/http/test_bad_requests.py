@@ -64,7 +64,7 @@ def test_a_body_that_is_too_large_is_refused(gateway: RunningGateway) -> None:
     got = post(gateway.url, b'{"a": "' + b"x" * 1_000_001 + b'"}')
     assert (got.status, got.json["error"]["code"]) == (413, "too_large")
     host, port = gateway.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as caller:
+    with socket.create_connection((host, int(port)), timeout=60) as caller:
         caller.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for _ in range(20):
             caller.sendall(b"%x\r\n" % 65536 + b"x" * 65536 + b"\r\n")
@@ -74,7 +74,7 @@ def test_a_body_that_is_too_large_is_refused(gateway: RunningGateway) -> None:
 def test_a_request_that_breaks_off_leaves_nothing_behind(gateway: RunningGateway) -> None:
     """The next one is answered."""
     host, port = gateway.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as caller:
+    with socket.create_connection((host, int(port)), timeout=60) as caller:
         caller.sendall(HEAD + b'Content-Length: 100\r\n\r\n{"model"')
     assert post(gateway.url, b"{").status == 400
 

@@ -28,7 +28,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
         assert post(process.url, ASK).status == 200
         yield process
         process.process.kill()
-        process.process.wait(30.0)
+        process.process.wait(60.0)
         process.close()
 
 
@@ -42,7 +42,7 @@ def refusal(url: str, *, chunked: bool) -> tuple[bytes, Any]:
     """The response to a large body, which is sent on whatever the server answers meanwhile."""
     host, port = url.removeprefix("http://").split(":")
     length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % SIZE
-    with socket.create_connection((host, int(port)), timeout=20) as caller:
+    with socket.create_connection((host, int(port)), timeout=60) as caller:
         caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode())
         caller.sendall(length + b"\r\n\r\n")
         framed = b"%x\r\n%b\r\n" % (len(PART), PART) if chunked else PART
@@ -67,7 +67,7 @@ def test_a_header_of_129_megabytes_is_refused(gateway: Process) -> None:
     before = peak(gateway)
     host, port = gateway.url.removeprefix("http://").split(":")
     for _ in range(3):
-        with socket.create_connection((host, int(port)), timeout=20) as caller, suppress(ConnectionError):
+        with socket.create_connection((host, int(port)), timeout=60) as caller, suppress(ConnectionError):
             caller.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nX: ".encode())
             for _ in range(129 * MEGABYTE // len(PART)):
                 caller.sendall(PART)

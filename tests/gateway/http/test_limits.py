@@ -27,7 +27,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def connect(gateway: RunningGateway) -> socket.socket:
     """A connection to a gateway."""
-    return socket.create_connection(("127.0.0.1", gateway.port), timeout=20)
+    return socket.create_connection(("127.0.0.1", gateway.port), timeout=60)
 
 
 def read(caller: socket.socket) -> bytes:

@@ -25,7 +25,7 @@ def post(url: str, body: Any, headers: dict[str, str] | None = None) -> tuple[in
     sent = {"Content-Type": "application/json", **(headers or {})}
     request = urllib.request.Request(url, json.dumps(body).encode(), sent)
     try:
-        with _OPENER.open(request, timeout=20) as response:
+        with _OPENER.open(request, timeout=60) as response:
             data = response.read()
             streamed = response.headers["content-type"].startswith("text/event-stream")
             return response.status, dict(response.headers), data.decode() if streamed else json.loads(data)

@@ -40,9 +40,9 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(10.0)
+        self._thread.join(60.0)
         for thread in self._threads:
-            thread.join(10.0)
+            thread.join(60.0)
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -66,7 +66,7 @@ class Proxy:
             if self._login and b"proxy-authorization: basic " + self._login.lower() not in head.lower():
                 caller.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
                 return
-            with socket.create_connection(("127.0.0.1", self._port), timeout=20.0) as server:
+            with socket.create_connection(("127.0.0.1", self._port), timeout=60.0) as server:
                 if line.startswith(b"CONNECT "):
                     caller.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
                 else:
@@ -78,7 +78,7 @@ class Proxy:
                 upstream = threading.Thread(target=_copy, args=(caller, server))
                 upstream.start()
                 _copy(server, caller)
-                upstream.join(20.0)
+                upstream.join(60.0)
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -82,7 +82,7 @@ def test_a_caller_who_leaves_during_comments_changes_nothing_that_is_counted() -
     release = threading.Event()
 
     def expert(_: Request) -> Reply:
-        assert release.wait(20.0)
+        assert release.wait(60.0)
         return Reply("42")
 
     with Running(pair(Reply("42"), expert), gateway=OFTEN) as (gateway, _):
@@ -100,7 +100,7 @@ def test_a_stop_during_comments_ends_the_stream_with_an_error() -> None:
     release = threading.Event()
 
     def expert(_: Request) -> Reply:
-        assert release.wait(20.0)
+        assert release.wait(60.0)
         return Reply("42")
 
     with Running(pair(Reply("42"), expert), gateway={**OFTEN, "drain": 1}) as (gateway, _):

@@ -21,7 +21,7 @@ class Held:
     def __call__(self, request: Request) -> Reply:
         """The reply to a request."""
         if request.body["model"] == "expert":
-            assert self.open.wait(20.0)
+            assert self.open.wait(60.0)
         return Reply("42")
 
 
@@ -120,7 +120,7 @@ def test_requests_in_progress_finish_in_the_game_they_began_in(held: Held) -> No
         assert new.number != old.number
         assert service.open_games() == [new, old]
         held.open.set()
-        status, headers, _ = first.result(20.0)
+        status, headers, _ = first.result(60.0)
         assert status == 200
         assert headers["x-bpac-decision"].startswith(f"dec-{old.number}-")
         gateway.idle()
@@ -139,7 +139,7 @@ def test_terms_that_change_back_during_a_request_resume_the_same_game(held: Held
         assert gateway.reload(settings(models.base_url))
         assert gateway.service.live_games() == [old]
         held.open.set()
-        assert first.result(20.0)[0] == 200
+        assert first.result(60.0)[0] == 200
         gateway.idle()
         assert old.router.step == 1
         wait_for(lambda: gateway.service.open_games() == [old])
@@ -155,7 +155,7 @@ def test_a_route_can_be_removed_and_added_under_load(held: Held) -> None:
         assert gateway.reload(other)
         assert ask(gateway.url)[0] == 404
         held.open.set()
-        assert first.result(20.0)[0] == 200
+        assert first.result(60.0)[0] == 200
         assert ask(gateway.url, model="renamed")[0] == 200
 
 
@@ -171,7 +171,7 @@ def test_a_request_in_progress_keeps_its_model_server(held: Held) -> None:
         assert gateway.reload(settings(others.base_url))
         assert ask(gateway.url)[2]["choices"][0]["message"]["content"] == "new"
         held.open.set()
-        assert first.result(20.0)[2]["choices"][0]["message"]["content"] == "42"
+        assert first.result(60.0)[2]["choices"][0]["message"]["content"] == "42"
         gateway.idle()
         assert gateway.status()["steps"] == 2
 

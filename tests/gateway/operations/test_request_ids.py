@@ -51,7 +51,7 @@ def test_a_request_that_is_no_http_gets_an_id() -> None:
     """Also the refusals that are sent before a request is read have an id."""
     with (
         Running(Reply("42")) as (gateway, _),
-        socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as connection,
+        socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection,
     ):
         connection.sendall(b"nonsense\r\n\r\n")
         assert b"x-request-id: req-" in connection.recv(10_000)

@@ -32,7 +32,7 @@ class Hammer:
     def __exit__(self, *_: object) -> None:
         self._enough.set()
         for thread in self._threads:
-            thread.join(30.0)
+            thread.join(60.0)
 
     def _send(self) -> None:
         while not self._enough.is_set():
@@ -44,7 +44,7 @@ class Hammer:
     def more(self, count: int) -> None:
         """Wait for so many further responses."""
         wanted = len(self.statuses) + count
-        wait_for(lambda: len(self.statuses) >= wanted, 30.0)
+        wait_for(lambda: len(self.statuses) >= wanted, 60.0)
 
 
 def test_sighup_reloads_without_losing_a_request(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_sighup_during_start_and_stop_does_not_kill(tmp_path: Path) -> None:
         gateway.process.send_signal(signal.SIGTERM)
         for _ in range(50):
             gateway.process.send_signal(signal.SIGHUP)
-        assert gateway.process.wait(30.0) == 0
+        assert gateway.process.wait(60.0) == 0
         gateway.close()
 
 
@@ -104,7 +104,7 @@ def test_sigusr2_restarts_without_refusing_a_connection(tmp_path: Path) -> None:
                     hammer.more(8)
                     starts = _count(tmp_path, "Application startup complete")
                     gateway.process.send_signal(signal.SIGUSR2)
-                    wait_for(lambda n=starts: _count(tmp_path, "Application startup complete") > n, 30.0)  # type: ignore[misc]
+                    wait_for(lambda n=starts: _count(tmp_path, "Application startup complete") > n, 60.0)  # type: ignore[misc]
                     hammer.more(8)
             assert set(hammer.statuses) == {200}
             assert _count(tmp_path, "restarting") == 3
@@ -163,15 +163,15 @@ def test_a_socket_of_systemd_is_used_and_outlives_the_process(tmp_path: Path) ->
         try:
             assert ask(url)[0] == 200
             first.send_signal(signal.SIGTERM)
-            assert first.wait(30.0) == 0
+            assert first.wait(60.0) == 0
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(ask, url)
                 second = _activated(gateway, listener)
                 try:
-                    assert waiting.result(30.0)[0] == 200
+                    assert waiting.result(60.0)[0] == 200
                 finally:
                     second.send_signal(signal.SIGTERM)
-                    assert second.wait(30.0) == 0
+                    assert second.wait(60.0) == 0
         finally:
             gateway.close()
 
@@ -181,7 +181,7 @@ def test_an_open_gateway_refuses_a_socket_that_others_can_reach(tmp_path: Path) 
     with socket.create_server(("0.0.0.0", 0)) as listener:
         gateway = Process(tmp_path, "http://127.0.0.1:9/v1")
         refused = _activated(gateway, listener, stderr=subprocess.PIPE)
-        _, text = refused.communicate(timeout=30.0)
+        _, text = refused.communicate(timeout=60.0)
         gateway.close()
         assert refused.returncode != 0
         assert b"can be reached by other machines" in text

@@ -46,11 +46,11 @@ def test_what_was_served_is_durable(tmp_path: Path, small_disk: Path, sync: str)
         try:
             for _ in range(OUTAGES):
                 filler = fill_disk(small_disk)
-                wait_for(lambda: ready(gateway.url)[0] == 503, 30.0)
+                wait_for(lambda: ready(gateway.url)[0] == 503, 60.0)
                 filler.unlink()
                 wait_for(lambda: ready(gateway.url)[0] == 200, 60.0)
                 before = len(served)
-                wait_for(lambda seen=before: len(served) > seen + 20, 30.0)  # type: ignore[misc]
+                wait_for(lambda seen=before: len(served) > seen + 20, 60.0)  # type: ignore[misc]
         finally:
             stopping.set()
             for caller in callers:

@@ -45,7 +45,7 @@ def test_a_full_disk_is_said_and_left_behind_without_a_loss(
         wait_for(lambda: any("still cannot be used" in record.message for record in caplog.records))
         assert ready(gateway.url)[0] == 503
         filler.unlink()
-        wait_for(lambda: ready(gateway.url)[0] == 200, 30.0)
+        wait_for(lambda: ready(gateway.url)[0] == 200, 60.0)
         assert post(gateway.url, ASK).status == 200
         gateway.idle()
         found = get_json(f"{gateway.url}/v1/status")
@@ -88,7 +88,7 @@ def test_a_limit_on_the_file_is_said_and_left_behind(
         assert main(["status", str(gateway.config)]) == 0
         assert capsys.readouterr().out.startswith("STORE: failed, ")
         resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
-        wait_for(lambda: ready(gateway.url)[0] == 200, 40.0)
+        wait_for(lambda: ready(gateway.url)[0] == 200, 60.0)
         assert post(gateway.url, ASK).status == 200
         code = gateway.end(signal.SIGTERM)
     finally:
@@ -139,7 +139,7 @@ def test_a_deleted_file_is_noticed(tmp_path: Path) -> None:
         wait_for(lambda: ready(gateway.url)[0] == 503)
         assert "moved, deleted or replaced" in ready(gateway.url)[1]["reason"]
         aside.rename(path)
-        wait_for(lambda: ready(gateway.url)[0] == 200, 30.0)
+        wait_for(lambda: ready(gateway.url)[0] == 200, 60.0)
         assert post(gateway.url, ASK).status == 200
         assert gateway.status()["game"] == 1
 
@@ -159,7 +159,7 @@ def test_a_damaged_file_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture
         with wal.open("r+b") as file:
             file.write(os.urandom(wal.stat().st_size))
         fill(gateway.url)
-        wait_for(lambda: any("still cannot be used" in record.message for record in caplog.records), 20.0)
+        wait_for(lambda: any("still cannot be used" in record.message for record in caplog.records), 60.0)
         status, body = ready(gateway.url)
         assert status == 503
         assert body["remedy"]

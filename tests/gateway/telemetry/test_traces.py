@@ -14,9 +14,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from bpac.testing import Reply, Request, ScriptedServer
-from tests.gateway.configured import free_port, settings
+from tests.gateway.configured import settings
 from tests.gateway.raw import post
 from tests.gateway.running import MESSAGES, Running, RunningGateway, pair
+from tests.ports import free_port
 
 DRAFT, EXPERT = Reply("a draft nobody may trace", probability=0.7), Reply("an expert nobody may trace")
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

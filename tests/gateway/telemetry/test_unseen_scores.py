@@ -10,11 +10,12 @@ import pytest
 from bpac.answer import Token
 from bpac.gateway.telemetry.score_watch import MANY
 from bpac.testing import Reply, Request
-from tests.gateway.configured import free_port, settings
+from tests.gateway.configured import settings
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 from tests.gateway.serving import main, to_toml
+from tests.ports import free_port
 
 NO_LOGPROBS = Reply("41", logprobs=False)
 

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer
-from tests.gateway.configured import free_port, get_json, settings
+from tests.gateway.configured import get_json, settings
 from tests.gateway.measured import metric
 from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
+from tests.ports import free_port
 
 PROMPT = "a question that must not be logged"
 ECHO = {"model": "homework", "messages": [{"role": "user", "content": PROMPT}]}

@@ -66,7 +66,7 @@ class KeyedCrew(Crew):
     def page(self, path: str) -> Any:
         """What an endpoint returns."""
         request = urllib.request.Request(f"{self.url}{path}", headers=bearer(KEY))
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.read().decode()
 
     def status(self) -> Any:

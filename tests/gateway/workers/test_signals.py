@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
-import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bpac.errors import SettingsError
@@ -22,6 +21,7 @@ from tests.gateway.operations.test_signals import Hammer
 from tests.gateway.served import journal_at
 from tests.gateway.serving import COMMAND, to_toml
 from tests.gateway.workers.crew import Crew
+from tests.processes import has_ended
 
 
 def test_reloads_and_restarts_lose_no_request(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_the_other_processes_end_with_the_supervisor(tmp_path: Path) -> None:
             others = list(gateway.pids().values())
             gateway.process.kill()
             gateway.process.wait()
-            wait_for(lambda: not any(map(psutil.pid_exists, others)))
+            wait_for(lambda: all(map(has_ended, others)))
             assert isinstance(journal_at(gateway.store)[-1], Stopped)
             assert "the supervisor has ended: this process stops, too" in gateway.log_lines()
         finally:
@@ -110,7 +110,7 @@ def test_a_gateway_that_cannot_start_says_why_and_ends(tmp_path: Path) -> None:
 
 def _failed(arguments: list[str]) -> str:
     """What a command writes that must fail."""
-    ended = subprocess.run([*COMMAND, *arguments], stderr=subprocess.PIPE, timeout=30.0, check=False)
+    ended = subprocess.run([*COMMAND, *arguments], stderr=subprocess.PIPE, timeout=60.0, check=False)
     assert ended.returncode != 0
     return ended.stderr.decode()
 

@@ -6,7 +6,7 @@ from bpac.errors import SettingsError
 from bpac.stores import open_store
 from bpac.stores.redis.address import RedisAddress, is_redis, read_address
 from bpac.stores.redis.connecting import RedisGone
-from tests.redis_servers import free_port
+from tests.ports import free_port
 
 GOOD = {
     "redis://localhost": RedisAddress("single", (("localhost", 6379),)),

@@ -10,7 +10,8 @@ import pytest
 from bpac.routing.router import Router
 from bpac.stores.redis.connecting import BlockingRedisClient
 from bpac.stores.redis.store import RedisStore
-from tests.redis_servers import RedisSentinel, RedisServer, free_port
+from tests.ports import free_port
+from tests.redis_servers import RedisSentinel, RedisServer
 from tests.stores.redis.shared_game import Seat, new_game, run_game, settled
 from tests.stores.redis.test_shared_faults import checked, play, until
 from tests.stores.redis.test_shared_games import rebuilt
