@@ -17,7 +17,7 @@ DEPLOY_TOOLS := $(VENV)/deploy-tools
 WORKERS = $(shell expr $$(nproc) + 1)
 CORE := $(addprefix src/bpac/,arguments.py betting routing) $(addprefix tests/,test_arguments.py betting routing)
 
-.PHONY: demo test test-core lint bench faults clean deploy-tools deploy-check
+.PHONY: demo test test-core test-tools lint bench faults clean deploy-tools deploy-check
 
 demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPTED=1 replaces the models by a script
 	@echo "==> Starting the demo"
@@ -26,13 +26,15 @@ demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPT
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
-test: $(NODE_MODULES) $(BROWSER) $(REDIS) $(DEPLOY_TOOLS) $(CLIENTS_READY) $(NODE_CLIENTS)  ## run every test: those of the mathematical core, with coverage, then all others
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint test-core
+test: $(READY)  ## run every test: those of the mathematical core, with coverage, then all others
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint test-core test-tools
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)
 
-# Beside lint, most of which uses one processor.
-test-core:
+# Beside lint, most of which uses one processor, and beside what is installed for the other tests, which mostly waits.
+test-core: $(READY)
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term $(CORE)
+
+test-tools: $(BROWSER) $(REDIS) $(DEPLOY_TOOLS) $(CLIENTS_READY) $(NODE_CLIENTS)
 
 lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of imports, of Python and of the dashboard's JavaScript
 	$(BIN)/ruff check .
@@ -65,9 +67,10 @@ endef
 define install_openmp
 	@PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -q libgomp.so.1 || { $(call apt_install,libgomp1); }
 endef
+# Rules that run side by side take turns: apt refuses to run twice at the same time.
 define apt_install
-echo "==> Installing the Debian package $(1)" && apt-get update -qq && \
-DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1) > /dev/null || \
+echo "==> Installing the Debian package $(1)" && flock Makefile apt-get update -qq && \
+DEBIAN_FRONTEND=noninteractive flock Makefile apt-get install -y -qq $(1) > /dev/null || \
 { echo "Could not install $(1). Install it as root, and run make again: apt-get install $(1)" >&2; exit 1; }
 endef
 
@@ -134,7 +137,7 @@ $(DEPLOY_TOOLS): $(READY) $(REDIS)
 	@command -v promtool || { $(unpack_prometheus); }
 	@touch $@
 define unpack_prometheus
-echo "==> Unpacking Prometheus from its Debian package" && { apt-get update -qq || true; } && cd $(VENV) && \
+echo "==> Unpacking Prometheus from its Debian package" && { flock Makefile apt-get update -qq || true; } && cd $(VENV) && \
 apt-get download -qq prometheus && dpkg -x prometheus_*.deb prometheus && rm prometheus_*.deb && \
 ln -sf ../prometheus/usr/bin/prometheus ../prometheus/usr/bin/promtool bin/
 endef
