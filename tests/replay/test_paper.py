@@ -15,6 +15,7 @@ from bpac.grader_accuracy.judge_agreement import JudgeAgreement, JudgedPair
 from bpac.replay.paper import builtin, overhead
 from bpac.replay.paper.table_1 import COMPARISON, PRINTED, PromptedAnswers
 from bpac.replay.parallel import Engine
+from bpac.replay.studies import study
 from bpac.replay.studies.comparison import Comparison
 from bpac.replay.studies.reproduce import Measurements, reproduce
 from bpac.replay.studies.statements import Printed
@@ -36,6 +37,7 @@ PAPER = (
     "figure-1", "figure-2", "figure-3", "table-1", "table-2", "figure-4", "figure-5", "figure-6", "figure-7",
     "figure-8", "figure-9", "overhead",
 )  # fmt: skip
+RUNS = 2
 Row = dict[str, str]
 # The rows of a section's file by stream and method.
 Rows = dict[tuple[str, str], Row]
@@ -81,13 +83,15 @@ def judged(_: Path) -> JudgeAgreement:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The folder of a report of the paper's sections, with four runs; processes that test side by side share it."""
+    """The folder of a report of the paper's sections, with two runs; processes that test side by side share it."""
     shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
     out, done = shared / "report", shared / "report-is-done"
     with (shared / "report-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
-            reproduce(PAPER, 4, out, Measurements(measured, judged), engine=Engine(workers=1))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(study, "FORMATS", ("svg",))
+                reproduce(PAPER, RUNS, out, Measurements(measured, judged), engine=Engine(workers=1))
             done.touch()
     return out
 
@@ -182,7 +186,7 @@ def agrees(report: Path, row: Row) -> bool:
         and comparison.name == row["section"]
         and (one.part, one.method, one.metric) == (stream, method, metric)
     )
-    allowed = 3.0 * math.sqrt(spread**2 / 100 + std**2 / 4) + 0.5 * 10.0**-digits
+    allowed = 3.0 * math.sqrt(spread**2 / 100 + std**2 / RUNS) + 0.5 * 10.0**-digits
     return abs(mean - printed) <= allowed
 
 

@@ -52,7 +52,7 @@ def test_the_certificate_bounds_the_actual_loss(tmp_path: Path) -> None:
 
 
 def test_methods_are_ordered_as_in_the_paper(tmp_path: Path) -> None:
-    """In 24 runs nearly all statements of the paper hold, and all that say which method is safe or saves more.
+    """In a dozen runs nearly all statements of the paper hold, and all that say which method is safe or saves more.
 
     Those that compare close figures, such as two lengths of the warm-up, are left to a report with 100 runs.
     """
@@ -65,9 +65,10 @@ def test_methods_are_ordered_as_in_the_paper(tmp_path: Path) -> None:
         builtin.FIGURE_6,
         builtin.FIGURE_7,
     )
-    arrays = iter(run_tasks([task for one in figures for task in one.tasks()], 24, tmp_path, ONE_PROCESS))
     for figure in figures:
-        measured = figure.measured([next(arrays) for _ in figure.tasks()])
+        # Whether a method breaks the promise differs much from run to run where questions become hard.
+        runs = 24 if figure is builtin.FIGURE_2 else 12
+        measured = figure.measured(run_tasks(figure.tasks(), runs, tmp_path, ONE_PROCESS))
         for statement in figure.statements:
             finding = statement.check(measured)
             assert finding.holds or not isinstance(statement, kinds), finding

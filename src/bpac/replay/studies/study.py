@@ -12,6 +12,9 @@ from bpac.replay.figures import Panel, as_figure, panel_svg, save
 from bpac.replay.parallel import Arrays, Task
 from bpac.replay.studies.report import ReportSection
 
+# Figures are written in each of these formats.
+FORMATS = ("svg", "pdf", "png")
+
 
 @dataclass(frozen=True, slots=True)
 class ResultsFolder:
@@ -38,7 +41,7 @@ class ResultsFolder:
     def write_figure(self, name: str, panels: Sequence[Panel], columns: int) -> list[tuple[str, str]]:
         """Write ``NAME.svg``, ``.pdf`` and ``.png`` with all panels; return each panel as title and SVG element."""
         figure = as_figure(panels, columns)
-        for extension in ("svg", "pdf", "png"):
+        for extension in FORMATS:
             path = self.path / f"{name}.{extension}"
             save(figure, path)
             self.written.append(path)
