@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+import uvicorn.server
 from openai import OpenAI
 
 from bpac.gateway.app import Gateway
@@ -14,6 +15,23 @@ from bpac.gateway.server import GatewayServer, new_server
 from bpac.gateway.service import Service
 from bpac.testing import Reply, Request, Script, ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
+
+
+class _QuickPauses:
+    """What uvicorn's server uses of asyncio, with pauses of a tenth of their length: it looks ten times a second
+    whether it should stop, and a thousand tests would wait for that.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    @staticmethod
+    async def sleep(seconds: float) -> None:
+        """Pause for a tenth of that time."""
+        await asyncio.sleep(seconds / 10.0)
+
+
+uvicorn.server.asyncio = _QuickPauses()  # type: ignore[assignment,attr-defined]
 
 MESSAGES: Any = [{"role": "user", "content": "6 * 7?"}]
 ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
