@@ -4,9 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.redis_servers import RedisServer, redis_server
 
+# Hypothesis also draws the constants of modules that are imported, which depend on the tests that ran before.
+providers._get_local_constants = lambda: providers._local_constants
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
 

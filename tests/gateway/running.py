@@ -11,6 +11,7 @@ from openai import OpenAI
 
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
+from bpac.gateway.http import disconnects
 from bpac.gateway.server import GatewayServer, new_server
 from bpac.gateway.service import Service
 from bpac.testing import Reply, Request, Script, ScriptedServer
@@ -32,6 +33,8 @@ class _QuickPauses:
 
 
 uvicorn.server.asyncio = _QuickPauses()  # type: ignore[assignment,attr-defined]
+# Callers who leave are noticed sooner, too.
+disconnects.UNWATCHED = 0.1
 
 MESSAGES: Any = [{"role": "user", "content": "6 * 7?"}]
 ASK: dict[str, Any] = {"model": "homework", "messages": MESSAGES}
@@ -96,7 +99,7 @@ class RunningGateway:
 
     def client(self, key: str = "none", **options: Any) -> OpenAI:
         """The official client, unmodified."""
-        client = OpenAI(base_url=f"{self.url}/v1", api_key=key, **{"max_retries": 0, "timeout": 20.0, **options})
+        client = OpenAI(base_url=f"{self.url}/v1", api_key=key, **{"max_retries": 0, "timeout": 60.0, **options})
         self._clients.append(client)
         return client
 

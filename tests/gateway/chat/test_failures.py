@@ -1,5 +1,6 @@
 """Models, graders or callers that fail: what is answered, and what is counted."""
 
+import threading
 from contextlib import closing
 from typing import Any
 
@@ -151,10 +152,17 @@ def test_the_draft_is_cancelled_when_the_caller_leaves(stream: bool, score: Any)
 
 def test_requests_beyond_the_limit_get_429() -> None:
     """Requests beyond the limit are refused with a retry-after, before anything is decided for them."""
-    with Running(pair(Reply("41", delay=0.5), EXPERT), gateway={"max_in_flight": 2}) as (gateway, models):
+    go_on = threading.Event()
+
+    def draft(_: Request) -> Reply:
+        assert go_on.wait(60.0)
+        return DRAFT
+
+    with Running(pair(draft, EXPERT), gateway={"max_in_flight": 2}) as (gateway, models):
         callers = [open_chat(gateway.url, ASK) for _ in range(2)]
         wait_for(lambda: len(models.requests) == 2)
         got = post(gateway.url, ASK)
+        go_on.set()
         assert (got.status, got.headers["retry-after"]) == (429, "1")
         assert got.json["error"]["type"] == "rate_limit_error"
         for caller in callers:

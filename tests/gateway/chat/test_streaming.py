@@ -2,12 +2,15 @@
 
 import http.client
 import json
-import time
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from bpac.testing import Reply
+from bpac.testing import Reply, Request
 from tests.gateway.configured import wait_for
 from tests.gateway.raw import CHAT, open_chat, post
 from tests.gateway.running import ASK, Running, pair
@@ -17,49 +20,67 @@ LONG = Reply(" ".join(["word"] * 60), probability=0.8, pause=0.02)
 PREFIX = {"name": "mean_token_probability", "first_tokens": 16}
 
 
-def arrivals(url: str) -> tuple[list[float], str]:
-    """The time of each event in seconds, and the whole text."""
+@dataclass(frozen=True, slots=True)
+class Held(Reply):
+    """A stream that stops after some chunks until it may go on."""
+
+    after: int = 0
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+    def chunks(self, request: Request) -> Iterator[dict[str, Any]]:
+        """The chunks, with a stop among them."""
+        for at, chunk in enumerate(Reply.chunks(self, request)):
+            if at == self.after:
+                assert self.go_on.wait(60.0)
+            yield chunk
+
+
+def received(url: str, at_first: Callable[[], None]) -> list[str]:
+    """The texts of a stream's events; something is done when the first has come."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
-    started = time.monotonic()
     connection.request("POST", CHAT, json.dumps(STREAMED), {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    times, text = [], ""
-    for line in response:
+    texts: list[str] = []
+    for line in connection.getresponse():
         if line.startswith(b"data: {"):
-            times.append(time.monotonic() - started)
-            delta = json.loads(line[6:])["choices"][0]["delta"]
-            text += delta.get("content") or ""
+            if not texts:
+                at_first()
+            texts.append(json.loads(line[6:])["choices"][0]["delta"].get("content") or "")
     connection.close()
-    return times, text
+    return texts
 
 
 def test_an_accepted_draft_streams_before_it_is_complete() -> None:
     """With a score of the first 16 tokens, the first byte comes when they have arrived, and the rest as it is
     generated.
     """
-    with Running(pair(LONG, Reply("42")), policy="never", score=PREFIX) as (gateway, _):
-        times, text = arrivals(gateway.url)
-        assert text == LONG.text
-        # Sixteen of its sixty tokens are there after about a quarter of the time that all of them take.
-        assert times[0] < 0.8 * times[-1]
+    draft = Held(LONG.text, probability=0.8, after=20)
+    with Running(pair(draft, Reply("42")), policy="never", score=PREFIX) as (gateway, _):
+        assert "".join(received(gateway.url, draft.go_on.set)) == LONG.text
 
 
 def test_a_whole_answer_score_waits_for_the_whole_draft() -> None:
     """The draft is buffered until it is accepted, and then sent in chunks."""
-    with Running(pair(Reply(LONG.text, delay=0.3), Reply("42")), policy="never") as (gateway, _):
-        times, text = arrivals(gateway.url)
-        assert text == LONG.text
-        assert times[0] > 0.3
-        assert len(times) > 5
+    go_on, early = threading.Event(), list[bool]()
+
+    def draft(_: Request) -> Reply:
+        assert go_on.wait(60.0)
+        return Reply(LONG.text)
+
+    with Running(pair(draft, Reply("42")), policy="never") as (gateway, models), ThreadPoolExecutor() as pool:
+        got = pool.submit(received, gateway.url, lambda: early.append(not go_on.is_set()))
+        wait_for(lambda: len(models.requests) == 1)
+        go_on.set()
+        texts = got.result(60.0)
+        assert early == [False]
+        assert "".join(texts) == LONG.text
+        assert len(texts) > 5
 
 
 def test_the_expert_streams_without_buffering() -> None:
     """Its first byte comes long before its last, including its reasoning."""
-    expert = Reply(LONG.text, reasoning="hm", pause=0.02)
+    expert = Held(LONG.text, reasoning="hm", after=10)
     with Running(pair(Reply("41"), expert), policy="always") as (gateway, _):
-        times, text = arrivals(gateway.url)
-        assert text == LONG.text
-        assert times[0] < 0.8 * times[-1]
+        assert "".join(received(gateway.url, expert.go_on.set)) == LONG.text
 
 
 def test_a_shadow_audit_does_not_delay_the_draft() -> None:

@@ -52,7 +52,7 @@ class Opened(NamedTuple):
 def opened(**gateway: Any) -> Iterator[Opened]:
     """Open a gateway: the route ``homework`` asks the expert, ``kept`` keeps drafts, ``single`` has one model."""
     with ScriptedServer(pair(DRAFT, EXPERT)) as models:
-        ours = {"base_url": models.base_url, "timeout": 5.0, "retries": 0, "backoff": 0.01, "breaker": 0}
+        ours = {"base_url": models.base_url, "timeout": 60.0, "retries": 0, "backoff": 0.01, "breaker": 0}
         route = {"draft": "small", "expert": "large", "epsilon": 0.2}
         score = {"name": "perplexity", "otherwise": 0.5}
         keys = [

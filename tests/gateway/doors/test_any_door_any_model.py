@@ -31,7 +31,7 @@ CUT = {
 
 def config(base_url: str) -> dict[str, Any]:
     """A route to each model alone, and one for each pair of APIs, whose expert answers every request."""
-    ours = {"base_url": base_url, "timeout": 5.0, "retries": 0, "backoff": 0.01, "breaker": 0}
+    ours = {"base_url": base_url, "timeout": 60.0, "retries": 0, "backoff": 0.01, "breaker": 0}
     models: dict[str, Any] = {}
     routes: dict[str, Any] = {}
     for api in APIS:

@@ -208,7 +208,7 @@ def test_deployments_have_names_models_and_keys_of_their_own() -> None:
     assert list(model.servers()) == ["small/a", "small/127.0.0.1:2"]
     west, other = model.servers().values()
     assert (west.model, west.api_key, west.timeout, west.headers) == ("draft-west", "west", 3.0, {"x-a": "b"})
-    assert (other.model, other.api_key, other.timeout) == ("draft", "common", 5.0)
+    assert (other.model, other.api_key, other.timeout) == ("draft", "common", 60.0)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.gateway.raw import post
 from tests.gateway.running import ASK, Running, RunningGateway, pair
 from tests.ports import free_port
 
-PROBING = {"probe": True, "probe_timeout": 1.5}
+PROBING = {"probe": True, "probe_timeout": 60.0}
 SKY = Reply("It scatters blue light more than red light", probability=0.8)
 THOUGHT = Reply("It scatters blue light", reasoning="the user asks about the sky")
 
@@ -101,7 +101,10 @@ def test_every_trouble_is_found_and_said(
 ) -> None:
     """Whatever a draft's server does at the start, one line says it with the remedy, and the gateway serves."""
     caplog.set_level(logging.INFO, "bpac.gateway")
-    with Running(pair(draft, THOUGHT), gateway=PROBING) as (gateway, _):
+    patience: dict[str, Any] = {}
+    if draft is SILENCE:
+        patience = {"gateway": {**PROBING, "probe_timeout": 1.5}, "model": {"timeout": 0.5}}
+    with Running(pair(draft, THOUGHT), **{"gateway": PROBING, **patience}) as (gateway, _):
         found = findings(gateway, "small")[check]
         assert found["level"] == level
         text = f"{found['message']}: {found['remedy']}" if found["remedy"] else found["message"]
@@ -210,7 +213,7 @@ def test_a_slow_expert_is_not_down() -> None:
     def slow(request: Request) -> Reply:
         return Reply("It") if request.body.get("max_tokens") == 1 else SILENCE
 
-    with Running(pair(SKY, slow), gateway=PROBING) as (gateway, _):
+    with Running(pair(SKY, slow), gateway={**PROBING, "probe_timeout": 1.0}) as (gateway, _):
         found = findings(gateway, "large")
         assert (found["reachable"]["level"], found["answer"]["level"]) == ("ok", "warning")
         assert health(gateway, "large")["breaker"] == "closed"

@@ -102,7 +102,7 @@ def test_what_is_not_answered_is_not_charged() -> None:
 
 def test_a_caller_who_disconnects_has_used_the_prompt() -> None:
     """Otherwise callers could have models generate for nothing."""
-    with Running(pair(Reply("42"), SILENCE), gateway=keys(tokens_per_day=500)) as (gateway, _):
+    with Running(pair(Reply("42"), SILENCE), gateway=keys(tokens_per_day=500), model={"timeout": 1.0}) as (gateway, _):
         asked = {**ASK, "messages": [{"role": "user", "content": "x" * 400}]}
         connection = open_chat(gateway.url, asked, {"Authorization": "Bearer one"})
         wait_for(lambda: gateway.service.busy > 0)

@@ -73,7 +73,7 @@ class DecideEndpoints:
         identity, body = await self._read(request, Role.CALL)
         ticket = read_text(body, "ticket", "the ticket that /v1/arrive gave out")
         reason = body.get("reason", "no-score")
-        if reason not in REASONS:
+        if not isinstance(reason, str) or reason not in REASONS:
             raise BadRequest(f"reason must be one of {', '.join(REASONS)}", 422, "reason", "invalid_value")
         return _json(await self._rounds.withdraw(ticket, identity.owner, reason))
 
