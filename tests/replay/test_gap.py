@@ -47,7 +47,7 @@ def test_built_in_tables_show_the_gap() -> None:
     """
     shares = []
     for name in BENCHMARKS:
-        tables = [builtin_table(name, seed=seed) for seed in range(30)]
+        tables = [builtin_table(name, seed=seed) for seed in range(16)]
         paper, ours = (
             [replayed(table, policy, 0.08, seed) for seed, table in enumerate(tables)]
             for policy in (Paper(), Portfolio())
@@ -62,7 +62,7 @@ def test_the_portfolio_closes_more_of_the_gap_on_long_streams() -> None:
     shares = []
     for name in BENCHMARKS:
         table = builtin_table(name, rows=40_000)
-        paper, ours = ([replayed(table, policy, 0.08, seed) for seed in range(4)] for policy in (Paper(), Portfolio()))
+        paper, ours = ([replayed(table, policy, 0.08, seed) for seed in range(2)] for policy in (Paper(), Portfolio()))
         shares.append(share_closed(paper, ours, table, 0.08))
     assert np.mean(shares) >= 0.6
 
@@ -90,7 +90,7 @@ def test_the_portfolio_closes_the_gap_on_real_tables(epsilon: float) -> None:
         table = read_table(file)
         long = len(table) > 2000
         paper, ours = (
-            [replayed(table, policy, epsilon, seed) for seed in range(8 if long else 100)]
+            [replayed(table, policy, epsilon, seed) for seed in range(4 if long else 50)]
             for policy in (Paper(), suited_to(Portfolio(), table))
         )
         shares.append(share_closed(paper, ours, table, epsilon))
