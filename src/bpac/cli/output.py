@@ -22,6 +22,21 @@ def warn(lines: Iterable[str]) -> None:
     sys.stderr.writelines(f"bpac: {printable(line)}\n" for line in lines)
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things.
+
+    Parameters
+    ----------
+    number: how many there are.
+    noun: the word for one of them.
+    plural: the word for several (default: the noun with an s).
+
+    >>> counted(1, "entry", "entries"), counted(10_000, "round")
+    ('1 entry', '10,000 rounds')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def printable(line: str) -> str:
     r"""A line whose control characters are escaped: callers choose the names of segments, and terminals obey codes.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from bpac.cli.output import counted
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.segments import alpha_of_games
 from bpac.routing.router import Router
@@ -23,8 +24,8 @@ def promise_of_reset(route: RouteSettings, segment: str, router: Router | None) 
     """
     rounds, owed, alpha = *_counts(router), alpha_of_games(route)
     return [
-        f"the current game of {name_of(route.name, segment)} ends after {rounds:,} rounds: what it promised stays true "
-        f"for them, and its journal stays; {owed} of them wait for their loss and keep counting as 1",
+        f"the current game of {name_of(route.name, segment)} ends after {counted(rounds, 'round')}: what it promised "
+        f"stays true for them, and its journal stays; those that wait for their loss ({owed:,}) keep counting as 1",
         "a new game begins with a threshold of 0: the expert answers every request until a threshold is certified",
         f"its promise is another one, with its own alpha of {alpha:g}: that one of the two games fails has a "
         f"probability of up to {min(1.0, 2 * alpha):g}. A route that is reset whenever losses are seen has no promise "
@@ -40,7 +41,7 @@ def promise_of_merge(route: RouteSettings, segment: str, rounds: Mapping[int, in
     route, segment: the route and the segment of the new game.
     rounds: how many rounds each of the older games has, by its number.
     """
-    listed = " and ".join(f"{count:,} rounds of game {number}" for number, count in rounds.items())
+    listed = " and ".join(f"{counted(count, 'round')} of game {number}" for number, count in rounds.items())
     return [
         "two games cannot be joined into one after the fact: each has spent its own alpha, and a threshold that both "
         "have certified is promised by each with its own",
@@ -63,12 +64,12 @@ def promise_of_move(game: Game, router: Router | None, target: str) -> list[str]
     """
     rounds, owed = _counts(router)
     return [
-        f"game {game.number} ({name_of(game.route, game.segment)}) goes on in {target} with its {rounds:,} rounds, its "
-        "threshold and its alpha, under the same promise, if a gateway with the same models, score, loss and settings "
-        "uses that store",
+        f"game {game.number} ({name_of(game.route, game.segment)}) goes on in {target} with its "
+        f"{counted(rounds, 'round')}, its threshold and its alpha, under the same promise, if a gateway with the same "
+        "models, score, loss and settings uses that store",
         "here it is over: requests to this gateway begin a new game with a threshold of 0 and a promise of its own",
-        f"{owed} rounds wait for their loss and count as 1 from the next start on: identifiers of decisions belong to "
-        "this store, so that their losses cannot be reported there",
+        f"rounds that wait for their loss ({owed:,}) count as 1 from the next start on: identifiers of decisions "
+        "belong to this store, so that their losses cannot be reported there",
         f"{target} then has the secret keys of the game's coins, as this store has: protect it",
     ]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bpac.cli.hours_options import expert_cost_line
+from bpac.cli.output import counted
 from bpac.cli.policy_options import WITHOUT_PROMISE
 
 
@@ -17,7 +18,6 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
             return "unknown"
         return f"{spread['mean']:7.2%}" + (f" ± {spread['std']:.2%}" if several else "")
 
-    runs = f"{report['runs']} runs" if several else "1 run"
     threshold = report["threshold"]
     deviation = f" ± {threshold['std']:.2g}" if several else ""
     name = report["policy"] + (f" ({report['memory']})" if report["memory"] else "")
@@ -25,11 +25,12 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
         name += f", with a score learned from {', '.join(report['learn'])},"
     oracle = "oracle without learning" if report["learn"] else "oracle"
     recorded = report["recorded_rows"]
-    weighed = f" ({recorded} audited rows, repeated by their propensity)" if recorded else ""
+    weighed = f" ({counted(recorded, 'audited row')}, repeated by their propensity)" if recorded else ""
     return [
         report["headline"],
         *([report["too_short"]] if report["too_short"] else []),
-        f"{name} on {report['table']}: {runs} of {report['steps']} queries{weighed}, "
+        f"{name} on {report['table']}: {counted(report['runs'], 'run')} "
+        f"of {counted(report['steps'], 'query', 'queries')}{weighed}, "
         f"ε = {report['epsilon']}, α = {report['alpha']}",
         f"  expert calls  {percent('expert_call_rate')}   ({oracle}: {report['oracle_expert_call_rate']:.2%})",
         f"  actual loss   {percent('empirical_risk')}   ({_promise(report['policy'], report['epsilon'])})",
@@ -39,7 +40,7 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
         *([f"  cost          {report['cost']['mean']:.4g} per query"] if "cost" in report else []),
         f"  time          {report['microseconds_per_step']:.2f} µs per query",
         *_comparison(report.get("comparison") or ()),
-        *([f"{report['html']} shows run 1 of {report['runs']}"] if report.get("html") else []),
+        *([f"{report['html']} shows run 1 of {report['runs']:,}"] if report.get("html") else []),
     ]
 
 
@@ -50,7 +51,7 @@ def _comparison(policies: Sequence[Mapping[str, Any]]) -> list[str]:
     for one in policies:
         tokens = "unknown" if one["token_ratio"] is None else f"{one['token_ratio']:.1%}"
         needed = one["least_rounds"]
-        after = "at once" if needed is None else f"{needed} rounds without loss, or more"
+        after = "at once" if needed is None else f"{counted(needed, 'round')} without loss, or more"
         after += " (no promise)" if one["policy"] in WITHOUT_PROMISE else ""
         calls, risk = one["expert_call_rate"], one["empirical_risk"]
         lines.append(f"  {one['policy']:12} {calls:>12.1%} {risk:>12.2%} {tokens:>8}   {after}")

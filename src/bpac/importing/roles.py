@@ -109,7 +109,7 @@ def chosen_roles(seen: SeenModels, draft: str | None, expert: str | None) -> Rol
         )
     low, high = sorted(means, key=means.__getitem__)
     return Roles(
-        low, high, f"its answers are shorter: {means[low]:,.0f} tokens on average, {means[high]:,.0f} of {high}"
+        low, high, f"its answers are shorter: on average {means[low]:,.0f} against {means[high]:,.0f} tokens of {high}"
     )
 
 

@@ -72,7 +72,7 @@ def too_short(policy: str, needed: int | None, rows: int, epsilon: float, alpha:
         return None
     return (
         f"the table is too short: at ε = {epsilon:g} and α = {alpha:g} the policy {policy} accepts no draft before "
-        f"{needed} rounds without a single loss, and the table has {rows} rows: record more, or allow a larger ε or α"
+        f"{needed:,} rounds without a single loss, and the table has {rows:,}: record more, or allow a larger ε or α"
     )
 
 

@@ -93,7 +93,7 @@ def test_a_table_of_all_audits_is_replayed_by_its_weights_and_refused_as_history
     assert main(["warm", str(config), str(out), "--new-game"]) == 2
     assert "export the table without --all-audits" in capsys.readouterr().err
     assert export(config, "--format", "table", "--out", out) == 0
-    assert "are a sample of them that is" in capsys.readouterr().err
+    assert "the table has a sample of them that is" in capsys.readouterr().err
     assert "propensity" not in out.read_text()
     assert main(["replay", str(out), "--runs", "1", "--json"]) == 0
     assert export(config, "--format", "table", "--thin", "--all-audits") == 2

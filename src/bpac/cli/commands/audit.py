@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from bpac.cli.archived_files import archived_before, archives_in, in_order, of_one_game
-from bpac.cli.output import add_json_option, print_report
+from bpac.cli.output import add_json_option, counted, print_report
 from bpac.errors import InputError, JournalError
 from bpac.gateway.config.file import load_config
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
@@ -132,8 +132,8 @@ def _text(audit: Audit) -> str:
     rounds = max(1, audit.certificate["rounds"])
     differences, episodes = len(audit.differences), audit.unit == "episode"
     lines = [
-        f"recomputed {_counted(audit.rounds, 'round')} and {_counted(audit.claims, 'claim')}: "
-        + (_counted(differences, "difference") if differences else "no differences"),
+        f"recomputed {counted(audit.rounds, 'round')} and {counted(audit.claims, 'claim')}: "
+        + (counted(differences, "difference") if differences else "no differences"),
         *(
             f"  line {found.line}: {found.what}"
             + ("" if found.computed is None else f" recorded as {found.recorded}, computed {found.computed}")
@@ -144,7 +144,7 @@ def _text(audit: Audit) -> str:
         *(["a round is an episode: later requests of a session follow the decision of its first"] * episodes),
         f"threshold {audit.threshold:.6g}; average loss per {audit.unit} between "
         f"{audit.certificate['lower'] / rounds:.2%} and {audit.certificate['upper'] / rounds:.2%} "
-        f"over {_counted(audit.certificate['rounds'], 'round')}, "
+        f"over {counted(audit.certificate['rounds'], 'round')}, "
         f"{audit.certificate['confidence']:.0%} confidence each",
         f"losses counted as 1: {audit.owed} not graded yet, {sum(audit.forfeits.values())} given up",
         *([f"answered by stage: {_stages_text(audit.answered)}"] if audit.answered else ()),
@@ -154,7 +154,8 @@ def _text(audit: Audit) -> str:
     if audit.noted:
         lines.append(f"heads given with --head or --claims: {audit.noted} found")
     if audit.head is not None:
-        lines.append(f"head (hash) after {audit.entries} entries; keep it to detect later changes: {audit.head}")
+        entries = counted(audit.entries, "entry", "entries")
+        lines.append(f"head (hash) after {entries}; keep it to detect later changes: {audit.head}")
     return "\n".join(lines)
 
 
@@ -170,7 +171,3 @@ def _coins_text(coins: CoinCounts) -> str:
         "cannot be verified because the journal did not commit to them": coins.uncommitted,
     }
     return "; ".join([f"coins: {coins.verified} verified", *(f"{count} {why}" for why, count in rest.items() if count)])
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from bpac.cli.output import add_json_option, print_report
+from bpac.cli.output import add_json_option, counted, print_report
 from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
 from bpac.output_files import refuse_overwriting
@@ -49,10 +49,12 @@ def _backup(options: argparse.Namespace) -> int:
 
 def _text(made: Backup, store: Path) -> list[str]:
     lines = [
-        f"{made.file}: {len(made.games)} games, {made.size:,} bytes, made at {made.made}; every journal was checked"
+        f"{made.file}: {counted(len(made.games), 'game')}, {made.size:,} bytes, made at {made.made}; "
+        "every journal was checked"
     ]
     lines += [
-        f"  game {copy.game}, {copy.route} {copy.segment}".rstrip() + f": {copy.entries} entries, head {copy.head}"
+        f"  game {copy.game}, {copy.route} {copy.segment}".rstrip()
+        + f": {counted(copy.entries, 'entry', 'entries')}, head {copy.head}"
         for copy in made.games
     ]
     lines.append(

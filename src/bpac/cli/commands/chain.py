@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpac.cli.commands.table import summary_lines
-from bpac.cli.output import add_json_option, print_report, warn
+from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.local.benchmark import COUNT
 from bpac.local.chain import ChainRun
 from bpac.local.server import MODEL
@@ -37,7 +37,7 @@ def _chain(options: argparse.Namespace) -> int:
     run = ChainRun(options.out, options.questions, options.prompted, options.seed, options.runs, options.model)
     figures = run.run()
     warn(f"{count} left out: {why} ({figures['examples'][why]})" for why, count in figures["reasons"].items())
-    lines = [f"{figures['rows']} of {figures['questions']} questions are in {figures['table']}"]
+    lines = [f"{figures['rows']:,} of {counted(figures['questions'], 'question')} are in {figures['table']}"]
     lines += summary_lines(figures)
     lines.append("   ε    router      expert calls   tokens   actual loss   replays above ε")
     for one in figures["routers"]:

@@ -11,7 +11,7 @@ from bpac.benchmarks.benchmark import Question
 from bpac.benchmarks.own import OWN
 from bpac.benchmarks.prompting import METHODS, named_method
 from bpac.cli.model_options import add_model_options, add_request_options, model_server, request_body
-from bpac.cli.output import add_json_option, print_report, warn
+from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.collect import CollectionRun
 from bpac.collecting.question_files import QuestionFile, read_question_file
@@ -92,9 +92,10 @@ def _collect(options: argparse.Namespace) -> int:
     collected = run.run(servers)
     if own:
         warn(_recorded(own, options))
-    lines = [f"{collected.questions} questions, {collected.asked} requests sent in this run: {options.out}"]
+    sent = f"{counted(collected.asked, 'request')} sent in this run"
+    lines = [f"{counted(collected.questions, 'question')}, {sent}: {options.out}"]
     lines += [
-        f"  {role:6}  {collected.answered[role]} answered, {collected.failed[role]} failed"
+        f"  {role:6}  {collected.answered[role]:,} answered, {collected.failed[role]:,} failed"
         for role in collected.answered
     ]
     warn(f"{count} failed: {reason}" for reason, count in list(collected.reasons.items())[:SHOWN_REASONS])

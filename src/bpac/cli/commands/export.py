@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
 
-from bpac.cli.output import warn
+from bpac.cli.output import counted, warn
 from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
 from bpac.output_files import refuse_overwriting, whole_file
@@ -91,7 +91,8 @@ def _export(options: argparse.Namespace) -> int:
 def _not_the_traffic(found: GradedRounds, *, all_audits: bool, cascade: bool) -> str:
     rows = len(found.rows)
     if not all_audits:
-        return f"audited requests are not the traffic: the {rows} rows are a sample of them that is (--all-audits: all)"
+        sample = f"{counted(rows, 'row')}; --all-audits: all"
+        return f"audited requests are not the traffic: the table has a sample of them that is ({sample})"
     use = "bpac replay repeats each row 1/propensity times"
     if cascade:
         use = "bpac replay refuses such a table of a cascade"

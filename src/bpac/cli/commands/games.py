@@ -10,7 +10,7 @@ from typing import Any
 from bpac.cli.changed_games import Begun, begin_again, begin_from, ending, going_on, left_for, numbered
 from bpac.cli.move_places import RedisPlace, SqlitePlace, place_at, shown_target
 from bpac.cli.moved_game import move_game
-from bpac.cli.output import add_json_option, print_report, warn
+from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.cli.promises_of_games import name_of, promise_of_merge, promise_of_move, promise_of_reset
 from bpac.cli.shared_game_merge import begin_shared_from
 from bpac.cli.shared_game_reset import SharedGameReset
@@ -76,7 +76,7 @@ def _list(options: argparse.Namespace) -> int:
         rows = [_row(store, game, config) for game in store.games()]
     lines = [
         f"{row['game']}: {row['route']} {row['segment']}".rstrip()
-        + f": {row['rounds']:,} rounds, threshold {row['threshold']:.4g}, {row['state']}"
+        + f": {counted(row['rounds'], 'round')}, threshold {row['threshold']:.4g}, {row['state']}"
         + (f" ({row['why']})" if row["why"] else "")
         for row in rows
     ]
@@ -186,7 +186,8 @@ def _move(options: argparse.Namespace) -> int:
         "new_game": None if moved.new is None else moved.new.number,
         "promise": promise,
     }
-    done = f"game {moved.game.number} is in {target}: {moved.entries:,} entries, head {moved.head}, the same as here"
+    entries = counted(moved.entries, "entry", "entries")
+    done = f"game {moved.game.number} is in {target}: {entries}, head {moved.head}, the same as here"
     print_report(options, report, [done, *_listed(promise)])
     return FINE
 

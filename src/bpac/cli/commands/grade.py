@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bpac.benchmarks.own import OWN
 from bpac.cli.model_options import add_model_options, add_request_options, model_server, request_body
-from bpac.cli.output import add_json_option, print_report, warn
+from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.collecting.answers_file import KIND as ANSWERS
 from bpac.collecting.append_only_file import read_settings
 from bpac.collecting.grade import Grade, GradingRun
@@ -42,7 +42,7 @@ def _grade(options: argparse.Namespace) -> int:
     known = len(grades) - reasons.total()
     warn(f"{count} not graded: {why}" for why, count in reasons.items())
     report = {"grades": str(options.out), "questions": len(grades), "known": known, "reasons": dict(reasons)}
-    print_report(options, report, [f"{known} of {len(grades)} questions graded: {options.out}"])
+    print_report(options, report, [f"{known:,} of {counted(len(grades), 'question')} graded: {options.out}"])
     return 0
 
 

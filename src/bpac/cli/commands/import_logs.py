@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm import tqdm
 
-from bpac.cli.output import add_json_option, print_report, warn
+from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.cli.standard_input import STANDARD_INPUT, spooled
 from bpac.errors import BpacError, InputError
 from bpac.importing.formats import FORMATS
@@ -178,7 +178,7 @@ def _advice(options: argparse.Namespace, imported: ImportedLog) -> list[str]:
         questions = options.questions_out or "questions.jsonl"
         write = "" if options.questions_out else f"write the questions with --questions-out {questions}, then "
         lines.append(
-            f"only the {role} answered {count} questions: {write}bpac collect --questions {questions} "
+            f"only the {role} answered {counted(count, 'question')}: {write}bpac collect --questions {questions} "
             f"--{other}-url URL --{other}-model MODEL --out answers.jsonl asks the {other}, and bpac grade and bpac "
             "table make the table"
         )
@@ -198,7 +198,7 @@ def _advice(options: argparse.Namespace, imported: ImportedLog) -> list[str]:
 
 def _text(report: dict[str, Any]) -> list[str]:
     table = f": {report['table']}" if report["table"] else ""
-    lines = [f"{report['calls']} calls read, {report['rows']} rows{table}"]
+    lines = [f"{counted(report['calls'], 'call')} read, {counted(report['rows'], 'row')}{table}"]
     if report["draft"] or report["expert"]:
         why = f" (assumed, because {report['guessed']}; --draft and --expert choose)" if report["guessed"] else ""
         lines.append(f"  draft {report['draft'] or 'unknown'}, expert {report['expert'] or 'unknown'}{why}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from bpac.cli.cascade_options import cascade_factory
 from bpac.cli.decision_trace import write_trace
+from bpac.cli.output import counted
 from bpac.cli.policy_options import chosen_drafting
 from bpac.dashboard.estimates.clean_rounds import clean_rounds_needed
 from bpac.errors import InputError
@@ -118,10 +119,10 @@ def _text(report: Mapping[str, Any]) -> str:
     pairs = ", ".join(f"{pair['mean']:.4g} with model {stage}" for stage, pair in enumerate(report["pair_costs"], 1))
     ratio = report["token_ratio"]
     tokens = f"{ratio['mean']:.2%}   relative to always asking the last model" if ratio else "unknown"
-    runs = f"{report['runs']} runs" if report["runs"] > 1 else "1 run"
     return "\n".join(
         (
-            f"cascade on {report['table']}: {runs} of {report['steps']} queries, "
+            f"cascade on {report['table']}: {counted(report['runs'], 'run')} "
+            f"of {counted(report['steps'], 'query', 'queries')}, "
             f"ε = {report['epsilon']}, α = {report['alpha']}, prices {', '.join(f'{p:g}' for p in report['prices'])}",
             f"  cost          {cost:.4g} ± {report['cost']['std']:.2g} per query   ({cost / better - 1:+.1%} against "
             f"the better pair, oracle: {report['oracle_cost']:.4g})",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bpac.cli.live_status import live_lines, live_status
-from bpac.cli.output import add_json_option, print_report
+from bpac.cli.output import add_json_option, counted, print_report
 from bpac.dashboard.replicas import outside_text
 from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.games.restoring import folded, has_entries
@@ -86,7 +86,7 @@ def _text(status: GameStatus) -> Iterator[str]:
     state = f"{_state(status)}, threshold {summary.threshold:.4g}"
     if summary.steps:
         rate = "–" if summary.expert_call_rate is None else f"{summary.expert_call_rate:.1%}"
-        rounds = f"{summary.steps} rounds" if summary.steps > 1 else "1 round"
+        rounds = counted(summary.steps, "round")
         if status.unit == "episode":
             rounds += " (a round is an episode)"
         certificate, best = summary.certificate, summary.best_average_upper

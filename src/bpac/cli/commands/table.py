@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bpac.cli.output import add_json_option, print_report, warn
+from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.collecting.draft_scores import DEFAULT, NAMES
 from bpac.collecting.table import build_table, read_latest_grades
 from bpac.output_files import refuse_overwriting
@@ -35,7 +35,7 @@ def _table(options: argparse.Namespace) -> int:
     summary = table.summary()
     warn(f"{count} left out: {why} ({table.examples[why]})" for why, count in table.left_out.items())
     warn(f"no column uncertainty_{name}: {why}" for name, why in table.scores_left_out.items())
-    lines = [f"{len(table)} rows: {options.out}", *summary_lines(summary)]
+    lines = [f"{counted(len(table), 'row')}: {options.out}", *summary_lines(summary)]
     print_report(options, {"table": str(options.out), **summary}, lines)
     return 0
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bpac.cli.cascade_options import PRICES, cascade_factory
+from bpac.cli.output import counted
 from bpac.cli.policy_options import (
     WITHOUT_PROMISE,
     add_policy_options,
@@ -173,8 +174,8 @@ def _validate(options: argparse.Namespace) -> int:
         return 0
     promised = f"promised: at most {options.alpha:.2%}"
     print(
-        f"{subject.name}: {PROMISES[promise]} in {violations} of {options.streams} streams "
-        f"of {options.steps} queries\n"
+        f"{subject.name}: {PROMISES[promise]} in {violations:,} of {counted(options.streams, 'stream')} "
+        f"of {counted(options.steps, 'query', 'queries')}\n"
         f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95% confidence; "
         f"{'this policy makes no promise' if options.policy in WITHOUT_PROMISE else promised}"
     )

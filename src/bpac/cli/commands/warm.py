@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from bpac.cli.output import add_json_option, print_report
+from bpac.cli.output import add_json_option, counted, print_report
 from bpac.errors import InputError, JournalError, StoreError
 from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.config.routes import RouteSettings
@@ -153,7 +153,7 @@ def _text(started: WarmStart, history: LabelledHistory) -> list[str]:
     name = f"{started.game.route} {started.game.segment}".rstrip()
     return [
         f"{name}: game {started.game.number} begins with a threshold of {started.threshold:.4g}, learned from "
-        f"{started.rows} rounds of {history.source}; the gateway uses it from its next start on",
+        f"{counted(started.rows, 'round')} of {history.source}; the gateway uses it from its next start on",
         "its promise now assumes, in addition to what docs/guarantee.md lists:",
         *(f"  - {assumed}" for assumed in started.assumes),
     ]
