@@ -36,6 +36,7 @@ class Process:
         self.config = directory / "gateway.toml"
         gateway = {"listen": f"127.0.0.1:{self.port}", "store": self.store, "snapshot_every": 500}
         self.config.write_text(to_toml(settings(base_url, gateway=gateway, **route)))
+        self.directory = directory
         self._log = (directory / "log.jsonl").open("ab")
 
     def start(self) -> None:
@@ -48,8 +49,21 @@ class Process:
         self.process.send_signal(how)
         return self.process.wait(60.0)
 
+    def game(self) -> dict[str, Any]:
+        """The status of the one game of the one route."""
+        (game,) = get_json(f"{self.url}/v1/status")["routes"]["homework"]
+        assert isinstance(game, dict)
+        return game
+
+    def log_lines(self) -> str:
+        """What it has logged."""
+        return (self.directory / "log.jsonl").read_text()
+
     def close(self) -> None:
-        """Let go of its log."""
+        """End it if it still runs, and let go of its log."""
+        if hasattr(self, "process") and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
         self._log.close()
 
     @property

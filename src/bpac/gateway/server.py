@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 from bpac.errors import BpacError, MissingExtra
 from bpac.gateway.app import Gateway
@@ -58,18 +58,11 @@ class GatewayServer(uvicorn.Server):
         service.connections = self._connections
         service.reloads = self.reloads = Reloads(load, self._use, service.metrics)
         super().__init__(
-            uvicorn.Config(
+            uvicorn_config(
                 self._gateway,
-                # uvicorn calls it for each connection, and needs nothing else of the class.
-                http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, self._connections)),
+                partial(LimitedProtocol, self._connections),
                 host=service.config.host,
                 port=service.config.port,
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                ws="none",
                 timeout_graceful_shutdown=graceful(service.config),
             )
         )
@@ -138,6 +131,21 @@ class GatewayServer(uvicorn.Server):
             self.force_exit = True
         else:
             self.should_exit = True
+
+
+def uvicorn_config(app: Callable[..., Any], protocol: Callable[..., asyncio.Protocol], **more: Any) -> uvicorn.Config:
+    """How uvicorn runs a gateway, or a front of one: requests are logged, and headers read, by the gateway itself.
+
+    Parameters
+    ----------
+    app: answers requests.
+    protocol: makes the protocol of a new connection.
+    more: further settings of uvicorn.
+    """
+    # uvicorn calls the protocol for each connection, and needs nothing else of a class.
+    made = cast("type[asyncio.Protocol]", protocol)
+    own: dict[str, Any] = {"lifespan": "on", "ws": "none", "log_config": None, "access_log": False}
+    return uvicorn.Config(app, http=made, server_header=False, proxy_headers=False, **own, **more)
 
 
 def graceful(config: Config) -> int:

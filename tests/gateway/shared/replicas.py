@@ -4,7 +4,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.gateway.configured import get_json, settings
+from tests.gateway.configured import settings
 from tests.gateway.serving import Process, to_toml
 
 
@@ -24,32 +24,14 @@ class Replica(Process):
     ) -> None:
         directory.mkdir(exist_ok=True)
         super().__init__(directory, base_url, **route)
-        self.directory = directory
         self.store = store
         gateway: dict[str, Any] = {"listen": f"127.0.0.1:{self.port}", "store": store, "snapshot_every": 300}
         if outage is not None:
             gateway["store_outage"] = outage | {"file": str(directory / "outside.log")}
         self.config.write_text(to_toml(settings(base_url, gateway=gateway, **route)))
 
-    def game(self) -> dict[str, Any]:
-        """The status of the one game of the one route."""
-        (game,) = get_json(f"{self.url}/v1/status")["routes"]["homework"]
-        assert isinstance(game, dict)
-        return game
-
     def metrics(self) -> str:
         """The page that Prometheus reads."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as response:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as response:
             text: bytes = response.read()
         return text.decode()
-
-    def close(self) -> None:
-        """End what is still there."""
-        if hasattr(self, "process") and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        super().close()
-
-    def log_lines(self) -> str:
-        """What it has logged."""
-        return (self.directory / "log.jsonl").read_text()

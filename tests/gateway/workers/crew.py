@@ -25,7 +25,6 @@ class Crew(Process):
     def __init__(self, directory: Path, base_url: str, fronts: int = 2, **route: Any) -> None:
         self.fronts = fronts
         super().__init__(directory, base_url, **route)
-        self.directory = directory
 
     def start(self) -> None:
         """Start it, and wait until all fronts are there."""
@@ -70,20 +69,3 @@ class Crew(Process):
         began = time.monotonic()
         wait_for(lambda: len(pids := self.pids()) == self.fronts + 1 and pids[name] != pid)
         return time.monotonic() - began
-
-    def game(self) -> dict[str, Any]:
-        """The status of the one game of the one route."""
-        (game,) = get_json(f"{self.url}/v1/status")["routes"]["homework"]
-        assert isinstance(game, dict)
-        return game
-
-    def close(self) -> None:
-        """End what is still there."""
-        if hasattr(self, "process") and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        super().close()
-
-    def log_lines(self) -> str:
-        """What all processes have logged."""
-        return (self.directory / "log.jsonl").read_text()

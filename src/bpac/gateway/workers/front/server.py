@@ -3,13 +3,12 @@
 import asyncio
 import socket
 from functools import partial
-from typing import cast
 
 from bpac.errors import MissingExtra
 from bpac.gateway.config.file import Config
 from bpac.gateway.http.connections import Connections
 from bpac.gateway.http.protocol import LimitedProtocol
-from bpac.gateway.server import allow_open_files, files_needed, graceful, ignore_signals
+from bpac.gateway.server import allow_open_files, files_needed, graceful, ignore_signals, uvicorn_config
 from bpac.gateway.workers.board import Board
 from bpac.gateway.workers.front.acceptor import Acceptor
 from bpac.gateway.workers.front.app import FrontGateway
@@ -38,18 +37,7 @@ class FrontServer(uvicorn.Server):
         self._board = board
         self._acceptors: list[Acceptor] = []
         self.open_connections: Connections
-        super().__init__(
-            uvicorn.Config(
-                FrontGateway(service, inherited.pages),
-                http=cast("type[asyncio.Protocol]", partial(self._protocol)),
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                ws="none",
-            )
-        )
+        super().__init__(uvicorn_config(FrontGateway(service, inherited.pages), partial(self._protocol)))
 
     def _protocol(self, **uvicorns: object) -> asyncio.Protocol:
         return LimitedProtocol(self.open_connections, **uvicorns)
