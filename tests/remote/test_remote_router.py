@@ -195,7 +195,7 @@ def test_a_server_that_is_no_gateway_keeps_no_draft(reply: dict[str, Any]) -> No
         port = free_port()
         await web.TCPSite(runner, "127.0.0.1", port).start()
         try:
-            async with bpac.RemoteRouter(f"http://127.0.0.1:{port}", "own", timeout=2.0, retries=0) as router:
+            async with bpac.RemoteRouter(f"http://127.0.0.1:{port}", "own", retries=0) as router:
                 decision = await router.decide(0.0)
                 assert (decision.id, decision.call_expert, decision.serve_draft) == (None, True, False)
         finally:
@@ -208,7 +208,7 @@ def test_a_gateway_that_goes_between_ticket_and_decision_keeps_nothing() -> None
     """The round is not decided: the expert answers, and a later report says that it was not taken."""
 
     async def main(after: Callable[[], Awaitable[None]], url: str) -> None:
-        async with bpac.RemoteRouter(url, "own", timeout=0.5, retries=0) as router, router.round() as one:
+        async with bpac.RemoteRouter(url, "own", retries=0) as router, router.round() as one:
             audited = await router.decide(0.9)
             await after()
             decision = await one.decide(0.0)

@@ -1,6 +1,5 @@
 """A judge is asked like every other model: with its circuit breaker, its deployments and its preset."""
 
-import time
 from contextlib import ExitStack
 from typing import Any
 
@@ -37,10 +36,10 @@ def config(url: str, *, gateway: Any = None, loss: Any = None, **judge: Any) -> 
     data = settings(
         url,
         gateway={"probe_timeout": 1.0, **(gateway or {})},
-        model={"timeout": 1.0, "breaker": 2},
+        model={"breaker": 2},
         loss={"name": "judge", "judge": "third", "attempts": 1, **(loss or {})},
     )
-    data["models"]["third"] = {**data["models"]["large"], "model": "judge", **judge}
+    data["models"]["third"] = {**data["models"]["large"], "model": "judge", "timeout": 1.0, **judge}
     return data
 
 
@@ -54,12 +53,10 @@ def deployed(*urls: str, **more: Any) -> dict[str, Any]:
     return data
 
 
-def ask(gateway: RunningGateway) -> float:
-    """Have one request answered and graded; the seconds it took."""
-    begun = time.monotonic()
+def ask(gateway: RunningGateway) -> None:
+    """Have one request answered and graded."""
     assert post(gateway.url, ASK).status == 200
     gateway.idle()
-    return time.monotonic() - begun
 
 
 def asked(models: ScriptedServer) -> int:
@@ -89,7 +86,8 @@ def test_no_grading_waits_for_a_judge_that_is_down(broken: Reply) -> None:
             ask(gateway)
         wait_for(lambda: health(gateway)["breaker"] == "open")
         before = asked(models)
-        assert max(ask(gateway) for _ in range(3)) < 0.9  # the timeout is a second
+        for _ in range(3):
+            ask(gateway)
         assert asked(models) == before
         assert gateway.status()["forfeits"] == {"grader failed": 5}
         script.judge = MARK

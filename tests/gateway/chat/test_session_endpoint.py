@@ -37,7 +37,7 @@ def test_failures_are_counted_the_same_on_the_public_api() -> None:
     def script(request: Request) -> Reply:
         return replies[request.body["seed"]]
 
-    model = {"retries": 1, "backoff": 0.01, "timeout": 0.5, "breaker": 0}
+    model = {"retries": 1, "backoff": 0.01, "timeout": 1.5, "breaker": 0}
     with Running(script, policy="never", model=model) as (gateway, models):
         got = [post(gateway.url, ASK | {"seed": seed}) for seed in (1, 2, 3, 4)]
         gateway.idle()
