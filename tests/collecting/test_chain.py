@@ -13,7 +13,7 @@ import pytest
 from bpac.replay.tables.reading import read_table
 from tests.collecting.pairs import bpac, command, recorded_answers
 
-QUESTIONS, PROMPTED = 300, 40
+QUESTIONS, PROMPTED = 200, 24
 ASKED = 2 * QUESTIONS + 2 * 2 * PROMPTED
 
 

@@ -12,7 +12,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from tests.promise.test_promise import most_explained
 
-STREAMS, ROUNDS = 300, 300
+STREAMS, ROUNDS = 200, 300
 DRAFT, JUDGE = 20, 30
 
 
