@@ -61,7 +61,7 @@ def picture(browser: Browser, url: str, size: str, scheme: Scheme) -> bytes:
     """A screenshot of the page at a size and in a colour scheme, as PNG."""
     width, scale, last = SIZES[size]
     context = browser.new_context(
-        viewport={"width": width, "height": 2000},
+        viewport={"width": width, "height": 2600},
         color_scheme=scheme,
         device_scale_factor=scale,
         reduced_motion="reduce",
