@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from bpac.models.adapting.thinking_blocks import filled_thinking, without_thinking
 from bpac.models.adapting.tool_call_ids import IdStyle, with_accepted_ids
+from bpac.wire.originals import ORIGINAL
 
 TokenLimit = Literal["max_tokens", "max_completion_tokens"]
 ThinkingInHistory = Literal["keep", "drop", "fill"]
@@ -53,10 +54,9 @@ class Adaptation:
 
     def __call__(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The request as the server accepts it; the caller's is not changed."""
-        adapted = {name: value for name, value in body.items() if name not in self.drop}
-        for path in self.drop:
-            if "." in path:
-                _drop_within(adapted, *path.split("."))
+        adapted = self._dropped(body)
+        if ORIGINAL in adapted:
+            adapted[ORIGINAL] = self._original(adapted[ORIGINAL])
         for old, new in self.rename.items():
             if old in adapted:
                 value = adapted.pop(old)
@@ -70,6 +70,18 @@ class Adaptation:
         if isinstance(messages := adapted.get("messages"), list):
             adapted["messages"] = self._history(messages)
         return adapted
+
+    def _dropped(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {name: value for name, value in body.items() if name not in self.drop}
+        for path in self.drop:
+            if "." in path:
+                _drop_within(kept, *path.split("."))
+        return kept
+
+    def _original(self, original: Mapping[str, Any]) -> dict[str, Any]:
+        """What the caller's API says beyond a chat: fields and headers in ``drop`` are left out there as well."""
+        names = [name for name in ("fields", "headers") if name in original]
+        return {**original, **{name: self._dropped(original[name]) for name in names}}
 
     def _history(self, messages: list[Any]) -> list[Any]:
         if self.thinking_in_history != "keep":

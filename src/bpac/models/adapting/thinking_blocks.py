@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bpac.answer import split_reasoning
+from bpac.wire.originals import ORIGINAL
 
 # Fields of a message, and types of parts of its content, that hold thinking.
 FIELDS = frozenset({
@@ -21,14 +22,20 @@ def without_thinking(message: Any) -> Any:
     if not isinstance(message, Mapping) or message.get("role") != "assistant":
         return message
     kept = {name: value for name, value in message.items() if name not in FIELDS}
+    if isinstance(original := kept.get(ORIGINAL), list):
+        kept[ORIGINAL] = _without_thinking(original)
     content = kept.get("content")
     if isinstance(content, list):
-        parts = [part for part in content if not (isinstance(part, Mapping) and str(part.get("type")) in PARTS)]
         # Servers refuse an empty list.
-        kept["content"] = parts or (None if kept.get("tool_calls") else "")
+        kept["content"] = _without_thinking(content) or (None if kept.get("tool_calls") else "")
     elif isinstance(content, str) and content.lstrip().startswith("<think>"):
         kept["content"] = split_reasoning(content)[1]
+        kept.pop(ORIGINAL, None)  # its text has the thinking, too
     return kept
+
+
+def _without_thinking(parts: list[Any]) -> list[Any]:
+    return [part for part in parts if not (isinstance(part, Mapping) and str(part.get("type")) in PARTS)]
 
 
 def filled_thinking(message: Any) -> Any:
