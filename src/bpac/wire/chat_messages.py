@@ -6,8 +6,8 @@
 3. The reasoning of earlier answers is kept as ``reasoning_content``. What only its own server can read, such as
    signatures and encrypted reasoning, is kept as that server wrote it: in ``thinking_blocks`` (Messages) and
    ``reasoning_items`` (Responses).
-4. What the other API says beyond this is kept under ``ORIGINAL`` (``wire/originals.py``): in an answer and in the result
-   of a tool the list of what it was read from; in any other message the fields that it has there; in a part of a
+4. What the other API says beyond this is kept under ``ORIGINAL`` (``wire/originals.py``): in an answer and in the
+   result of a tool the list of what it was read from; in any other message the fields that it has there; in a part of a
    content the list of what stands in its place, empty for a part that is in the original of another one.
 """
 

@@ -17,7 +17,7 @@ all others are fields like any other.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bpac.errors import RequestError
+from bpac.errors import AnswerError, RequestError
 from bpac.wire.json import from_json, to_json
 from bpac.wire.translating import NotExpressible
 
@@ -62,6 +62,14 @@ def original_of(chat: Mapping[str, Any], api: str) -> Mapping[str, Any] | None:
     return found if found is not None and found["api"] == api else None
 
 
+def in_own_words(chat: Mapping[str, Any], api: str) -> Mapping[str, Any]:
+    """A chat request without the fields that only stand for an original, if the model has the API of its door."""
+    found = original_of(chat, api)
+    if found is None or not (names := found.get("stands_for_it")):
+        return chat
+    return {name: value for name, value in chat.items() if name not in names}
+
+
 def for_api(chat: Mapping[str, Any], api: str) -> Mapping[str, Any]:
     """A chat request for a model with an API: without originals if its door had another one.
 
@@ -71,7 +79,8 @@ def for_api(chat: Mapping[str, Any], api: str) -> Mapping[str, Any]:
     if found is None or found["api"] == api:
         return chat
     if (only := found.get("only_here")) is not None:
-        raise NotExpressible(f"only a model with api = {found['api']!r} can be asked this: {only['message']}", "messages")
+        only_by = f"only a model with api = {found['api']!r} can be asked this"
+        raise NotExpressible(f"{only_by}: {only['message']}", only["param"])
     return without_originals(chat)
 
 
@@ -135,6 +144,18 @@ def _strict(data: bytes) -> bytes:
     return to_json(from_json(data))
 
 
+def check_no_original(data: bytes) -> bytes:
+    """A reply of a server of chat completions; ``AnswerError`` if it has an original, which only translations have.
+
+    The door would pass on what that says, and it might not be what was scored and graded.
+    """
+    if _KEY[:-1] in data or b"\\u" in data:  # a name may be written with escapes
+        found = from_json(data)
+        if isinstance(found, dict) and ORIGINAL in found:
+            raise AnswerError(f"the answer has a field {ORIGINAL}, which is a name of the gateway's own")
+    return data
+
+
 def with_text_cut(original: Any, kept: str) -> Any:
     """The original of a reply whose text ends earlier; none if its text is another one.
 
@@ -150,7 +171,7 @@ def with_text_cut(original: Any, kept: str) -> Any:
         parts, changed = [item] if content else item.get("content") or (), []
         for part in parts:
             if part.get("type") in ("text", "output_text"):
-                text = part["text"][: len(left)]
+                text = str(part.get("text") or "")[: len(left)]
                 if not left.startswith(text):
                     return None
                 left = left[len(text) :]

@@ -17,8 +17,17 @@ from bpac.wire.request_fields import Fields, refuse_several_answers
 # Fields that only this API has. For other models they are left out: they say nothing about the answer, or are refused
 # by ``_check``.
 _KEPT = (
-    "cache_control", "context_management", "diagnostics", "inference_geo", "mcp_servers", "metadata", "service_tier",
-    "speed", "thinking", "user_profile_id", "workspace_id",
+    "cache_control",
+    "context_management",
+    "diagnostics",
+    "inference_geo",
+    "mcp_servers",
+    "metadata",
+    "service_tier",
+    "speed",
+    "thinking",
+    "user_profile_id",
+    "workspace_id",
 )
 # All fields that are not passed on under their own names.
 _READ = frozenset({
@@ -152,7 +161,7 @@ def _effort(fields: Fields, original: Original) -> str | None:
     kind = thinking.one_of("type", "enabled", "disabled", "adaptive", "between_tools")
     budget = thinking.whole("budget_tokens", 1)
     if effort is None:
-        original.values["effort_from_thinking"] = True
+        original.values["stands_for_it"] = ["reasoning_effort"]
     if kind == "disabled":
         return "none"
     if effort is None and budget is not None:

@@ -54,8 +54,6 @@ def write_request(chat: Mapping[str, Any], default_max_tokens: int, signer: str 
     left_out = {*UNKNOWN, *NOT_SENT, *_TRANSLATED}
     own: dict[str, Any] = {} if original is None else _fields(original)
     own |= {name: value for name, value in chat.items() if name not in left_out and value is not None}
-    if original is not None and original.get("effort_from_thinking"):
-        chat = {**chat, "reasoning_effort": None}
     try:
         return own | _written(chat, own, default_max_tokens, signer)
     except WRONG_KIND as error:
@@ -69,9 +67,7 @@ def _fields(original: Mapping[str, Any]) -> dict[str, Any]:
     return fields | ({"metadata": metadata} if metadata else {})
 
 
-def _written(
-    chat: Mapping[str, Any], own: Mapping[str, Any], default_max_tokens: int, signer: str
-) -> dict[str, Any]:
+def _written(chat: Mapping[str, Any], own: Mapping[str, Any], default_max_tokens: int, signer: str) -> dict[str, Any]:
     originals = ORIGINAL in chat
     system, turns = write_history(chat["messages"], signer, originals)
     request: dict[str, Any] = {"messages": turns}

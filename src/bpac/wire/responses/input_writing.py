@@ -19,9 +19,7 @@ _WITHOUT_ID = ("message", "function_call", "custom_tool_call", "function_call_ou
 Item = dict[str, Any]
 
 
-def write_input(
-    messages: Iterable[Mapping[str, Any]], signer: str = "", originals: bool = False
-) -> list[Item]:
+def write_input(messages: Iterable[Mapping[str, Any]], signer: str = "", originals: bool = False) -> list[Item]:
     """The input of a request.
 
     Parameters
@@ -45,8 +43,8 @@ def write_input(
 def _sent(item: Item, signer: str) -> Item | None:
     """An item as it is sent: reasoning that the model has encrypted, and ids of calls that the API accepts.
 
-    Other items have no ids: those of another server, or of the gateway, mean nothing to this one, and it refuses its own
-    where the reasoning that belongs to them is missing.
+    Other items have no ids: those of another server, or of the gateway, mean nothing to this one, and it refuses its
+    own where the reasoning that belongs to them is missing.
     """
     if item.get("type") == "reasoning":
         return own_thinking(item, signer)
