@@ -47,6 +47,12 @@ def unsigned_mark(signature: str, signer: str) -> str | None:
     return _MARK.sub("", signature) if marks == {f"~{signer}"} else None
 
 
+def is_marked(block: Mapping[str, Any]) -> bool:
+    """Whether thinking has come through a gateway, which has marked who signed it."""
+    signature = block.get(SIGNED.get(str(block.get("type")), ""))
+    return isinstance(signature, str) and _MARK.search(signature) is not None
+
+
 def own_thinking(block: Mapping[str, Any], signer: str) -> dict[str, Any] | None:
     """Thinking to be sent to a model, with its signature as the server wrote it; none if it has none of that model."""
     field = SIGNED[block["type"]]

@@ -11,17 +11,20 @@ A gateway sends one request to two models, whose servers accept different fields
 The fields of the model's own ``body`` are added afterwards, and so are never changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bpac.models.adapting.thinking_blocks import filled_thinking, without_thinking
+from bpac.models.adapting.thinking_blocks import filled_thinking, only_marked_thinking, without_thinking
 from bpac.models.adapting.tool_call_ids import IdStyle, with_accepted_ids
 from bpac.wire.originals import ORIGINAL
 
 TokenLimit = Literal["max_tokens", "max_completion_tokens"]
-ThinkingInHistory = Literal["keep", "drop", "fill"]
+ThinkingInHistory = Literal["keep", "drop", "fill", "own"]
 
+_CHANGES: Mapping[str, Callable[[Any], Any]] = {
+    "drop": without_thinking, "fill": filled_thinking, "own": only_marked_thinking,
+}  # fmt: skip
 _LIMITS: tuple[TokenLimit, TokenLimit] = ("max_tokens", "max_completion_tokens")
 
 
@@ -37,8 +40,8 @@ class Adaptation:
     least_max_tokens: a smaller limit in a request is raised to this; a request without a limit stays without one.
     stream_options: whether the server understands ``stream_options``.
     tool_call_ids: which ids of tool calls the server accepts.
-    thinking_in_history: whether thinking in earlier answers is sent (``keep``), taken out (``drop``), or sent and,
-        where it is missing, sent as an empty text (``fill``).
+    thinking_in_history: whether thinking in earlier answers is sent (``keep``), taken out (``drop``), sent and, where
+        it is missing, sent as an empty text (``fill``), or sent if it is known to be the model's own (``own``).
 
     >>> Adaptation(drop=frozenset({"top_p"}), token_limit="max_completion_tokens")({"top_p": 0.9, "max_tokens": 50})
     {'max_completion_tokens': 50}
@@ -85,8 +88,7 @@ class Adaptation:
 
     def _history(self, messages: list[Any]) -> list[Any]:
         if self.thinking_in_history != "keep":
-            change = without_thinking if self.thinking_in_history == "drop" else filled_thinking
-            messages = [change(message) for message in messages]
+            messages = [_CHANGES[self.thinking_in_history](message) for message in messages]
         if self.tool_call_ids != "any":
             messages = [with_accepted_ids(message, self.tool_call_ids) for message in messages]
         return messages

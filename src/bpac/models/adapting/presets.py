@@ -38,8 +38,7 @@ class Preset:
     off, on: the fields of a request with which the model does not think, and with which it does; none if it cannot.
     drop, drop_off, drop_on: fields that are left out always, or only if the model does not think, or only if it does.
     keys: further keys of ``[models.NAME]``.
-    history: ``thinking_in_history`` if the model thinks; if it does not, thinking is taken out. Where thinking is
-        signed, what another model has signed is left out in any case (``wire/signers.py``).
+    history: ``thinking_in_history`` if the model thinks; if it does not, thinking is taken out.
     logprobs: whether drafts have log-probabilities: ``yes``, ``no``, ``by model``, or ``probe`` if that is not known.
     key_header: the header that carries the API key (default: ``Authorization``).
     """
@@ -50,7 +49,7 @@ class Preset:
     drop_off: tuple[str, ...] = ()
     drop_on: tuple[str, ...] = ()
     keys: Mapping[str, Any] = field(default_factory=dict)
-    history: Literal["drop", "fill", "keep"] = "drop"
+    history: Literal["drop", "fill", "own"] = "drop"
     logprobs: Literal["yes", "no", "by model", "probe"] = "probe"
     key_header: str | None = None
 
@@ -98,7 +97,7 @@ _ANTHROPIC: dict[str, Any] = {
 _CHAT_ONLY = ("frequency_penalty", "logit_bias", "presence_penalty", "seed")
 _MESSAGES: dict[str, Any] = {
     "drop": (*_LOGPROBS, *_CHAT_ONLY, "verbosity"), "logprobs": "no",
-    "keys": {"api": "messages", "tool_call_ids": "anthropic"}, "history": "keep",
+    "keys": {"api": "messages", "tool_call_ids": "anthropic"}, "history": "own",
 }  # fmt: skip
 _QWEN3, _OTHER_TEMPLATE = _template("enable_thinking"), _template("thinking")
 
@@ -108,7 +107,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({
     "openai-responses": Preset(
         **_effort("none", "high"), drop=_CHAT_ONLY, drop_on=("temperature", "top_p", *_LOGPROBS),
         # The API refuses smaller limits.
-        keys={"api": "responses", "tool_call_ids": "openai", "least_max_tokens": 16}, history="keep",
+        keys={"api": "responses", "tool_call_ids": "openai", "least_max_tokens": 16}, history="own",
     ),
     "anthropic-4.5": Preset(
         {"thinking": {"type": "disabled"}},
