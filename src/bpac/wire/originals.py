@@ -63,11 +63,16 @@ def original_of(chat: Mapping[str, Any], api: str) -> Mapping[str, Any] | None:
 
 
 def in_own_words(chat: Mapping[str, Any], api: str) -> Mapping[str, Any]:
-    """A chat request without the fields that only stand for an original, if the model has the API of its door."""
+    """A chat request with the caller's own values of fields, if the model has the API of its door.
+
+    Elsewhere they may stand for something else in the request, which such a model gets as it is.
+    """
     found = original_of(chat, api)
-    if found is None or not (names := found.get("stands_for_it")):
+    own = found.get("own_words") if found is not None else None
+    if not own:
         return chat
-    return {name: value for name, value in chat.items() if name not in names}
+    changed = {name: own.get(name, value) for name, value in chat.items()}
+    return {name: value for name, value in changed.items() if value is not None or name not in own}
 
 
 def for_api(chat: Mapping[str, Any], api: str) -> Mapping[str, Any]:

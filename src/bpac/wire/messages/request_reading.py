@@ -160,8 +160,7 @@ def _effort(fields: Fields, original: Original) -> str | None:
         return effort
     kind = thinking.one_of("type", "enabled", "disabled", "adaptive", "between_tools")
     budget = thinking.whole("budget_tokens", 1)
-    if effort is None:
-        original.values["stands_for_it"] = ["reasoning_effort"]
+    original.values["own_words"] = {"reasoning_effort": effort}
     if kind == "disabled":
         return "none"
     if effort is None and budget is not None:
