@@ -162,7 +162,7 @@ RESPONSES_REPLY: dict[str, Any] = {
 
 def streamed_message(reply: dict[str, Any]) -> bytes:
     """The events of a message as a server sends them, with a few that say nothing."""
-    found = [*message_events({"reply": reply}), {"type": "message_stop"}]
+    found = [*message_events({"reply": reply}, {}), {"type": "message_stop"}]
     return _sent([found[0], {"type": "ping"}, *found[1:]])
 
 

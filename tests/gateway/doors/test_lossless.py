@@ -195,6 +195,22 @@ def test_thinking_goes_back_to_the_model_that_signed_it_only(door: Opened, strea
     assert [block["type"] for block in drafted["messages"][1]["content"]] == [block["type"] for block in sent[2:]]
 
 
+@pytest.mark.parametrize("kind", ["enabled", "adaptive"])
+def test_a_turn_that_a_draft_began_is_continued_without_a_budget(door: Opened, kind: str) -> None:
+    """The API refuses calls without thinking before them while there is a budget for thinking; other modes stay."""
+    asked: Any = {"max_tokens": 4000, "thinking": {"type": kind}}
+    asked["thinking"] |= {"budget_tokens": 2000} if kind == "enabled" else {}
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {}}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "3"}]}
+    for signature, own in (("c2lnbmVk", True), ("c2lnbmVk~00000000", False)):
+        turn = {"role": "assistant", "content": [{**thought, "signature": signature}, use]}
+        history = [{"role": "user", "content": "?"}, turn, result]
+        ask_messages(door, "only-messages", {**asked, "messages": history})
+        kept = own or kind == "adaptive"
+        assert door.asked()["thinking"] == (asked["thinking"] if kept else {"type": "disabled"})
+
+
 @streamed
 def test_encrypted_reasoning_goes_back_to_the_model_that_wrote_it_only(door: Opened, stream: bool) -> None:
     """The same with the Responses API, whose items then have no ids that belong to missing reasoning."""

@@ -54,7 +54,7 @@ class MessageWriter:
     def whole(self, completion: Mapping[str, Any]) -> dict[str, Any]:
         """The message that a whole chat completion is."""
         if ORIGINAL in completion:
-            return original_writing.message(completion[ORIGINAL])
+            return original_writing.message(completion[ORIGINAL], self._message)
         for _ in (*self._added(completion), *self._ended()):
             pass
         return self._message | {"content": [block.block() for block in self._blocks]}
@@ -104,7 +104,7 @@ class MessageWriter:
 
     def _passed_on(self, original: Any) -> Iterator[Event]:
         self._is_original = True
-        for event in original_writing.events(original):
+        for event in original_writing.events(original, self._message):
             stopped = event.get("delta")
             self._has_stopped |= isinstance(stopped, Mapping) and isinstance(stopped.get("stop_reason"), str)
             yield event

@@ -55,6 +55,23 @@ def write_history(
     return _simple(system) if system else "", [{"role": role, "content": _simple(blocks)} for role, blocks in turns]
 
 
+def continues_without_thinking(turns: list[dict[str, Any]]) -> bool:
+    """Whether the model goes on with a turn that another model began: with calls of tools, and no thinking before them.
+
+    With a budget for thinking, the API refuses such a turn.
+
+    >>> use = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "now", "input": {}}]}
+    >>> continues_without_thinking([use, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}])
+    True
+    """
+    if len(turns) < 2 or turns[-2]["role"] != "assistant" or turns[-1]["role"] != "user":
+        return False
+    said, results = (turn["content"] if isinstance(turn["content"], list) else [] for turn in turns[-2:])
+    called = any(block.get("type") == "tool_use" for block in said)
+    answered = any(block.get("type") == "tool_result" for block in results)
+    return called and answered and said[0].get("type") not in _THINKING
+
+
 def _sent(block: Block, signer: str) -> Block | None:
     """A block as it is sent: thinking that the model has signed, ids that the API accepts, and no empty texts."""
     kind = block.get("type")

@@ -19,18 +19,29 @@ _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _TYPE = re.compile(r"[a-z_]+")
 
 
-def message(original: Any) -> dict[str, Any]:
-    """A whole message; ``AnswerError`` if it is none."""
+def message(original: Any, described: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole message; ``AnswerError`` if it is none.
+
+    Parameters
+    ----------
+    original: what a chat completion has under ``ORIGINAL``.
+    described: a message with the fields that every message has, where a server leaves them out.
+    """
     try:
-        return dict(original["reply"])
+        return {**described, **original["reply"]}
     except WRONG_KIND as error:
         raise AnswerError("not the original of a message") from error
 
 
-def events(original: Any) -> list[Event]:
-    """The events of a chunk, or those of a whole message, without the last one; ``AnswerError`` if there are none."""
+def events(original: Any, described: Mapping[str, Any]) -> list[Event]:
+    """The events of a chunk, or those of a whole message, without the last one; ``AnswerError`` if there are none.
+
+    Parameters
+    ----------
+    original, described: as for ``message``.
+    """
     try:
-        found = original["events"] if "events" in original else [*_exploded(original["reply"])]
+        found = original["events"] if "events" in original else [*_exploded(message(original, described))]
         return [event for event in found if _TYPE.fullmatch(event["type"]) and event["type"] != "message_stop"]
     except WRONG_KIND as error:
         raise AnswerError("not the original of a message") from error

@@ -10,7 +10,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bpac.wire.messages.history_writing import API, write_history
+from bpac.wire.messages.history_writing import API, continues_without_thinking, write_history
 from bpac.wire.messages.tool_writing import write_tool_choice, write_tools
 from bpac.wire.originals import ORIGINAL, for_api, original_of
 from bpac.wire.translating import WRONG_KIND, NotExpressible, check_fields, check_stateless, not_expressible
@@ -71,6 +71,8 @@ def _written(chat: Mapping[str, Any], own: Mapping[str, Any], default_max_tokens
     originals = ORIGINAL in chat
     system, turns = write_history(chat["messages"], signer, originals)
     request: dict[str, Any] = {"messages": turns}
+    if _has_budget(own) and continues_without_thinking(turns):
+        request["thinking"] = {"type": "disabled"}
     if system:
         request["system"] = system
     limit = chat.get("max_completion_tokens") or chat.get("max_tokens")
@@ -89,6 +91,11 @@ def _written(chat: Mapping[str, Any], own: Mapping[str, Any], default_max_tokens
             raise not_expressible("service_tier", API, "choose auto or default")
         request["service_tier"] = _TIERS[tier]
     return request | _effort_and_format(chat, own)
+
+
+def _has_budget(own: Mapping[str, Any]) -> bool:
+    thinking = own.get("thinking")
+    return isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
 
 
 def _budget(thinking: Any) -> int:

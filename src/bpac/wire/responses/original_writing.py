@@ -50,7 +50,7 @@ class OriginalResponse:
     def response(self, original: Any) -> dict[str, Any]:
         """A whole response; ``AnswerError`` if it is none."""
         try:
-            return self._response(original["reply"])
+            return self._whole(original)
         except WRONG_KIND as error:
             raise AnswerError("not the original of a response") from error
 
@@ -58,15 +58,18 @@ class OriginalResponse:
         """The events of a chunk, or those of a whole response; ``AnswerError`` if there are none."""
         try:
             if "reply" in original:
-                return [*_exploded(self._response(original["reply"]))]
+                return [*_exploded(self._whole(original))]
             return [self._event(event) for event in original["events"] if _TYPE.fullmatch(event["type"])]
         except WRONG_KIND as error:
             raise AnswerError("not the original of a response") from error
 
+    def _whole(self, original: Mapping[str, Any]) -> dict[str, Any]:
+        return self._response({"status": "completed", **original["reply"]})
+
     def _response(self, reply: Mapping[str, Any]) -> dict[str, Any]:
         ours = {name: self._described.get(name) for name in _OURS if name in self._described}
         own = {name: value for name, value in reply.items() if name not in _OURS}
-        return {**own, "output": [self._item(item) for item in reply["output"]], **ours}
+        return {**self._described, **own, "output": [self._item(item) for item in reply["output"]], **ours}
 
     def _event(self, event: Event) -> Event:
         changed = {**event}
@@ -104,7 +107,7 @@ def _exploded(response: Mapping[str, Any]) -> Iterator[Event]:
         empty = {**item, **_EMPTY.get(item["type"], {})} | ({"status": "in_progress"} if "status" in item else {})
         yield {"type": "response.output_item.added", "output_index": index, "item": empty}
         for event in _item_events(item):
-            yield {"item_id": item.get("id"), "output_index": index, **event}
+            yield {"item_id": item.get("id") or "", "output_index": index, **event}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{response['status']}", "response": response}
 
