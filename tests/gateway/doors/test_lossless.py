@@ -266,6 +266,29 @@ def test_what_only_one_api_can_say_is_refused_by_the_others(door: Opened, at: st
         assert door.models.requests == []
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/messages", {"max_tokens": 9, "container": "c"}),
+        ("/v1/messages", {"max_tokens": 9, "messages": [{"role": "user", "content": [
+            {"type": "document", "source": {"type": "file", "file_id": "f"}}]}]}),
+        ("/v1/messages", {"max_tokens": 9, "messages": [{"role": "user", "content": [
+            {"type": "container_upload", "file_id": "f"}]}]}),
+        ("/v1/responses", {"tools": [{"type": "file_search", "vector_store_ids": ["v"]}]}),
+        ("/v1/responses", {"tools": [{"type": "code_interpreter", "container": "c"}]}),
+        ("/v1/responses", {"tools": [{"type": "shell", "environment": {"type": "container_reference"}}]}),
+        ("/v1/responses", {"previous_response_id": "r"}),
+        ("/v1/responses", {"input": [{"type": "item_reference", "id": "i"}]}),
+    ],
+)  # fmt: skip
+def test_what_is_stored_at_a_vendor_is_nobodys(door: Opened, path: str, body: dict[str, Any]) -> None:
+    """Callers share the gateway's account there: a model with the same API is not asked either."""
+    history = {"input": "?"} if path == "/v1/responses" else {"messages": [{"role": "user", "content": "?"}]}
+    got = post(door.gateway.url, {"model": f"only-{path[4:]}", **history, **body}, path, bearer(KEY))
+    assert (got.status, got.json["error"]["code"]) == (400, "unsupported")
+    assert door.models.requests == []
+
+
 def test_settings_of_a_model_come_before_the_caller(door: Opened) -> None:
     """Fields and headers in ``drop`` are left out, and a header of the model's own is not replaced."""
     beta = {"anthropic-beta": rich.BETAS}

@@ -22,6 +22,7 @@ def read_tool(tool: Fields, original: Original) -> dict[str, Any]:
     """
     kind = tool.needed_text("type")
     if kind not in ("function", "custom"):
+        _refuse_stored(tool)
         what = (
             f"cannot be {kind!r}: that tool runs at OpenAI or is built into its models, and chat completions have "
             "functions and custom tools only; offer a function that does the same"
@@ -42,6 +43,15 @@ def read_tool(tool: Fields, original: Original) -> dict[str, Any]:
     elif (wanted := tool.object("format")) is not None:
         described["format"] = _grammar(wanted)
     return {"type": kind, kind: described, **({ORIGINAL: others} if others else {})}
+
+
+def _refuse_stored(tool: Fields) -> None:
+    """Refuse a tool that uses what is stored at OpenAI, where callers share the gateway's account."""
+    environment = tool.get("environment")
+    is_reference = isinstance(environment, dict) and environment.get("type") == "container_reference"
+    if tool.get("type") == "file_search" or isinstance(tool.get("container"), str) or is_reference:
+        why = "cannot be used: it reads what is stored at OpenAI, where callers share an account; send files in input"
+        raise tool.unsupported("type", why)
 
 
 def _grammar(wanted: Fields) -> dict[str, Any]:
