@@ -8,15 +8,13 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from anthropic import Anthropic
 
-from bpac.testing import Reply, ScriptedServer
+from bpac.testing import Reply
 from bpac.wire.originals import ORIGINAL
 from tests.gateway.configured import bearer
 from tests.gateway.doors import rich
-from tests.gateway.doors.opened import DRAFT, EXPERT, KEY, Opened
+from tests.gateway.doors.opened import EXPERT, KEY, Opened, opened_with
 from tests.gateway.raw import CHAT, post
-from tests.gateway.running import RunningGateway, pair
 from tests.wire.translating.chats import MESSAGE_EVENT, MESSAGE_REQUEST, RESPONSE_EVENT, RESPONSE_REQUEST, known
 
 APIS = ("chat", "responses", "messages")
@@ -51,12 +49,8 @@ def config(base_url: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def door() -> Iterator[Opened]:
     """One gateway and one model server for all tests of this file."""
-    with (
-        ScriptedServer(pair(DRAFT, EXPERT)) as models,
-        RunningGateway(config(models.base_url)) as running,
-        Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=60.0) as client,
-    ):
-        yield Opened(running, models, running.client(KEY), client)
+    with opened_with(config) as found:
+        yield found
 
 
 def message_reply(reply: Any = rich.MESSAGES_REPLY) -> Any:
@@ -193,6 +187,11 @@ def test_thinking_goes_back_to_the_model_that_signed_it_only(door: Opened, strea
     assert "output_config" not in drafted
     assert not {"thinking", "redacted_thinking"} & {block["type"] for block in drafted["messages"][1]["content"]}
     assert [block["type"] for block in drafted["messages"][1]["content"]] == [block["type"] for block in sent[2:]]
+    turn["content"] = [
+        block for block in said["content"] if "server" not in block["type"] and "web" not in block["type"]
+    ]
+    ask_messages(door, "only-chat", {**asked, "messages": [*first, turn, result]}, stream)
+    assert MARK.search(json.dumps(door.asked())) is None
 
 
 @pytest.mark.parametrize("kind", ["enabled", "adaptive"])
@@ -261,7 +260,8 @@ def test_what_only_one_api_can_say_is_refused_by_the_others(door: Opened, at: st
             continue
         with pytest.raises((anthropic.BadRequestError, openai.BadRequestError)) as raised:
             ask(door, f"only-{api}", asked)
-        body: Any = raised.value.body
+        refused: Any = raised.value
+        body = refused.body
         assert (body.get("error") or body)["code"] == "unsupported"
         assert door.models.requests == []
 

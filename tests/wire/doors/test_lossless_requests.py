@@ -221,9 +221,9 @@ def test_events_without_a_chunk_are_kept_for_the_next_one() -> None:
 @pytest.mark.parametrize("write", [lambda: MessageWriter({}, "t", "r"), lambda: ResponseWriter({}, "t", 1)])
 def test_originals_of_a_wrong_kind_are_answers_that_cannot_be_used(original: Any, write: Any) -> None:
     """They are errors that the door reports, and not failures of the gateway."""
-    for answer in (lambda writer: writer.add, lambda writer: writer.whole):
+    for answer in ("add", "whole"):
         with suppress(AnswerError):  # a message may be empty, and so is no error everywhere
-            answer(write())({"choices": [], ORIGINAL: original})
+            getattr(write(), answer)({"choices": [], ORIGINAL: original})
 
 
 def test_events_cannot_break_out_of_their_line() -> None:

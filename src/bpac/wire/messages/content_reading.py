@@ -4,6 +4,7 @@ from bpac.wire.chat_messages import Conversation, function_call, text_part
 from bpac.wire.json import to_json
 from bpac.wire.originals import ORIGINAL, Part, short
 from bpac.wire.request_fields import Fields
+from bpac.wire.signers import is_marked
 
 _BLOCKS = "a chat has texts, images, documents, thinking, tool calls and their results"
 # What the text of a failed tool's result begins with: results in a chat have no mark for that.
@@ -38,12 +39,12 @@ def read_answer(message: Fields, conversation: Conversation) -> None:
         if kind == "text":
             texts.append(block.needed_text("text"))
         elif kind == "thinking":
-            # Servers that sign their thinking want it back as it was; a signature of none is the gateway's own.
-            signed = dict(block.values) if block.text("signature") else None
+            # Servers of chats that sign their thinking want it back as it was; all other signatures are not theirs.
+            signed = dict(block.values) if block.text("signature") and not is_marked(block.values) else None
             conversation.thought(block.needed_text("thinking"), "thinking_blocks", signed)
         elif kind == "redacted_thinking":
             block.needed_text("data")
-            conversation.thought("", "thinking_blocks", dict(block.values))
+            conversation.thought("", "thinking_blocks", None if is_marked(block.values) else dict(block.values))
         elif kind == "tool_use":
             arguments = to_json(block.needed_object("input").values).decode()
             conversation.called(function_call(block.needed_text("id"), block.needed_text("name"), arguments))

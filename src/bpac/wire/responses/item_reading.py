@@ -6,6 +6,7 @@ from typing import Any
 from bpac.wire.chat_messages import Conversation, function_call, text_part
 from bpac.wire.originals import ORIGINAL, Part, short
 from bpac.wire.request_fields import Fields
+from bpac.wire.signers import is_marked
 
 # The role of instructions that servers understand; OpenAI takes it for its ``developer``.
 _ROLES = {"user": "user", "system": "system", "developer": "system"}
@@ -61,7 +62,7 @@ def _read_message(item: Fields, conversation: Conversation) -> None:
 def _read_reasoning(item: Fields, conversation: Conversation) -> None:
     texts = [part.needed_text("text") for name in ("summary", "content") for part in item.objects(name)]
     kept: dict[str, Any] | None = None
-    if item.text("encrypted_content") is not None:
+    if item.text("encrypted_content") is not None and not is_marked(item.values):
         # Without its id: that of a streamed item is the gateway's, and servers read the encrypted content only.
         kept = {name: value for name, value in item.values.items() if name in ("type", "summary", "encrypted_content")}
     conversation.thought("\n\n".join(text for text in texts if text), "reasoning_items", kept)
