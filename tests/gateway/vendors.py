@@ -218,7 +218,13 @@ def vendor(preset: str) -> Vendor:
         ),
         "anthropic-messages-4.5": lambda: Vendor(
             switched,
-            (of_api("/v1/messages", MESSAGE_REQUEST, *SAMPLING), refuses(*SAMPLING, when=switched), _budget, *NATIVE),
+            (
+                of_api("/v1/messages", MESSAGE_REQUEST, *SAMPLING),
+                refuses(*SAMPLING, when=switched),
+                _budget,
+                _thinking_before_calls,
+                *NATIVE,
+            ),
         ),
         "anthropic-messages-4.6": lambda: Vendor(
             switched, (of_api("/v1/messages", MESSAGE_REQUEST, *SAMPLING), refuses(*SAMPLING, when=switched), *NATIVE)
@@ -251,6 +257,16 @@ def _budget(request: Request) -> str:
     budget = request.body.get("thinking", {}).get("budget_tokens", 0)
     limit = request.body.get("max_tokens")
     return "max_tokens must be greater than thinking.budget_tokens" if limit is not None and limit <= budget else ""
+
+
+def _thinking_before_calls(request: Request) -> str:
+    """While thinking has a budget, calls whose results the model is to go on with must have thinking before them."""
+    if request.body.get("thinking", {}).get("type") != "enabled":
+        return ""
+    turns = [turn["content"] if isinstance(turn["content"], list) else [] for turn in request.body["messages"]]
+    results = any(block["type"] == "tool_result" for block in turns[-1])
+    wrong = results and turns[-2] and turns[-2][0]["type"] not in ("thinking", "redacted_thinking")
+    return "Expected thinking or redacted_thinking, but found tool_use" if wrong else ""
 
 
 def _too_small(request: Request) -> str:

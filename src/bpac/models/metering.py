@@ -16,12 +16,15 @@ from typing import Any, Self
 from bpac.answer import Answer, cached_tokens, token_count
 from bpac.models.connections import UNSENT
 from bpac.wire.json import to_json
+from bpac.wire.originals import ORIGINAL, without_originals
 from bpac.wire.stream import StreamEvent
 from bpac.wire.usage import Meter, Usage
 
 
 def prompt_size(body: Mapping[str, Any]) -> int:
     """The bytes of what a request has for the model to read: two requests that differ in settings only are equal."""
+    if ORIGINAL in body:  # the same is in it twice
+        body = without_originals(body)
     return len(to_json([body.get("messages"), body.get("tools")]))
 
 

@@ -6,30 +6,47 @@
 3. The reasoning of earlier answers is kept as ``reasoning_content``. What only its own server can read, such as
    signatures and encrypted reasoning, is kept as that server wrote it: in ``thinking_blocks`` (Messages) and
    ``reasoning_items`` (Responses).
+4. What the other API says beyond this is kept under ``ORIGINAL`` (``wire/originals.py``): in an answer and in the
+   result of a tool the list of what it was read from; in any other message the fields that it has there; in a part of a
+   content the list of what stands in its place, empty for a part that is in the original of another one.
 """
 
 from typing import Any
 
-Part = dict[str, Any]
+from bpac.errors import RequestError
+from bpac.wire.originals import ORIGINAL, Original, Part, short
 
 
 class Conversation:
     """Collects the messages of a chat.
+
+    Parameters
+    ----------
+    original: the originals of the request.
 
     Attributes
     ----------
     messages: the messages so far; ``end`` completes them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, original: Original) -> None:
+        self._original = original
         self.messages: list[dict[str, Any]] = []
         self._said: dict[str, Any] | None = None
         self._images: list[Part] = []
 
-    def spoken(self, role: str, content: str | list[Part]) -> None:
-        """Add a message of the user or the system."""
+    def spoken(self, role: str, content: str | list[Part], original: Part | None = None) -> None:
+        """Add a message of the user or the system; ``original`` are the fields that only the caller's API has."""
         self.end()
-        self.messages.append({"role": role, "content": content})
+        self.messages.append({"role": role, "content": content, **({ORIGINAL: original} if original else {})})
+
+    def only_here(self, error: RequestError) -> None:
+        """Note something that no chat can express, as ``Original.only_here``."""
+        self._original.only_here(error)
+
+    def kept(self, *originals: Part) -> None:
+        """Add to the original of the answer."""
+        self._answer().setdefault(ORIGINAL, []).extend(originals)
 
     def said(self, text: str, refusal: str = "") -> None:
         """Add a text of the model, or a text in which it refuses."""
@@ -58,14 +75,16 @@ class Conversation:
         if kept is not None:
             message.setdefault(field, []).append(kept)
 
-    def result(self, call_id: str, parts: list[Part]) -> None:
-        """Add the result of a tool call, as parts of a message's content."""
+    def result(self, call_id: str, parts: list[Part], original: Part) -> None:
+        """Add the result of a tool call, as parts of a message's content, and as the caller's API has it."""
         self._end_answer()
         texts = [part for part in parts if part["type"] == "text"]
         others = [part for part in parts if part["type"] != "text"]
-        self.messages.append({"role": "tool", "tool_call_id": call_id, "content": short(texts)})
+        result = {"role": "tool", "tool_call_id": call_id, "content": short(texts)}
+        self.messages.append({**result, ORIGINAL: [original]})
         if others:
-            self._images += [{"type": "text", "text": f"From the result of the tool call {call_id}:"}, *others]
+            before = text_part(f"From the result of the tool call {call_id}:")
+            self._images += [{**part, ORIGINAL: []} for part in (before, *others)]
 
     def end(self) -> None:
         """Complete the messages so far."""
@@ -86,16 +105,6 @@ class Conversation:
                 self._said["content"] = ""  # only reasoning: servers need a text or a tool call
             self.messages.append(self._said)
             self._said = None
-
-
-def short(parts: list[Part]) -> str | list[Part]:
-    """The content of a message: a text by itself, which every server understands, or a list of parts."""
-    if not parts:
-        return ""
-    if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
-        text: str = parts[0]["text"]
-        return text
-    return parts
 
 
 def text_part(text: str) -> Part:

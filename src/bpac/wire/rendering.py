@@ -10,6 +10,7 @@ import msgspec
 
 from bpac.scores import without_confidence
 from bpac.wire.json import UNDECODABLE, from_json, to_json
+from bpac.wire.originals import ORIGINAL, with_text_cut
 from bpac.wire.stream import StreamEvent
 
 DONE = b"data: [DONE]\n\n"
@@ -48,7 +49,7 @@ def visible(body: Mapping[str, Any], request: LogprobsRequest, confidence_asked:
     request: what the caller asked for.
     confidence_asked: whether the gateway asked for a last line with a confidence (default: no).
     """
-    choices = []
+    choices, original = [], body.get(ORIGINAL)
     for choice in body.get("choices") or ():
         seen = {**choice}
         if seen.get("logprobs") is not None:
@@ -57,10 +58,12 @@ def visible(body: Mapping[str, Any], request: LogprobsRequest, confidence_asked:
         if confidence_asked and isinstance(message, dict) and isinstance(message.get("content"), str):
             content, kept = message["content"], without_confidence(message["content"])
             seen["message"] = {**message, "content": kept}
+            original = with_text_cut(original, kept) if original and kept != content else original
             if seen.get("logprobs") is not None and kept != content:
                 seen["logprobs"] = _cut_logprobs(seen["logprobs"], content, kept)
         choices.append(seen)
-    return {**body, "choices": choices}
+    others = {name: value for name, value in body.items() if name != ORIGINAL}
+    return {**others, "choices": choices, **({ORIGINAL: original} if original else {})}
 
 
 def _visible_logprobs(logprobs: Any, request: LogprobsRequest) -> Any:
@@ -163,8 +166,10 @@ def chunks(body: Mapping[str, Any], include_usage: bool) -> Iterator[bytes]:
     body: the chat completion.
     include_usage: whether the counts of tokens follow in a last chunk.
     """
-    head = {key: value for key, value in body.items() if key not in ("choices", "usage")}
+    head = {key: value for key, value in body.items() if key not in ("choices", "usage", ORIGINAL)}
     head["object"] = "chat.completion.chunk"
+    if ORIGINAL in body:  # all of it: what follows says the same again
+        yield event({**head, "choices": [], ORIGINAL: body[ORIGINAL]})
     for choice in body.get("choices") or ():
         index = choice.get("index", 0)
         message = dict(choice.get("message") or {})

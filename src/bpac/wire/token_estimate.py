@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bpac.wire.json import to_json
+from bpac.wire.originals import without_originals
 
 ASCII_PER_TOKEN = 3.5
 # What chat templates add to each message: its role, its beginning and its end.
@@ -24,6 +25,7 @@ def estimated_tokens(chat: Mapping[str, Any]) -> int:
     >>> estimated_tokens({"messages": [{"role": "user", "content": "What is six times seven?"}]})
     11
     """
+    chat = without_originals(chat)
     messages = chat["messages"]
     tokens = float(PER_MESSAGE * len(messages))
     for message in messages:

@@ -58,6 +58,28 @@ def switches(on: bool) -> dict[str, Any]:
     }
 
 
+def agent_of(name: str) -> dict[str, Any]:
+    """What an agent sends to the vendor of a preset.
+
+    One vendor's models cannot think while they go on with a turn that another model began: there the turn has ended.
+    """
+    if name != "anthropic-messages-4.5":
+        return AGENT
+    *before, last = AGENT["messages"]
+    return {**AGENT, "messages": [*before, {"role": "assistant", "content": "So it is 42."}, last]}
+
+
+def test_a_turn_that_the_draft_began_is_continued_without_thinking() -> None:
+    """Its vendor refuses a budget for thinking there; the next turn is thought about again."""
+    server = vendor("anthropic-messages-4.5")
+    with Running(server, model=preset_of("anthropic-messages-4.5"), score="verbalized") as (gateway, _):
+        for asked, thinks in ((AGENT, False), (agent_of("anthropic-messages-4.5"), True)):
+            assert post(gateway.url, asked).status == 200
+            gateway.idle()
+            assert server.refusals == []
+            assert server.thought == {"draft": False, "expert": thinks}
+
+
 def preset_of(name: str, **more: Any) -> dict[str, Any]:
     """The settings of a model with a preset."""
     azure = {"api_key": "key", "query": {"api-version": "2024-10-21"}} if name == "azure" else {}
@@ -75,7 +97,7 @@ def test_a_preset_makes_requests_acceptable(name: str, stream: bool) -> None:
     """Neither model refuses what an agent sends; the draft does not think, and the expert does and has room for it."""
     server = vendor(name)
     with Running(server, model=preset_of(name), score=score_for(name)) as (gateway, models):
-        ask = AGENT | ({"stream": True, "stream_options": {"include_usage": True}} if stream else {})
+        ask = agent_of(name) | ({"stream": True, "stream_options": {"include_usage": True}} if stream else {})
         got = post(gateway.url, ask)
         gateway.idle()
         assert server.refusals == []
@@ -93,7 +115,7 @@ def test_callers_cannot_turn_thinking_off_or_on(name: str) -> None:
     server = vendor(name)
     with Running(server, model=preset_of(name), score=score_for(name)) as (gateway, _):
         for on in (False, True):
-            assert post(gateway.url, AGENT | switches(on)).status == 200
+            assert post(gateway.url, agent_of(name) | switches(on)).status == 200
             gateway.idle()
             assert server.thought == {"draft": False, "expert": True}
         assert server.refusals == []

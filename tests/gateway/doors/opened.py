@@ -1,6 +1,6 @@
 """A gateway with a route of each kind, and the official clients of every door."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -46,6 +46,17 @@ class Opened(NamedTuple):
         self.gateway.idle()
         found = [request.body for request in self.models.requests if request.body["model"] == model]
         return dict(found[-1])
+
+
+@contextmanager
+def opened_with(config: Callable[[str], dict[str, Any]]) -> Iterator[Opened]:
+    """Open a gateway whose configuration follows from the address of its models."""
+    with (
+        ScriptedServer(pair(DRAFT, EXPERT)) as models,
+        RunningGateway(config(models.base_url)) as running,
+        Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=60.0) as client,
+    ):
+        yield Opened(running, models, running.client(KEY), client)
 
 
 @contextmanager

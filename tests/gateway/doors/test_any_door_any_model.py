@@ -7,16 +7,14 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from anthropic import Anthropic
 
 from bpac.routing.journal.entries import Resolved
-from bpac.testing import Reply, Request, ScriptedServer
+from bpac.testing import Reply, Request
 from bpac.testing.messages_format import SIGNATURE
 from tests.gateway.configured import bearer
-from tests.gateway.doors.opened import CALLS, DRAFT, EXPERT, KEY, Opened, Point
+from tests.gateway.doors.opened import CALLS, EXPERT, KEY, Opened, Point, opened_with
 from tests.gateway.doors.speakers import DOORS, USER, ask, ask_with_tools, parsed, result
 from tests.gateway.raw import CHAT, post
-from tests.gateway.running import RunningGateway, pair
 
 APIS = ("chat", "responses", "messages")
 every = pytest.mark.parametrize("at", DOORS)
@@ -53,12 +51,8 @@ def config(base_url: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def door() -> Iterator[Opened]:
     """One gateway and one model server for all tests of this file."""
-    with (
-        ScriptedServer(pair(DRAFT, EXPERT)) as models,
-        RunningGateway(config(models.base_url)) as running,
-        Anthropic(base_url=running.url, api_key=KEY, max_retries=0, timeout=60.0) as client,
-    ):
-        yield Opened(running, models, running.client(KEY), client)
+    with opened_with(config) as found:
+        yield found
 
 
 def paths(door: Opened) -> list[str]:

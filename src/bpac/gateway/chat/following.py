@@ -95,7 +95,7 @@ class FollowingAnswers:
         model, meter = self.draft_model.for_request(), Meter()
         try:
             with self.stages("draft"):
-                await pass_on(request, model, answer, meter, self.deadline)
+                await pass_on(request.for_draft(), model, answer, meter, self.deadline)
         except ModelError:
             if answer.begun:
                 raise

@@ -71,7 +71,8 @@ class OutsideAnswers:
         return response
 
     async def _fetch(self, request: ChatRequest, model: ModelCall, result: ExpertResult) -> None:
-        await pass_on(request, model, result, Meter(), self.deadline)
+        asked = request.for_draft() if self.answered_by == "draft" else request
+        await pass_on(asked, model, result, Meter(), self.deadline)
 
     def _headers(self) -> list[Header]:
         return [

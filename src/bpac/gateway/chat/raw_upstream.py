@@ -19,7 +19,7 @@ class RawUpstream(Upstream):
 
     async def passed_on(self, body: Mapping[str, Any]) -> bytes:
         """The server's JSON; ``UpstreamRefused`` or ``Unavailable`` if there is none."""
-        return await self._retried(partial(self._fetched, self._request(body), body))
+        return await self._retried(partial(self._fetched, self._passed(body), body))
 
     def passed_on_stream(self, body: Mapping[str, Any], *, within: float) -> AsyncGenerator[bytes, None]:
         """The server's stream, in parts as they arrive; ``UpstreamRefused`` or ``Unavailable``.
@@ -29,10 +29,10 @@ class RawUpstream(Upstream):
         body: the request.
         within: seconds after which a stream that has not ended is given up.
         """
-        request, deadline = self._request(body), time.monotonic() + within
+        request, deadline = self._passed(body), time.monotonic() + within
         return resumed(lambda: self._retried(lambda: started(self._parts(request, body, deadline))), str(self))
 
-    def _request(self, body: Mapping[str, Any]) -> bytes:
+    def _passed(self, body: Mapping[str, Any]) -> bytes:
         # What is adapted are chats: other endpoints have other fields, such as max_tokens without a successor.
         return to_json(merged(body, {**self.settings.body, "model": self.settings.model}))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.scores import Needs, with_suffix
 from bpac.wire.json import from_strict_json, more_values_than
+from bpac.wire.originals import ORIGINAL
 
 if TYPE_CHECKING:
     from bpac.gateway.games.desk import Joined
@@ -124,9 +125,21 @@ class ChatRequest(NamedTuple):
                 return content_text(message.get("content"))
         return content_text(self.body["messages"][-1].get("content"))
 
+    def for_draft(self) -> "ChatRequest":
+        """The same request without thinking that its caller asks for in the API of a door.
+
+        Drafts think only if the configuration of their model says so.
+        """
+        original = self.body.get(ORIGINAL)
+        thinking = None if original is None else original["fields"].get("thinking")
+        if original is None or thinking is None or thinking.get("type") == "disabled":
+            return self
+        fields = {name: value for name, value in original["fields"].items() if name != "thinking"}
+        return self._replace(body={**self.body, ORIGINAL: {**original, "fields": fields}})
+
     def draft_body(self, needs: Needs, stream: bool) -> dict[str, Any]:
         """The request to the draft's model: the caller's, with what the score needs."""
-        body = self.expert_body(stream)
+        body = self.for_draft().expert_body(stream)
         if needs.logprobs:
             body["logprobs"] = True
             if needs.top_logprobs > self.top_logprobs:

@@ -33,7 +33,8 @@ def confidence_body(request: ChatRequest, draft: Answer, question: str) -> dict[
     draft: the draft.
     question: asks for the confidence (``Needs.question``).
     """
-    body = {key: value for key, value in request.expert_body(stream=False).items() if key not in _LEFT_OUT}
+    asked_for = request.for_draft().expert_body(stream=False)
+    body = {key: value for key, value in asked_for.items() if key not in _LEFT_OUT}
     if body.get("tools"):
         body["tool_choice"] = "none"  # they stay, because earlier messages may use them
     asked = [{"role": "assistant", "content": _as_text(draft)}, {"role": "user", "content": question}]

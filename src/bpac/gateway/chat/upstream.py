@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 from bpac.errors import AnswerError, Refused, Unavailable
 from bpac.gateway.chat.model import Check
+from bpac.gateway.chat.sent_request import SentRequest, sent_request
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
@@ -34,6 +35,8 @@ from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, res
 from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import from_strict_json, to_json
+from bpac.wire.originals import in_own_words
+from bpac.wire.signers import signer_of
 from bpac.wire.stream import StreamEvent
 from bpac.wire.translating import NotExpressible, ReportedError
 from bpac.wire.usage import Meter
@@ -124,8 +127,8 @@ class Upstream:
         self.record = record or UpstreamRecord(settings.name)
         self._limits = limits or Limits()
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
-        api = model_api(settings.api, settings.default_max_tokens)
-        self._translation = api.translation
+        signer = signer_of(redacted(settings.base_url), settings.model)
+        self._api = api = model_api(settings.api, settings.default_max_tokens, signer)
         headers = merged_headers(HEADERS, api.headers_with(settings.api_key), settings.headers)
         way = via(settings.base_url, settings.ca_file)
 
@@ -205,11 +208,11 @@ class Upstream:
             self.record.succeeded()
         return fine
 
-    async def _once(self, request: bytes, seconds: float) -> Completion:
+    async def _once(self, request: SentRequest, seconds: float) -> Completion:
         try:
             async with asyncio.timeout(seconds):
                 # Whom a trial is billed to no game knows.
-                counting = partial(Attempt, Meter(), self._rates, len(request))
+                counting = partial(Attempt, Meter(), self._rates, len(request.data))
                 return await self._complete(request, counting, partial(self._spans, {}))
         except TimeoutError as error:
             self._failed("timeout", f"no answer within {seconds:g} s")
@@ -255,18 +258,17 @@ class Upstream:
         self._failed("timeout", f"no answer within {seconds:g} s")
         self.breaker.missed()
 
-    def _request(self, body: Mapping[str, Any]) -> bytes:
+    def _request(self, body: Mapping[str, Any]) -> SentRequest:
+        body = in_own_words(body, self.settings.api)
         if self.settings.adaptation is not None:
             body = self.settings.adaptation(body)
         own = {**self.settings.body, "model": self.settings.model}
         return self._written(merged(body, own) if self.settings.body else {**body, **own})
 
-    def _written(self, chat: Mapping[str, Any]) -> bytes:
+    def _written(self, chat: Mapping[str, Any]) -> SentRequest:
         """A chat request as the server's API has it; ``UpstreamRefused`` if the API cannot express it."""
-        if self._translation is None:
-            return to_json(chat)
         try:
-            return to_json(self._translation.write(chat))
+            return sent_request(chat, self._api, self.settings.headers)
         except NotExpressible as error:
             # No other deployment could be asked this either, and no retry would help: as if the server had refused it.
             said = f"its API cannot express {error.field}"
@@ -285,7 +287,7 @@ class Upstream:
 
     async def _complete(
         self,
-        request: bytes,
+        request: SentRequest,
         counting: Callable[[], Attempt],
         span: Callable[[], AttemptSpan],
         logprobs_only: bool = False,
@@ -293,14 +295,15 @@ class Upstream:
     ) -> Completion:
         try:
             with counting() as attempt, span() as traced:
-                async with self._endpoint.post(request, self._whole_timeout, traced.headers) as response:
+                headers = {**request.headers, **traced.headers}
+                async with self._endpoint.post(request.data, self._whole_timeout, headers) as response:
                     traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
                         await self._refuse(response)
                     data = await read_whole(response.content, self._limits.max_answer)
                 answer = read_answer(
-                    data, self._limits.max_answer_values, self._translation, logprobs_only=logprobs_only
+                    data, self._limits.max_answer_values, request.translation, logprobs_only=logprobs_only
                 )
                 attempt.answered(answer.answer)
                 traced.answered(answer.body)
@@ -316,18 +319,19 @@ class Upstream:
         return answer
 
     async def _events(
-        self, request: bytes, counting: Callable[[], Attempt], span: Callable[[], AttemptSpan], deadline: float
+        self, request: SentRequest, counting: Callable[[], Attempt], span: Callable[[], AttemptSpan], deadline: float
     ) -> AsyncGenerator[list[StreamEvent], None]:
         try:
             with counting() as attempt, span() as traced:
-                async with self._endpoint.post(request, self._stream_timeout, traced.headers) as response:
+                headers = {**request.headers, **traced.headers}
+                async with self._endpoint.post(request.data, self._stream_timeout, headers) as response:
                     attempt.streaming()
                     traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
                         await self._refuse(response)
                     max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
-                    arriving = stream_events(response.content, max_bytes, max_values, deadline, self._translation)
+                    arriving = stream_events(response.content, max_bytes, max_values, deadline, request.translation)
                     empty = True
                     async with aclosing(arriving):
                         async for events in arriving:
@@ -347,8 +351,8 @@ class Upstream:
 
     async def _refuse(self, response: HttpResponse) -> NoReturn:
         status, data = response.status, await read_start(response.content, LONGEST_ERROR)
-        if self._translation is not None:
-            data = self._translation.read_error(data)
+        if self._api.translation is not None:
+            data = self._api.translation.read_error(data)
         retry_after = response.headers.get("Retry-After")
         if 300 <= status < 400:
             self._failed("elsewhere", "it redirects to another address", status)

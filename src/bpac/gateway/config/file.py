@@ -129,6 +129,18 @@ class Config(ConfigTable, frozen=True):
         """All routes that have a promise, by name: with models of the gateway, and of callers."""
         return {**self.routes, **self.decide_routes}
 
+    def expert_api(self, route: str) -> str:
+        """The API of the model that can answer every request on a route; empty if there is no such route.
+
+        Parameters
+        ----------
+        route: the name of the route, as callers write it.
+        """
+        for name in (route, route.partition(":")[0]):
+            if (found := self.single_routes.get(name) or self.routes.get(name)) is not None:
+                return found.expert.api
+        return ""
+
     @property
     def open(self) -> bool:
         """Whether there are no keys, so that every caller may do everything."""

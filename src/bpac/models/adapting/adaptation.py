@@ -11,16 +11,20 @@ A gateway sends one request to two models, whose servers accept different fields
 The fields of the model's own ``body`` are added afterwards, and so are never changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bpac.models.adapting.thinking_blocks import filled_thinking, without_thinking
+from bpac.models.adapting.thinking_blocks import filled_thinking, only_marked_thinking, without_thinking
 from bpac.models.adapting.tool_call_ids import IdStyle, with_accepted_ids
+from bpac.wire.originals import ORIGINAL
 
 TokenLimit = Literal["max_tokens", "max_completion_tokens"]
-ThinkingInHistory = Literal["keep", "drop", "fill"]
+ThinkingInHistory = Literal["keep", "drop", "fill", "own"]
 
+_CHANGES: Mapping[str, Callable[[Any], Any]] = {
+    "drop": without_thinking, "fill": filled_thinking, "own": only_marked_thinking,
+}  # fmt: skip
 _LIMITS: tuple[TokenLimit, TokenLimit] = ("max_tokens", "max_completion_tokens")
 
 
@@ -36,8 +40,8 @@ class Adaptation:
     least_max_tokens: a smaller limit in a request is raised to this; a request without a limit stays without one.
     stream_options: whether the server understands ``stream_options``.
     tool_call_ids: which ids of tool calls the server accepts.
-    thinking_in_history: whether thinking in earlier answers is sent (``keep``), taken out (``drop``), or sent and,
-        where it is missing, sent as an empty text (``fill``).
+    thinking_in_history: whether thinking in earlier answers is sent (``keep``), taken out (``drop``), sent and, where
+        it is missing, sent as an empty text (``fill``), or sent if it is known to be the model's own (``own``).
 
     >>> Adaptation(drop=frozenset({"top_p"}), token_limit="max_completion_tokens")({"top_p": 0.9, "max_tokens": 50})
     {'max_completion_tokens': 50}
@@ -53,10 +57,9 @@ class Adaptation:
 
     def __call__(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The request as the server accepts it; the caller's is not changed."""
-        adapted = {name: value for name, value in body.items() if name not in self.drop}
-        for path in self.drop:
-            if "." in path:
-                _drop_within(adapted, *path.split("."))
+        adapted = self._dropped(body)
+        if ORIGINAL in adapted:
+            adapted[ORIGINAL] = self._original(adapted[ORIGINAL])
         for old, new in self.rename.items():
             if old in adapted:
                 value = adapted.pop(old)
@@ -71,10 +74,21 @@ class Adaptation:
             adapted["messages"] = self._history(messages)
         return adapted
 
+    def _dropped(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {name: value for name, value in body.items() if name not in self.drop}
+        for path in self.drop:
+            if "." in path:
+                _drop_within(kept, *path.split("."))
+        return kept
+
+    def _original(self, original: Mapping[str, Any]) -> dict[str, Any]:
+        """What the caller's API says beyond a chat: fields and headers in ``drop`` are left out there as well."""
+        names = [name for name in ("fields", "headers") if name in original]
+        return {**original, **{name: self._dropped(original[name]) for name in names}}
+
     def _history(self, messages: list[Any]) -> list[Any]:
         if self.thinking_in_history != "keep":
-            change = without_thinking if self.thinking_in_history == "drop" else filled_thinking
-            messages = [change(message) for message in messages]
+            messages = [_CHANGES[self.thinking_in_history](message) for message in messages]
         if self.tool_call_ids != "any":
             messages = [with_accepted_ids(message, self.tool_call_ids) for message in messages]
         return messages

@@ -49,7 +49,7 @@ class Preset:
     drop_off: tuple[str, ...] = ()
     drop_on: tuple[str, ...] = ()
     keys: Mapping[str, Any] = field(default_factory=dict)
-    history: Literal["drop", "fill"] = "drop"
+    history: Literal["drop", "fill", "own"] = "drop"
     logprobs: Literal["yes", "no", "by model", "probe"] = "probe"
     key_header: str | None = None
 
@@ -97,7 +97,7 @@ _ANTHROPIC: dict[str, Any] = {
 _CHAT_ONLY = ("frequency_penalty", "logit_bias", "presence_penalty", "seed")
 _MESSAGES: dict[str, Any] = {
     "drop": (*_LOGPROBS, *_CHAT_ONLY, "verbosity"), "logprobs": "no",
-    "keys": {"api": "messages", "tool_call_ids": "anthropic"},
+    "keys": {"api": "messages", "tool_call_ids": "anthropic"}, "history": "own",
 }  # fmt: skip
 _QWEN3, _OTHER_TEMPLATE = _template("enable_thinking"), _template("thinking")
 
@@ -107,7 +107,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({
     "openai-responses": Preset(
         **_effort("none", "high"), drop=_CHAT_ONLY, drop_on=("temperature", "top_p", *_LOGPROBS),
         # The API refuses smaller limits.
-        keys={"api": "responses", "tool_call_ids": "openai", "least_max_tokens": 16},
+        keys={"api": "responses", "tool_call_ids": "openai", "least_max_tokens": 16}, history="own",
     ),
     "anthropic-4.5": Preset(
         {"thinking": {"type": "disabled"}},

@@ -2,39 +2,27 @@
 
 import re
 from collections.abc import Mapping
-from hashlib import blake2b
-from string import ascii_letters, digits
 from typing import Any, Literal
+
+from bpac.wire.tool_call_ids import MESSAGES_IDS, accepted
 
 IdStyle = Literal["any", "mistral", "anthropic", "openai"]
 
 # Which ids each kind of server accepts. Those that it accepts are left as they are: they may be its own.
 _ACCEPTED = {
     "mistral": re.compile(r"[A-Za-z0-9]{9}"),
-    "anthropic": re.compile(r"[A-Za-z0-9_-]{1,64}"),
+    "anthropic": MESSAGES_IDS,
     "openai": re.compile(r".{1,40}", re.DOTALL),
 }
-_LENGTH = 9
-_ALPHABET = digits + ascii_letters
 
 
 def accepted_id(given: str, style: IdStyle) -> str:
     """The id if the server accepts it, or else another one that depends on the id only.
 
-    The same call therefore has the same id in all messages and in all later requests of a conversation, although the
-    gateway keeps nothing of a conversation. Two calls of one conversation get the same id with probability 10⁻¹⁶.
-
     >>> accepted_id("AbCd01234", "mistral"), len(accepted_id("call_9fK2", "mistral"))
     ('AbCd01234', 9)
     """
-    if style == "any" or _ACCEPTED[style].fullmatch(given):
-        return given
-    number = int.from_bytes(blake2b(given.encode("utf-8", "surrogatepass"), digest_size=16).digest())
-    made = []
-    for _ in range(_LENGTH):
-        number, remainder = divmod(number, len(_ALPHABET))
-        made.append(_ALPHABET[remainder])
-    return "".join(made)
+    return given if style == "any" else accepted(given, _ACCEPTED[style])
 
 
 def with_accepted_ids(message: Any, style: IdStyle) -> Any:

@@ -6,6 +6,7 @@
 3. Thinking that is signed is always shown, because its server needs it back as it was. All other thinking is shown to
    callers who ask for thinking: the others expect the text in the first block.
 4. A whole completion is a stream of one chunk: the message that its events add up to.
+5. A message that a server of this API wrote is passed on as it is: chunks then come with their events.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -13,10 +14,12 @@ from typing import Any
 
 from bpac.errors import AnswerError
 from bpac.wire.chat_deltas import CallPart, Counts, Delta, DeltaReader, read_counts
+from bpac.wire.messages import original_writing
 from bpac.wire.messages.content_blocks import Block, Event, RedactedBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from bpac.wire.messages.reply_writing import described, error_body, stop_fields, usage
 from bpac.wire.messages.request_reading import shows_thinking
 from bpac.wire.named_events import event_bytes
+from bpac.wire.originals import ORIGINAL
 
 
 class MessageWriter:
@@ -45,9 +48,13 @@ class MessageWriter:
         self._stop = Delta()
         self._counts: Counts | None = None
         self._begun = False
+        self._is_original = False
+        self._has_stopped = False
 
     def whole(self, completion: Mapping[str, Any]) -> dict[str, Any]:
         """The message that a whole chat completion is."""
+        if ORIGINAL in completion:
+            return original_writing.message(completion[ORIGINAL], self._message)
         for _ in (*self._added(completion), *self._ended()):
             pass
         return self._message | {"content": [block.block() for block in self._blocks]}
@@ -77,7 +84,13 @@ class MessageWriter:
             yield {"type": "message_start", "message": dict(self._message)}
 
     def _added(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
+        if ORIGINAL in chunk:
+            yield from self._passed_on(chunk[ORIGINAL])
         delta = self._reader.read(chunk)
+        if self._is_original:
+            self._stop = delta if delta.finish_reason else self._stop
+            self._counts = read_counts(chunk) or self._counts
+            return
         yield from self._begin(chunk)
         yield from self._think(delta)
         yield from self._say(TextBlock, delta.text + delta.refusal)
@@ -88,6 +101,13 @@ class MessageWriter:
         if delta.finish_reason or delta.stop_sequence:
             self._stop = delta
         self._counts = read_counts(chunk) or self._counts
+
+    def _passed_on(self, original: Any) -> Iterator[Event]:
+        self._is_original = True
+        for event in original_writing.events(original, self._message):
+            stopped = event.get("delta")
+            self._has_stopped |= isinstance(stopped, Mapping) and isinstance(stopped.get("stop_reason"), str)
+            yield event
 
     def _think(self, delta: Delta) -> Iterator[Event]:
         if delta.reasoning and self._shows_thinking and not delta.thinking_blocks:
@@ -164,7 +184,11 @@ class MessageWriter:
         yield from call.add("".join(part.arguments for part in parts))
 
     def _ended(self) -> Iterator[Event]:
-        yield from self._begin({})
+        if self._has_stopped:
+            yield {"type": "message_stop"}
+            return
+        if not self._is_original:
+            yield from self._begin({})
         for number in sorted(self._waiting):
             yield from self._begin_call(number)
         yield from self._say_held()

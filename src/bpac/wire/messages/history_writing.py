@@ -12,18 +12,31 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bpac.wire.json import from_strict_json
+from bpac.wire.originals import ORIGINAL
+from bpac.wire.signers import own_thinking
+from bpac.wire.tool_call_ids import MESSAGES_IDS, accepted
 from bpac.wire.translating import NotExpressible, content_parts, not_expressible
 
 API = "Anthropic's Messages API"
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,", re.ASCII)
-_THINKING = {"thinking": "signature", "redacted_thinking": "data"}
+_THINKING = ("thinking", "redacted_thinking")
+# The fields with ids of tool calls that callers may have from any server.
+_IDS = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 Block = dict[str, Any]
 
 
-def write_history(messages: Iterable[Mapping[str, Any]]) -> tuple[str | list[Block], list[dict[str, Any]]]:
+def write_history(
+    messages: Iterable[Mapping[str, Any]], signer: str = "", originals: bool = False
+) -> tuple[str | list[Block], list[dict[str, Any]]]:
     """The system prompt, empty if there is none, and the turns.
+
+    Parameters
+    ----------
+    messages: the messages of a chat.
+    signer: the model, as marks in signatures name it (default: none, if there are no marks).
+    originals: whether the originals of the messages are used (default: no).
 
     >>> write_history([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "6 · 7?"}])
     ('Be brief.', [{'role': 'user', 'content': '6 · 7?'}])
@@ -31,7 +44,8 @@ def write_history(messages: Iterable[Mapping[str, Any]]) -> tuple[str | list[Blo
     system: list[Block] = []
     turns: list[tuple[str, list[Block]]] = []
     for number, message in enumerate(messages):
-        role, blocks = _turn(message, f"messages[{number}]")
+        role, found = _turn(message, f"messages[{number}]", originals)
+        blocks = [sent for block in found if (sent := _sent(block, signer)) is not None]
         if role == "system" and not turns:
             system += blocks
         elif turns and turns[-1][0] == role:
@@ -41,6 +55,35 @@ def write_history(messages: Iterable[Mapping[str, Any]]) -> tuple[str | list[Blo
     return _simple(system) if system else "", [{"role": role, "content": _simple(blocks)} for role, blocks in turns]
 
 
+def continues_without_thinking(turns: list[dict[str, Any]]) -> bool:
+    """Whether the model goes on with a turn that another model began: with calls of tools, and no thinking before them.
+
+    With a budget for thinking, the API refuses such a turn.
+
+    >>> use = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "now", "input": {}}]}
+    >>> continues_without_thinking([use, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}])
+    True
+    """
+    if len(turns) < 2 or turns[-2]["role"] != "assistant" or turns[-1]["role"] != "user":
+        return False
+    said, results = (turn["content"] if isinstance(turn["content"], list) else [] for turn in turns[-2:])
+    called = any(block.get("type") == "tool_use" for block in said)
+    answered = any(block.get("type") == "tool_result" for block in results)
+    return called and answered and said[0].get("type") not in _THINKING
+
+
+def _sent(block: Block, signer: str) -> Block | None:
+    """A block as it is sent: thinking that the model has signed, ids that the API accepts, and no empty texts."""
+    kind = block.get("type")
+    if kind in _THINKING:
+        return own_thinking(block, signer)
+    if kind == "text" and block.get("text") == "" and "cache_control" not in block:
+        return None  # refused by the API
+    if (field := _IDS.get(str(kind))) is not None and isinstance(block.get(field), str):
+        return {**block, field: accepted(block[field], MESSAGES_IDS)}
+    return block
+
+
 def _simple(blocks: list[Block]) -> str | list[Block]:
     """One plain text as a text: that is how most requests are written."""
     if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
@@ -48,8 +91,10 @@ def _simple(blocks: list[Block]) -> str | list[Block]:
     return blocks
 
 
-def _turn(message: Mapping[str, Any], where: str) -> tuple[str, list[Block]]:
+def _turn(message: Mapping[str, Any], where: str, originals: bool) -> tuple[str, list[Block]]:
     role = message.get("role")
+    if originals and isinstance(original := message.get(ORIGINAL), list):
+        return "assistant" if role == "assistant" else "user", original
     if role == "tool":
         return "user", [_tool_result(message, where)]
     if message.get("name") is not None:
@@ -59,7 +104,9 @@ def _turn(message: Mapping[str, Any], where: str) -> tuple[str, list[Block]]:
         if message.get("refusal"):
             parts = [*parts, {"type": "refusal", "refusal": message["refusal"]}]
         return role, [*_thinking(message), *_answered(parts, where), *_calls(message, where)]
-    blocks = [_block(part, where) for part in parts]
+    blocks: list[Block] = []
+    for part in parts:
+        blocks += part[ORIGINAL] if originals and ORIGINAL in part else [_block(part, where)]
     if role in ("system", "developer"):
         return "system", blocks
     if role == "user":
@@ -69,12 +116,11 @@ def _turn(message: Mapping[str, Any], where: str) -> tuple[str, list[Block]]:
 
 def _thinking(message: Mapping[str, Any]) -> list[Block]:
     listed = message.get("thinking_blocks")
-    return [dict(block) for block in listed if _is_signed(block)] if isinstance(listed, list) else []
+    return [dict(block) for block in listed if _is_thinking(block)] if isinstance(listed, list) else []
 
 
-def _is_signed(block: Any) -> bool:
-    proof = _THINKING.get(str(block.get("type"))) if isinstance(block, Mapping) else None
-    return proof is not None and isinstance(block.get(proof), str) and bool(block[proof])
+def _is_thinking(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") in _THINKING
 
 
 def _answered(parts: list[Mapping[str, Any]], where: str) -> list[Block]:
@@ -82,7 +128,7 @@ def _answered(parts: list[Mapping[str, Any]], where: str) -> list[Block]:
     for part in parts:
         kind = part.get("type")
         if kind in _THINKING:
-            blocks += [dict(part)] if _is_signed(part) else []
+            blocks.append(dict(part))
         elif kind == "refusal":
             blocks.append({"type": "text", "text": part.get("refusal")})
         elif kind != "text" or part.get("text"):  # empty texts are refused

@@ -2,15 +2,22 @@
 
 from typing import Any
 
+from bpac.wire.originals import ORIGINAL, Original
 from bpac.wire.request_fields import Fields
 
+_READ = frozenset({"name", "description", "input_schema", "strict"})
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 
 
-def read_tool(tool: Fields) -> dict[str, Any]:
-    """A tool as chat completions describe it; ``RequestError`` if they cannot.
+def read_tool(tool: Fields, original: Original) -> dict[str, Any]:
+    """A tool as chat completions describe it; a tool that they do not have stays as it is.
 
-    >>> read_tool(Fields({"name": "add", "input_schema": {"type": "object"}}))
+    Parameters
+    ----------
+    tool: the tool.
+    original: notes what chat completions cannot express.
+
+    >>> read_tool(Fields({"name": "add", "input_schema": {"type": "object"}}), Original("messages"))
     {'type': 'function', 'function': {'name': 'add', 'parameters': {'type': 'object'}}}
     """
     if (kind := tool.text("type")) not in (None, "custom"):
@@ -18,14 +25,16 @@ def read_tool(tool: Fields) -> dict[str, Any]:
             f"cannot be {kind!r}: that tool runs at Anthropic or is built into its models, and chat completions have "
             "functions only; offer a tool with an input_schema that does the same"
         )
-        raise tool.unsupported("type", what)
+        original.only_here(tool.unsupported("type", what))
+        return dict(tool.values)
     described: dict[str, Any] = {"name": tool.needed_text("name")}
     if (description := tool.text("description")) is not None:
         described["description"] = description
     described["parameters"] = tool.needed_object("input_schema").values
     if (strict := tool.flag("strict")) is not None:
         described["strict"] = strict
-    return {"type": "function", "function": described}
+    others = tool.others(_READ)
+    return {"type": "function", "function": described, **({ORIGINAL: others} if others else {})}
 
 
 def read_tool_choice(fields: Fields, has_tools: bool) -> dict[str, Any]:

@@ -4,21 +4,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from bpac.wire.messages.history_writing import API
+from bpac.wire.originals import ORIGINAL
 from bpac.wire.translating import not_expressible
 
 _MODES = {"auto": "auto", "required": "any", "none": "none"}
 
 
-def write_tools(tools: list[Any]) -> list[Any]:
+def write_tools(tools: list[Any], originals: bool = False) -> list[Any]:
     """The tools of a request; those that are not functions of the chat API are the API's own, and stay as they are.
+
+    Parameters
+    ----------
+    tools: the tools.
+    originals: whether their originals are used (default: no).
 
     >>> write_tools([{"type": "function", "function": {"name": "now"}}])
     [{'name': 'now', 'input_schema': {'type': 'object', 'properties': {}}}]
     """
-    return [_tool(tool) for tool in tools]
+    return [_tool(tool, originals) for tool in tools]
 
 
-def _tool(tool: Any) -> Any:
+def _tool(tool: Any, originals: bool) -> Any:
     if isinstance(tool, Mapping) and tool.get("type") == "custom" and "custom" in tool:
         raise not_expressible("tools.custom", API, "offer a function instead")
     function = tool.get("function") if isinstance(tool, Mapping) else None
@@ -32,7 +38,7 @@ def _tool(tool: Any) -> Any:
         written["strict"] = function["strict"]
     if tool.get("cache_control") is not None:
         written["cache_control"] = tool["cache_control"]
-    return written
+    return written | (tool.get(ORIGINAL, {}) if originals else {})
 
 
 def write_tool_choice(choice: Any, parallel: Any, has_tools: bool) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@
    follows another kind of item begins a new one, so that a client knows when reasoning and text have ended.
 2. Tool calls may be written in turns: their items are open until the answer ends.
 3. A whole completion is a stream of one chunk: the response that its events add up to.
+4. A response that a server of this API wrote is passed on: chunks then come with their events.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -11,6 +12,8 @@ from typing import Any, TypeVar
 
 from bpac.wire.chat_deltas import CallPart, Counts, Delta, DeltaReader, read_counts
 from bpac.wire.named_events import event_bytes
+from bpac.wire.originals import ORIGINAL
+from bpac.wire.responses.original_writing import OriginalResponse
 from bpac.wire.responses.output_items import CallItem, Event, MessageItem, OutputItem, ReasoningItem
 from bpac.wire.responses.reply_writing import described, error_event, incomplete_reason, usage
 
@@ -39,9 +42,15 @@ class ResponseWriter:
         self._counts: Counts | None = None
         self._begun = False
         self._number = 0
+        self._original = OriginalResponse(request, dict(self._response))
+        self._is_original = False
+        self._has_ended = False
+        self._done: list[Any] = []  # the items of an original that are complete
 
     def whole(self, completion: Mapping[str, Any]) -> dict[str, Any]:
         """The response that a whole chat completion is."""
+        if ORIGINAL in completion:
+            return self._original.response(completion[ORIGINAL])
         for _ in (*self._added(completion), *self._ended()):
             pass
         return self._response
@@ -81,11 +90,24 @@ class ResponseWriter:
                 yield {"type": f"response.{kind}", "response": dict(self._response)}
 
     def _added(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
+        if ORIGINAL in chunk:
+            yield from self._passed_on(chunk[ORIGINAL])
         delta = self._reader.read(chunk)
+        if self._is_original:
+            self._counts = read_counts(chunk) or self._counts
+            return
         yield from self._begin(chunk)
         yield from self._add(delta)
         self._finish_reason = delta.finish_reason or self._finish_reason
         self._counts = read_counts(chunk) or self._counts
+
+    def _passed_on(self, original: Any) -> Iterator[Event]:
+        self._is_original = self._begun = True
+        for event in self._original.events(original):
+            if event["type"] == "response.output_item.done":
+                self._done.append(event["item"])
+            self._has_ended |= event["type"] in ("response.completed", "response.incomplete")
+            yield event
 
     def _add(self, delta: Delta) -> Iterator[Event]:
         if delta.reasoning:
@@ -136,6 +158,8 @@ class ResponseWriter:
         yield from call.add("".join(part.arguments for part in parts))
 
     def _ended(self) -> Iterator[Event]:
+        if self._has_ended:
+            return
         yield from self._begin({})
         for number, parts in sorted(self._unnamed.items()):
             yield from self._open_call(number, parts[0])  # a call of nothing: the caller sees it as it is
@@ -156,6 +180,7 @@ class ResponseWriter:
         yield from self._begin({})
         event = error_event(error)
         yield event
-        self._response |= {"status": "failed", "output": [item.item() for item in self._items]}
+        output = [*self._done, *(item.item() for item in self._items)]
+        self._response |= {"status": "failed", "output": output}
         self._response |= {"usage": usage(self._counts), "error": {"code": "server_error", "message": event["message"]}}
         yield {"type": "response.failed", "response": dict(self._response)}

@@ -8,15 +8,25 @@ place in the input and is left out: the API accepts its own reasoning items only
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bpac.wire.originals import ORIGINAL
+from bpac.wire.signers import own_thinking
+from bpac.wire.tool_call_ids import RESPONSES_IDS, accepted
 from bpac.wire.translating import NotExpressible, content_parts, joined_text, not_expressible
 
 API = "OpenAI's Responses API"
+_WITHOUT_ID = ("message", "function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output")
 
 Item = dict[str, Any]
 
 
-def write_input(messages: Iterable[Mapping[str, Any]]) -> list[Item]:
+def write_input(messages: Iterable[Mapping[str, Any]], signer: str = "", originals: bool = False) -> list[Item]:
     """The input of a request.
+
+    Parameters
+    ----------
+    messages: the messages of a chat.
+    signer: the model, as marks in encrypted reasoning name it (default: none, if there are no marks).
+    originals: whether the originals of the messages are used (default: no).
 
     >>> write_input([{"role": "user", "content": "6 · 7?"}])
     [{'type': 'message', 'role': 'user', 'content': '6 · 7?'}]
@@ -24,25 +34,46 @@ def write_input(messages: Iterable[Mapping[str, Any]]) -> list[Item]:
     items: list[Item] = []
     custom: set[Any] = set()  # ids of calls whose tools are no functions
     for number, message in enumerate(messages):
-        where = f"messages[{number}]"
-        role, content = message.get("role"), message.get("content")
-        if role == "tool":
-            call = message.get("tool_call_id")
-            kind = "custom_tool_call_output" if call in custom else "function_call_output"
-            items.append({"type": kind, "call_id": call, "output": _content(content, where)})
-            continue
-        if message.get("name") is not None:
-            raise not_expressible("messages.name", API)
-        if role == "assistant":
-            calls = [_call(one, where) for one in message.get("tool_calls") or ()]
-            custom |= {call["call_id"] for call in calls if call["type"] == "custom_tool_call"}
-            items += _answer(message, joined_text(content, where), bool(calls))
-            items += calls
-        elif role in ("system", "developer", "user"):
-            items.append({"type": "message", "role": role, "content": _content(content, where)})
-        else:
-            raise NotExpressible(f"{where}.role {role!r} cannot be expressed in {API}", "messages")
+        original = message.get(ORIGINAL, {}) if originals else {}
+        found = original if isinstance(original, list) else _items(message, f"messages[{number}]", custom, originals)
+        items += [sent for item in found if (sent := _sent(item, signer)) is not None]
     return items
+
+
+def _sent(item: Item, signer: str) -> Item | None:
+    """An item as it is sent: reasoning that the model has encrypted, and ids of calls that the API accepts.
+
+    Other items have no ids: those of another server, or of the gateway, mean nothing to this one, and it refuses its
+    own where the reasoning that belongs to them is missing.
+    """
+    if item.get("type") == "reasoning":
+        return own_thinking(item, signer)
+    if isinstance(item.get("call_id"), str):
+        item = {**item, "call_id": accepted(item["call_id"], RESPONSES_IDS)}
+    if item.get("type", "message") in _WITHOUT_ID:
+        return {name: value for name, value in item.items() if name != "id"}
+    return item
+
+
+def _items(message: Mapping[str, Any], where: str, custom: set[Any], originals: bool) -> list[Item]:
+    role, content = message.get("role"), message.get("content")
+    if role == "tool":
+        call = message.get("tool_call_id")
+        kind = "custom_tool_call_output" if call in custom else "function_call_output"
+        return [{"type": kind, "call_id": call, "output": _content(content, where)}]
+    if message.get("name") is not None:
+        raise not_expressible("messages.name", API)
+    if role == "assistant":
+        calls = [_call(one, where) for one in message.get("tool_calls") or ()]
+        custom |= {call["call_id"] for call in calls if call["type"] == "custom_tool_call"}
+        return [*_answer(message, joined_text(content, where), bool(calls)), *calls]
+    if role not in ("system", "developer", "user"):
+        raise NotExpressible(f"{where}.role {role!r} cannot be expressed in {API}", "messages")
+    written = _content(content, where, originals)
+    if originals and written == []:  # its parts are in other originals
+        return []
+    own = message.get(ORIGINAL, {}) if originals else {}
+    return [{"type": "message", "role": role, "content": written, **own}]
 
 
 def _answer(message: Mapping[str, Any], text: str, has_calls: bool) -> list[Item]:
@@ -75,10 +106,13 @@ def _call(call: Mapping[str, Any], where: str) -> Item:
     raise NotExpressible(f"{where}.tool_calls has a call that is neither of a function nor custom", "tool_calls")
 
 
-def _content(content: Any, where: str) -> str | list[Item]:
+def _content(content: Any, where: str, originals: bool = False) -> str | list[Item]:
     if content is None or isinstance(content, str):
         return content or ""
-    return [_part(part) for part in content_parts(content, where)]
+    written: list[Item] = []
+    for part in content_parts(content, where):
+        written += part[ORIGINAL] if originals and ORIGINAL in part else [_part(part)]
+    return written
 
 
 def _part(part: Mapping[str, Any]) -> Item:

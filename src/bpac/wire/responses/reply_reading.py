@@ -8,7 +8,7 @@ their content encrypted, are also ``reasoning_items``. Items of other types are 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bpac.answer import excerpt
+from bpac.answer import excerpt, token_count
 from bpac.errors import AnswerError
 from bpac.wire.json import from_json, to_json
 from bpac.wire.translating import WRONG_KIND, Finish, chat_usage, reported
@@ -132,4 +132,6 @@ def read_usage(usage: Any) -> dict[str, Any] | None:
     read, generated = usage.get("input_tokens_details"), usage.get("output_tokens_details")
     cached = read.get("cached_tokens") if isinstance(read, Mapping) else None
     thought = generated.get("reasoning_tokens") if isinstance(generated, Mapping) else None
-    return chat_usage(usage.get("input_tokens"), cached, usage.get("output_tokens"), thought)
+    written = token_count(read.get("cache_write_tokens")) if isinstance(read, Mapping) else None
+    more = {"cache_write_tokens": written} if written else {}
+    return chat_usage(usage.get("input_tokens"), cached, usage.get("output_tokens"), thought, **more)

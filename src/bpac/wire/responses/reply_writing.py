@@ -7,7 +7,7 @@ from bpac.answer import CALLED, FINISHED
 from bpac.wire.chat_deltas import Counts
 
 # What a response repeats of its request, and what it says where the request says nothing.
-_REPEATED: Mapping[str, Any] = {
+REPEATED: Mapping[str, Any] = {
     "instructions": None, "max_output_tokens": None, "max_tool_calls": None, "metadata": {},
     "parallel_tool_calls": True, "prompt_cache_key": None, "reasoning": {"effort": None, "summary": None},
     "safety_identifier": None, "service_tier": "default", "temperature": None, "text": {"format": {"type": "text"}},
@@ -25,7 +25,7 @@ def described(request: Mapping[str, Any], response_id: str, created: int) -> dic
     response_id: its id.
     created: the time, in seconds since 1970.
     """
-    repeated = {name: default if (given := request.get(name)) is None else given for name, default in _REPEATED.items()}
+    repeated = {name: default if (given := request.get(name)) is None else given for name, default in REPEATED.items()}
     return {
         "id": response_id, "object": "response", "created_at": created, "status": "in_progress", "background": False,
         "error": None, "incomplete_details": None, "model": request.get("model"), "output": [],

@@ -1,13 +1,15 @@
 """Requests of OpenAI's Responses API, as requests for a chat completion.
 
-Fields that chat completions have under the same name, and fields that are not known, are passed on as they are.
+Fields that chat completions have under the same name, and fields that are not known, are passed on as they are. What
+chat completions do not have is kept for models with this API (``wire/originals.py``).
 docs/doors.md lists what is translated, left out and refused.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from bpac.wire.chat_messages import Conversation
+from bpac.wire.chat_messages import Conversation, text_part
+from bpac.wire.originals import ORIGINAL, Original
 from bpac.wire.request_fields import Fields, refuse_several_answers
 from bpac.wire.responses.item_reading import read_items
 from bpac.wire.responses.tool_reading import read_tool, read_tool_choice
@@ -15,12 +17,13 @@ from bpac.wire.responses.tool_reading import read_tool, read_tool_choice
 # What ``include`` calls the log-probabilities of the answer.
 LOGPROBS = "message.output_text.logprobs"
 
-# Fields that are translated, or that have nothing to say to a model: ``store`` because nothing is stored,
-# ``max_tool_calls`` because it limits tools that run at OpenAI, ``stream_options`` because it pads events.
+# Fields that only this API has. For other models they are left out: they limit tools that run at OpenAI or pad events,
+# or are refused by ``_check``.
+_KEPT = ("context_management", "instructions", "max_tool_calls", "moderation", "stream_options", "truncation")
+# All fields that are not passed on under their own names; ``store`` because nothing is stored.
 _READ = frozenset({
-    "input", "instructions", "max_output_tokens", "text", "reasoning", "tools", "tool_choice", "include", "stream",
-    "stream_options", "store", "max_tool_calls", "truncation", "background", "previous_response_id", "conversation",
-    "prompt", "context_management", "moderation", "top_logprobs",
+    *_KEPT, "model", "input", "max_output_tokens", "text", "reasoning", "tools", "tool_choice", "include", "stream",
+    "store", "background", "previous_response_id", "conversation", "prompt", "top_logprobs", ORIGINAL,
 })  # fmt: skip
 _NOT_KEPT = (
     "cannot be used: this gateway keeps no conversations. Send the earlier items of the conversation in input, "
@@ -32,29 +35,35 @@ def read_request(body: Mapping[str, Any]) -> dict[str, Any]:
     """The same request for a chat completion; ``RequestError`` if it cannot be read or expressed.
 
     >>> read_request({"model": "homework", "input": "6 * 7?", "max_output_tokens": 50})
-    {'model': 'homework', 'messages': [{'role': 'user', 'content': '6 * 7?'}], 'max_tokens': 50}
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'model': 'homework', 'messages': [{'role': 'user', 'content': '6 * 7?'}], 'max_tokens': 50,
+     'bpac_original': {'api': 'responses', 'fields': {}}}
     """
-    fields = Fields(body)
-    _refuse(fields)
-    chat: dict[str, Any] = {"model": fields.needed_text("model"), "messages": _messages(fields)}
-    chat |= fields.others(_READ | {"model"})
+    fields, original = Fields(body), Original("responses")
+    _check(fields, original)
+    original.keep(**{name: fields.get(name) for name in _KEPT})
+    chat: dict[str, Any] = {"model": fields.needed_text("model"), "messages": _messages(fields, original)}
+    chat |= fields.others(_READ)
     if (most := fields.whole("max_output_tokens", 1)) is not None:
         chat["max_tokens"] = most  # the name that most servers understand; token_limit of a model changes it
     chat |= _logprobs(fields)
-    chat |= _format(fields)
-    if (reasoning := fields.object("reasoning")) is not None and (effort := reasoning.text("effort")) is not None:
-        chat["reasoning_effort"] = effort
-    if tools := [read_tool(tool) for tool in fields.objects("tools")]:
+    original.keep(include=[name for name in fields.texts("include") if name != LOGPROBS])
+    chat |= _format(fields, original)
+    if (reasoning := fields.object("reasoning")) is not None:
+        original.keep(reasoning=reasoning.others(frozenset({"effort"})))
+        if (effort := reasoning.text("effort")) is not None:
+            chat["reasoning_effort"] = effort
+    if tools := [read_tool(tool, original) for tool in fields.objects("tools")]:
         chat["tools"] = tools
-    if (choice := read_tool_choice(fields)) is not None and (tools or choice not in ("auto", "none")):
+    if (choice := read_tool_choice(fields, original)) is not None and (tools or choice not in ("auto", "none")):
         chat["tool_choice"] = choice  # without tools, servers refuse any, and these two ask for nothing
     if fields.flag("stream"):
         chat |= {"stream": True, "stream_options": {"include_usage": True}}
-    return chat
+    return {**chat, ORIGINAL: original.values}
 
 
-def _refuse(fields: Fields) -> None:
-    """Refuse what only a server that keeps conversations, or OpenAI's own, can do."""
+def _check(fields: Fields, original: Original) -> None:
+    """Refuse what no model may be asked, and note what only a model with this API can be asked."""
     refuse_several_answers(fields)
     for name in ("previous_response_id", "conversation"):
         if fields.get(name) is not None:
@@ -65,18 +74,19 @@ def _refuse(fields: Fields) -> None:
         raise fields.unsupported("prompt", "cannot be used: templates of prompts are kept at OpenAI; send the text")
     for name in ("context_management", "moderation"):
         if fields.get(name):
-            raise fields.unsupported(name, "cannot be used: only OpenAI's own servers do this; leave it out")
+            error = fields.unsupported(name, "cannot be used: only OpenAI's own servers do this; leave it out")
+            original.only_here(error)
     if (truncation := fields.text("truncation")) not in (None, "disabled"):
         what = f"cannot be {truncation!r}: this gateway shortens no conversations; leave it out"
-        raise fields.unsupported("truncation", what)
+        original.only_here(fields.unsupported("truncation", what))
     if fields.get("messages") is not None:
         raise fields.wrong("messages", "belongs to /v1/chat/completions: send input")
 
 
-def _messages(fields: Fields) -> list[dict[str, Any]]:
-    conversation = Conversation()
+def _messages(fields: Fields, original: Original) -> list[dict[str, Any]]:
+    conversation = Conversation(original)
     if instructions := fields.text("instructions"):
-        conversation.spoken("system", instructions)
+        conversation.spoken("system", [{**text_part(instructions), ORIGINAL: []}])
     if isinstance(given := fields.needed("input"), str):
         conversation.spoken("user", given)
     elif isinstance(given, list) and given:
@@ -94,11 +104,12 @@ def _logprobs(fields: Fields) -> dict[str, Any]:
     return {"logprobs": True, **({"top_logprobs": top} if top else {})}
 
 
-def _format(fields: Fields) -> dict[str, Any]:
+def _format(fields: Fields, original: Original) -> dict[str, Any]:
     """The format of the answer and how wordy it is."""
     if (text := fields.object("text")) is None:
         return {}
     found: dict[str, Any] = {}
+    original.keep(text=text.others(frozenset({"format", "verbosity"})))
     if (verbosity := text.text("verbosity")) is not None:
         found["verbosity"] = verbosity
     if (wanted := text.object("format")) is not None:

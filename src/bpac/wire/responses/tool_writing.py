@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bpac.wire.originals import ORIGINAL
 
-def write_tool(tool: Any) -> Any:
+
+def write_tool(tool: Any, originals: bool = False) -> Any:
     """A tool of the chat API; any other is the API's own, and stays as it is.
 
     A function is strict here unless it says otherwise, and lax in the chat API: it therefore always says so.
+
+    Parameters
+    ----------
+    tool: the tool.
+    originals: whether its original is used (default: no).
 
     >>> write_tool({"type": "function", "function": {"name": "now"}})
     {'type': 'function', 'name': 'now', 'parameters': None, 'strict': False}
@@ -15,12 +22,13 @@ def write_tool(tool: Any) -> Any:
     written = _flat(tool)
     if written is None:
         return tool
+    own = tool.get(ORIGINAL, {}) if originals else {}
     if written["type"] == "function":
-        return {**written, "parameters": written.get("parameters"), "strict": bool(written.get("strict"))}
+        return {**written, "parameters": written.get("parameters"), "strict": bool(written.get("strict")), **own}
     layout = written.get("format")
     if isinstance(layout, Mapping) and isinstance(layout.get("grammar"), Mapping):
         written["format"] = {"type": "grammar", **layout["grammar"]}
-    return written
+    return {**written, **own}
 
 
 def write_tool_choice(choice: Any) -> Any:

@@ -4,10 +4,14 @@ The gateway works with chat completions. A door reads requests of its API as req
 the replies as its API has them. Everything between, such as decisions, budgets and the journal, is the same for all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from bpac.errors import RequestError
 from bpac.gateway.http.doors.error_formats import CHAT_ERRORS, ErrorFormat
+from bpac.wire.originals import ORIGINAL
+
+Headers = Iterable[tuple[bytes, bytes]]
 
 
 class ReplyWriter(Protocol):
@@ -49,7 +53,7 @@ class Door(Protocol):
     def errors(self) -> ErrorFormat:
         """How errors look."""
 
-    def read(self, body: dict[str, Any]) -> Asked:
+    def read(self, body: dict[str, Any], headers: Headers) -> Asked:
         """The request in a body; ``RequestError`` if it cannot be read, or cannot be expressed as a chat."""
 
 
@@ -58,6 +62,8 @@ class ChatDoor:
 
     errors: ErrorFormat = CHAT_ERRORS
 
-    def read(self, body: dict[str, Any]) -> Asked:
+    def read(self, body: dict[str, Any], headers: Headers) -> Asked:
         """The request as it is."""
+        if ORIGINAL in body:
+            raise RequestError(f"{ORIGINAL} cannot be used: it is a name of the gateway's own; leave it out", ORIGINAL)
         return Asked(body)
