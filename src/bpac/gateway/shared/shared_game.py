@@ -32,7 +32,7 @@ from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.routing.journal.entries import Opened
 from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.router import Router
-from bpac.stores.redis.connecting import RedisClient
+from bpac.stores.redis.connecting import RedisClient, WrongType
 from bpac.stores.redis.folder import Folder
 from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.messages import resolving
@@ -181,7 +181,7 @@ class SharedGame:
                 self._archiving.look(self.folder.token, self.written)
                 if time.monotonic() - self._refreshed_at >= REFRESH_EVERY:
                     await self.refresh()
-            except EntriesLost as error:
+            except (EntriesLost, WrongType) as error:
                 self.side.end(error)
                 break
             except StoreError:

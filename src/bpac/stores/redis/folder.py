@@ -26,7 +26,7 @@ from msgspec import msgpack
 from bpac.routing.journal.entries import Entry, Opened
 from bpac.routing.recorded_terms import DecisionRules
 from bpac.stores.encoding import encode
-from bpac.stores.redis.connecting import RedisClient, RedisGone, fields_of
+from bpac.stores.redis.connecting import RedisClient, RedisGone, WrongType, fields_of
 from bpac.stores.redis.fold import EventsMissing, Fold, FoldedState
 from bpac.stores.redis.journal import EntriesLost, FollowedJournal, Position, Restoring
 from bpac.stores.redis.keys import GameNames
@@ -118,6 +118,8 @@ class Folder:
         """Do what is to be done now; true if there may be more. ``RedisGone`` or ``EntriesLost`` if it fails."""
         try:
             return await (self._fold_some() if self.token else self._follow())
+        except WrongType as error:
+            raise EntriesLost(str(error), cause=error.cause, remedy=error.remedy) from error
         except RedisGone:
             self.give_up()
             raise
@@ -159,9 +161,12 @@ class Folder:
     async def refresh(self) -> None:
         """Read what was published since, if another replica folds; ``RedisGone`` or ``EntriesLost`` if it fails."""
         if not self.token:
-            await self._look()
-            if self.state is None or self.published != self.copy.position.entries:
-                await self.copy.catch_up()
+            try:
+                await self._look()
+                if self.state is None or self.published != self.copy.position.entries:
+                    await self.copy.catch_up()
+            except WrongType as error:
+                raise EntriesLost(str(error), cause=error.cause, remedy=error.remedy) from error
             if self.copy.position.entries < self.published:
                 raise EntriesLost(f"the journal of game {self.game.number} lost entries", cause="entries lost")
 

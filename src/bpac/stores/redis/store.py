@@ -113,8 +113,13 @@ class RedisStore(RedisReader):
 
     def is_over(self, game: Game) -> bool:
         """Whether a game has ended because entries were lost, or is not there."""
+        if self._is_replaced(game):
+            return True
         generation, over = self.client.command("HMGET", self.of(game).state, "generation", "over")
         return generation is None or over is not None
+
+    def _is_replaced(self, game: Game) -> bool:
+        return self.client.command("TYPE", self.of(game).state) not in (b"hash", b"none")
 
     def over(self, game: Game) -> str | None:
         """Why a game has ended; none if it has not, or if a later game has taken its place."""
@@ -134,6 +139,8 @@ class RedisStore(RedisReader):
         self.client.command("SET", self.names.secret, self.secret.hex(), "NX")
         self.secret = bytes.fromhex(self.client.command("GET", self.names.secret).decode())
         self.reserve(game.number)  # no other game gets its number
+        if self._is_replaced(game):  # whatever somebody has put in its place is kept, where it is in nobody's way
+            self.client.command("RENAME", self.of(game).state, self.of(game).of("replaced"))
         self.client.run("end", [self.of(game).state], why)
         entries = self.length(game)
         self.client.command(
