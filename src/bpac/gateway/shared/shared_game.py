@@ -16,7 +16,6 @@ from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
 from bpac.gateway.games.reported import CALLER_GAVE_UP, Reported
-from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
@@ -66,6 +65,7 @@ class SharedGame:
     alpha: the probability with which the promise may fail in this game.
     snapshot_every: entries between two snapshots.
     metrics: counts requests that found Redis gone.
+    rounds_before: rounds of the longest earlier game of the same segment: as many are expected of this one.
     lost: called when the journal lost entries: another game takes the place of this one.
     archive: gives where old entries are archived; none if they are not.
     pool: gives what the game learns together with others; none if it learns alone.
@@ -86,6 +86,7 @@ class SharedGame:
         alpha: float,
         snapshot_every: int,
         metrics: Metrics,
+        rounds_before: int,
         lost: "Callable[[SharedGame], None]",
         archive: Callable[[], ArchiveSettings | None] = lambda: None,
         pool: "Callable[[SharedGame], ScorePool | None]" = lambda game: None,
@@ -126,7 +127,7 @@ class SharedGame:
         self._refreshed_at = -REFRESH_EVERY
         # One at a time folds or reads: both change the copy of the state.
         self._stepping = asyncio.Lock()
-        self._rounds_before = rounds_before(store, kept)
+        self._rounds_before = rounds_before
         self._expert_calls = 0
         self._stops = False
         self._starting = asyncio.Lock()
@@ -150,8 +151,9 @@ class SharedGame:
     async def stop(self) -> None:
         """Leave the game: requests that are under way here count as cut off."""
         self._stops = True
-        if self._task is not None:
-            await self._task
+        if self._task is None:
+            return  # it was never joined
+        await self._task
         await self._archiving.stop()
         await self.desk.stop()
         try:

@@ -1,7 +1,7 @@
 """The Lua scripts that Redis runs: each takes effect as a whole or not at all, or the game that it wrote to ends.
 
-Redis runs a script without interruption, but takes nothing back if it fails in its middle. Scripts that write once cannot
-be half done; the others note that they write (``lua/writing.lua``).
+Redis runs a script without interruption, but takes nothing back if it fails in its middle. Scripts that write once
+cannot be half done; the others note that they write (``lua/writing.lua``).
 """
 
 import hashlib
