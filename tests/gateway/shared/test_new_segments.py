@@ -191,6 +191,21 @@ def test_nothing_is_counted_twice_and_there_is_one_game_for_each_segment(place: 
     assert named.keys() <= rounds
 
 
+def test_a_gateway_that_starts_on_a_half_written_game_begins_another(place: Place) -> None:
+    """A script failed in its middle while no gateway was left to notice: the game ends, and log and metrics say it."""
+    with closing(RedisStore(read_address(place.gateway.store))) as store:
+        (game,) = (game for game in store.games() if game.segment == "known")
+        store.client.command("HSET", store.of(game).state, "writing", 1)
+    place.gateway.start()
+    wait_for(lambda: place.decides("known"))
+    with closing(open_store(place.gateway.store, read_only=True)) as store:
+        assert [lost.game for lost in store.losses()] == [game.number]
+        assert sum(one.segment == "known" for one in store.games()) == 2
+    assert f'bpac_journal_losses_total{{game="{game.number}"}} 1.0' in place.gateway.metrics()
+    assert "the journal lost entries: a new game begins with a threshold of 0" in place.gateway.log_lines()
+    assert place.gateway.end(signal.SIGTERM) == 0
+
+
 def test_two_gateways_do_not_open_more_games_than_there_may_be(redis: RedisServer) -> None:
     """Segments are limited at all gateways together: if they share alpha, one game more would break the promise."""
     options = {"segment_by": "model", "most_segments": 4, "alpha_scope": "all"}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from bpac.dashboard.history.history import History
-from bpac.errors import AlreadyResolved, NotAudited, ObservationError, StoreError
+from bpac.errors import AlreadyResolved, NotAudited, StoreError
 from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.audit_prices import USUAL, expected_now
@@ -333,8 +333,8 @@ class SharedGame:
             decision = await asyncio.to_thread(self.store.decision, self.kept, step)
             if decision is None and step > self.state.route.step:
                 raise not_in_journal_yet()
-            if decision is None:
-                raise ObservationError(f"step {step} was never decided")
+            if decision is None:  # its id was served, so it was decided; and it is not open
+                raise AlreadyResolved(f"step {step} is archived, so its outcome is final")
             if not decision.call_expert:
                 raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
             if step <= self.state.route.step:  # otherwise this gateway has not read the decision of another one yet

@@ -1,6 +1,7 @@
 """The service of a gateway that shares its games with others through Redis."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,9 +16,11 @@ from bpac.gateway.service import Service
 from bpac.gateway.shared.outage_terms import OutageServing, check_outage
 from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
+from bpac.gateway.shared.shared_decisions import SharedDecisions
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
 from bpac.gateway.telemetry.counters import Metrics
+from bpac.stores.redis.connecting import RedisGone
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game, LostEntries
 
@@ -35,11 +38,13 @@ class SharedService(Service):
         check_archive(config.archive)
         super().__init__(config)
         self._losses = self.store.losses()
+        self._listed = self.store.games()
         self._outage = _outage_serving(config, self.metrics)
         self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
         self._games.archive = config.archive
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
         self._refreshing: asyncio.Task[None] | None = None
+        self.decisions = SharedDecisions(self.store, self.open_games)
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
         """Count a request against the budget of its caller at all gateways; ``BadRequest`` if it is used up."""
@@ -101,10 +106,17 @@ class SharedService(Service):
         if not any(game.side.down is not None for game in games):
             # In a thread: a server that does not answer must not hold up requests.
             self._losses = await asyncio.to_thread(self.store.losses)
+            if self._losses:  # the dashboard names them
+                with suppress(RedisGone):
+                    self._listed = await asyncio.to_thread(self.store.games)
 
     def losses(self) -> list[LostEntries]:
         """Journals that lost acknowledged entries, as they were read last."""
         return self._losses
+
+    def listed_games(self) -> list[Game]:
+        """Every game in Redis, as they were read last."""
+        return self._listed
 
     def shared_games(self) -> list[dict[str, Any]]:
         """Who folds each game, and how far its journal is, as JSON values."""
