@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -91,27 +91,8 @@ def is_outside(answer: Seen) -> bool:
     return True
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A gateway with at most eight segments, on a server that keeps everything."""
-    directory = tmp_path_factory.mktemp("segments")
-    (directory / "redis").mkdir()
-    with (
-        redis_server(directory / "redis", "--appendonly", "yes", "--appendfsync", "always") as server,
-        ScriptedServer(KnownPair()) as models,
-        closing(
-            Replica(
-                directory / "one", models.base_url, server.address("segments", lease=3, timeout=4),
-                segment_by="model", most_segments=8,
-            )
-        ) as gateway,
-    ):  # fmt: skip
-        gateway.start()
-        yield Place(server, gateway, [])
-
-
-def test_redis_is_killed_before_the_first_requests_of_new_segments(place: Place) -> None:
-    """They are answered by the expert and counted, as those of a known segment are; then their games open."""
+def redis_is_killed(place: Place) -> None:
+    """First requests are answered by the expert and counted, as those of a known segment are; then their games open."""
     wait_for(lambda: place.decides("known"))
     before = place.counted()
     place.server.kill()
@@ -133,7 +114,7 @@ def test_redis_is_killed_before_the_first_requests_of_new_segments(place: Place)
     wait_for(lambda: place.store_status()["ok"] is True)
 
 
-def test_others_are_answered_while_a_game_is_being_opened(place: Place) -> None:
+def redis_hangs(place: Place) -> None:
     """Redis hangs: the event loop goes on, and a request without a game is answered when it has waited long enough."""
     wait_for(lambda: place.decides("known"))
 
@@ -159,7 +140,7 @@ def test_others_are_answered_while_a_game_is_being_opened(place: Place) -> None:
         wait_for(lambda segment=segment: place.decides(segment))  # type: ignore[misc]
 
 
-def test_nothing_is_counted_twice_and_there_is_one_game_for_each_segment(place: Place) -> None:
+def nothing_is_counted_twice(place: Place) -> None:
     """After both outages: each answer with a decision is one round of the game of its segment."""
     limited = [f"limited-{number}" for number in range(5)]
     for segment in limited:  # two of them find room
@@ -191,7 +172,7 @@ def test_nothing_is_counted_twice_and_there_is_one_game_for_each_segment(place: 
     assert named.keys() <= rounds
 
 
-def test_a_gateway_that_starts_on_a_half_written_game_begins_another(place: Place) -> None:
+def a_game_is_half_written(place: Place) -> None:
     """A script failed in its middle while no gateway was left to notice: the game ends, and log and metrics say it."""
     with closing(RedisStore(read_address(place.gateway.store))) as store:
         (game,) = (game for game in store.games() if game.segment == "known")
@@ -204,6 +185,27 @@ def test_a_gateway_that_starts_on_a_half_written_game_begins_another(place: Plac
     assert f'bpac_journal_losses_total{{game="{game.number}"}} 1.0' in place.gateway.metrics()
     assert "the journal lost entries: a new game begins with a threshold of 0" in place.gateway.log_lines()
     assert place.gateway.end(signal.SIGTERM) == 0
+
+
+def test_first_requests_of_new_segments_while_redis_is_gone(tmp_path: Path) -> None:
+    """Redis is killed, and hangs: requests get the expert's answer, nothing waits, nothing is counted twice."""
+    (tmp_path / "redis").mkdir()
+    with (
+        redis_server(tmp_path / "redis", "--appendonly", "yes", "--appendfsync", "always") as server,
+        ScriptedServer(KnownPair()) as models,
+        closing(
+            Replica(
+                tmp_path / "one", models.base_url, server.address("segments", lease=3, timeout=4),
+                segment_by="model", most_segments=8,
+            )
+        ) as gateway,
+    ):  # fmt: skip
+        gateway.start()
+        place = Place(server, gateway, [])
+        redis_is_killed(place)
+        redis_hangs(place)
+        nothing_is_counted_twice(place)
+        a_game_is_half_written(place)
 
 
 def test_two_gateways_do_not_open_more_games_than_there_may_be(redis: RedisServer) -> None:
