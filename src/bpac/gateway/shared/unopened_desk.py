@@ -80,7 +80,7 @@ class UnopenedDesk:
         self._metrics = metrics
         self._unscored_log = UnscoredLog(route)
 
-    async def arrive(self, expert_calls: int) -> NoReturn:
+    async def arrive(self, expert_calls: int, joined: Joined | None = None) -> NoReturn:
         """Raise ``NoTicket``."""
         self._metrics.count(WITHOUT_STORE, route=self._route)
         error = self._opening.failure or StoreError("the game is being opened", cause="the game is being opened")
