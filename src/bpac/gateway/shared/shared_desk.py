@@ -21,7 +21,6 @@ from bpac.gateway.games.open_rounds import OpenRounds
 from bpac.gateway.games.outcomes import DEADLINE, GRADER_FAILED
 from bpac.gateway.games.savings import DRAFT, Savings
 from bpac.gateway.shared.tickets_here import TicketsHere
-from bpac.gateway.shared.unopened_desk import WITHOUT_STORE
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
 from bpac.models.prompts import PROMPT_FEATURES
@@ -67,7 +66,7 @@ class SharedDesk:
         self._open = OpenRounds()
         self._deciding: set[asyncio.Task[Any]] = set()
         self._unscored_log = UnscoredLog(game.route.name)
-        metrics.count(WITHOUT_STORE, by=0, route=game.route.name)
+        metrics.count("bpac_without_store_total", by=0, route=game.route.name)
 
     @property
     def number(self) -> int:
@@ -95,7 +94,7 @@ class SharedDesk:
         try:
             shared = await self.game.side.arrive()
         except StoreError as error:
-            self._metrics.count(WITHOUT_STORE, route=self.game.route.name)
+            self._metrics.count("bpac_without_store_total", route=self.game.route.name)
             refused = NoTicket(str(error), cause=error.cause, remedy=error.remedy)
             refused.last_terms = None if skips else self.game.outside.last_terms()
             raise refused from error

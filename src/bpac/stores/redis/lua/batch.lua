@@ -32,6 +32,7 @@ local generation, epoch, given, step = tonumber(now[1]), tonumber(now[2]), tonum
 local sealed, first = now[5] == '1', tonumber(now[6])
 local blocks, used, results = {}, false, {}
 local BLOCK = 256
+begin_writing(state)
 
 -- A budget: what is published is ε, and what ε times the step must reach to keep a draft after 0, 1, 2, … audits that
 -- are decided and not folded. A kept draft moves no bound; an audit, and a draft served in the expert's place, do.
@@ -58,7 +59,6 @@ local function note_block(number)
   end
 end
 
-begin_writing(state)
 for at, operation in ipairs(operations) do
   local kind, result = operation[1], 0
   if kind == 'a' then
