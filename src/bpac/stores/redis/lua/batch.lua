@@ -1,5 +1,5 @@
 -- What happened in a replica since its last call, in order: arrivals, decisions, outcomes. All of it or nothing takes
--- effect; if this fails in its middle, the game ends (writing.lua). A call that is repeated because its reply was lost gets the reply of the first time.
+-- effect. A call that is repeated because its reply was lost gets the reply of the first time.
 -- KEYS: state, inbox, open, keys, replies, replicas.
 -- ARGV: replica, sequence number, nonce, and packed: versions of terms and models that the replica knows, first step of
 -- the block of coins it knows, a new key and its digest, operations, and the draws of the key if a budget needs them.
@@ -32,7 +32,7 @@ local generation, epoch, given, step = tonumber(now[1]), tonumber(now[2]), tonum
 local sealed, first = now[5] == '1', tonumber(now[6])
 local blocks, used, results = {}, false, {}
 local BLOCK = 256
-begin_writing(state)
+begin_writing(state)  -- a failure from here on ends the game: see writing.lua
 
 -- A budget: what is published is ε, and what ε times the step must reach to keep a draft after 0, 1, 2, … audits that
 -- are decided and not folded. A kept draft moves no bound; an audit, and a draft served in the expert's place, do.
