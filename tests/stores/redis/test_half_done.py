@@ -85,6 +85,8 @@ def test_a_batch_that_fails_in_its_middle_ends_the_game(server: RedisServer, ref
         # Nobody else goes on with it, either.
         keys = [store.of(game).of(part) for part in ("state", "replies", "replicas")]
         assert store.client.run("join", keys, "another") == b"lost"
+        names = store.of(game)
+        assert store.client.run("retire", [names.state, names.inbox, names.replicas], "moved", "") == b"half"
         assert contents(store, game)["inbox"] == after["inbox"]
 
     run_game(run)
@@ -164,7 +166,7 @@ def test_scripts_that_write_more_than_once_say_so() -> None:
         text = file.read_text(encoding="utf-8")
         count = sum(text.count(f"redis.call('{write}'") for write in writes) + text.count("cut_off(")
         if name not in others:
-            assert (count <= 1) == (name not in SHARED["writing"]), name
+            assert count <= 1 or name in SHARED["writing"], name
             assert text.count("begin_writing(") >= (count > 1), name
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 # What scripts have in common, by the name of its file, and the scripts that need it.
 SHARED = {
-    "writing": ("batch", "cut_journal", "join", "publish", "remove", "start"),
+    "writing": ("batch", "cut_journal", "join", "publish", "remove", "retire", "start"),
     "cut_off": ("batch", "remove", "start"),
 }
 
