@@ -13,15 +13,21 @@ import aiohttp
 import pytest
 
 from bpac.cli.program import main
+from bpac.errors import StoreError
+from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.file import Config
 from bpac.gateway.games.decision_ids import read_decision_id
+from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.shared.finding import find_game
+from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames
+from bpac.gateway.telemetry.counters import Metrics
 from bpac.routing.decision import Decision
 from bpac.stores import open_store
 from bpac.stores.redis.address import read_address
 from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
+from tests.gateway.deciding.own_route import own
 from tests.gateway.law import KnownPair, Question, Seen
 from tests.gateway.shared.replicas import Replica
 from tests.redis_servers import RedisServer, redis_server
@@ -221,6 +227,29 @@ def test_two_gateways_do_not_open_more_games_than_there_may_be(redis: RedisServe
         ]
         assert [game.segment for game in found] == ["a0", "b0", "a1", *["*"] * 5]
         assert len({game.number for game in found}) == 4
+
+
+def test_callers_who_ask_their_models_themselves_get_an_error(tmp_path: Path) -> None:
+    """A route that decides only has no expert to answer: the caller is told at once, and its next attempt succeeds."""
+    route = Config.read(own(segment_by="model")).decide_routes["own"]
+
+    async def run(server: RedisServer, games: AllSharedGames) -> None:
+        of_route = SharedGames(games, route, 100)
+        server.kill()
+        for _ in range(2):
+            with pytest.raises(StoreError, match="cannot be used"):
+                await of_route.desk(ChatRequest({}, "own"), Caller(), "new")
+        server.start()
+        while games.opening.failure is not None:
+            await asyncio.sleep(0.01)
+        assert (await of_route.desk(ChatRequest({}, "own"), Caller(), "new")).segment == "new"
+        await games.stop()
+
+    with (
+        redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server,
+        closing(RedisStore(read_address(server.address("own", timeout=5)))) as store,
+    ):
+        asyncio.run(run(server, AllSharedGames(store, Metrics())))
 
 
 def test_a_gateway_does_not_start_without_redis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
