@@ -1,6 +1,7 @@
 """The container file and the compose file."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,13 +61,13 @@ def test_there_are_three_equal_replicas_with_time_to_finish() -> None:
     assert float(first["stop_grace_period"].removesuffix("s")) > drain
 
 
-def test_only_gateways_and_archiver_reach_redis() -> None:
+def test_only_gateways_reach_redis() -> None:
     """Its network has no way out, and nobody else is in it."""
     found = compose()
     assert found["services"]["redis"]["networks"] == ["store"]
     assert found["networks"]["store"]["internal"] is True
     members = {name for name, settings in found["services"].items() if "store" in settings["networks"]}
-    assert members == {*GATEWAYS, "archiver", "redis"}
+    assert members == {*GATEWAYS, "redis"}
     assert "ports" not in found["services"]["redis"]
 
 
@@ -77,6 +78,8 @@ def test_the_configuration_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, f"key of {name}")
     config = load_config(DEPLOY / "gateway.toml")
     assert config.store == "redis://:env:REDIS_PASSWORD@redis:6379/0"
+    assert config.archive is not None
+    assert f"archives:{Path(config.archive.folder).parent}" in compose()["services"]["gateway-1"]["volumes"]
     assert {role for key in config.keys for role in key.roles} == {"call", "operator"}
     used = set(re.findall(r"\$\{([A-Z_]+)", (DEPLOY / "compose.yaml").read_text()))
     assert used == variables

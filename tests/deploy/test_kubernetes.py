@@ -1,6 +1,7 @@
 """The manifests for Kubernetes."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,7 @@ def _the(kind: str, name: str = "gateway") -> Any:
 
 
 def _pods() -> list[Any]:
-    job = _the("CronJob", "archiver")["spec"]["jobTemplate"]
-    return [one["spec"]["template"] for one in (_the("Deployment"), _the("StatefulSet", "redis"), job)]
+    return [one["spec"]["template"] for one in (_the("Deployment"), _the("StatefulSet", "redis"))]
 
 
 @pytest.mark.parametrize("version", ["1.27.0", "1.32.0", "1.37.0"])
@@ -97,12 +97,23 @@ def test_scaling_and_disruptions_are_about_the_gateways() -> None:
     assert values["rules"]["custom"][0]["name"]["as"] == "bpac_in_flight"
 
 
-def test_only_gateways_and_archiver_reach_redis() -> None:
+def test_only_gateways_reach_redis() -> None:
     """And by default nobody reaches anybody."""
     assert _the("NetworkPolicy", "default-deny")["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     redis = _the("NetworkPolicy", "redis")["spec"]
-    gateways, _, archiver = ({"matchLabels": pod["metadata"]["labels"]} for pod in _pods())
-    assert [rule["from"] for rule in redis["ingress"]] == [[{"podSelector": gateways}, {"podSelector": archiver}]]
+    gateways, _ = ({"matchLabels": pod["metadata"]["labels"]} for pod in _pods())
+    assert [rule["from"] for rule in redis["ingress"]] == [[{"podSelector": gateways}]]
+
+
+def test_all_replicas_write_archives_to_one_volume() -> None:
+    """Replicas on different nodes mount it at once, where the configuration has its folder."""
+    claim = _the("PersistentVolumeClaim", "archives")
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    spec = _the("Deployment")["spec"]["template"]["spec"]
+    assert {"name": "archives", "persistentVolumeClaim": {"claimName": "archives"}} in spec["volumes"]
+    (mount,) = [one for one in spec["containers"][0]["volumeMounts"] if one["name"] == "archives"]
+    config = tomllib.loads((DEPLOY / "gateway.toml").read_text())
+    assert Path(config["gateway"]["archive"]["folder"]).is_relative_to(mount["mountPath"])
 
 
 def test_images_are_those_of_the_compose_file() -> None:

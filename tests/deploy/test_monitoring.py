@@ -30,7 +30,13 @@ RARE = {
     "bpac_workers_lost_total",
 }
 # Those of games that are shared through Redis; tests/deploy/test_processes.py has a gateway with such games.
-SHARED = {"bpac_folding", "bpac_unfolded_rounds", "bpac_replicas", "bpac_without_store_total"}
+SHARED = {
+    "bpac_folding",
+    "bpac_unfolded_rounds",
+    "bpac_replicas",
+    "bpac_without_store_total",
+    "bpac_archive_failures_total",
+}
 
 
 def _model(request: Request) -> Reply:

@@ -286,6 +286,10 @@ class Service:
         losses, connections, refused = self.losses(), len(self.connections), self.rejections.counts
         return GatewayStatus(routes, losses, connections, refused, self.models(), self.store_status(), self.warnings())
 
+    def listed_games(self) -> list[Game]:
+        """Every game of the store, also those that have ended."""
+        return self.store.games()
+
     def models(self) -> dict[str, dict[str, Any]]:
         """What is known about each model, by name, as JSON values."""
         found: dict[str, dict[str, Any]] = {}

@@ -1,6 +1,6 @@
 """Segments: one router for each kind of traffic, each with its own promise."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Literal
 
 from bpac.arguments import one_of, open_fraction, whole
@@ -11,6 +11,26 @@ from bpac.routing.router import Router
 
 # Segments beyond the limit share this one.
 OTHERS = "*"
+
+
+def place_of(segment: str, known: Collection[str], most: int) -> str:
+    """The segment itself if it has a router or may get one, else that of all segments beyond the limit.
+
+    Parameters
+    ----------
+    segment: its name.
+    known: the segments that have a router.
+    most: how many routers there may be.
+
+    >>> place_of("law", ["maths"], most=3), place_of("cooking", ["maths", "law"], most=3)
+    ('law', '*')
+    """
+    return OTHERS if segment not in known and len(set(known) - {OTHERS}) >= most - 1 else segment
+
+
+def alpha_of_each(alpha: float, alpha_scope: Literal["each", "all"], most: int) -> float:
+    """The alpha of one segment: that of ``each``, or an equal share of what ``all`` have together."""
+    return alpha / (most if alpha_scope == "all" else 1)
 
 
 class Segments(Mapping[str, Router]):
@@ -43,7 +63,7 @@ class Segments(Mapping[str, Router]):
     ) -> None:
         one_of(alpha_scope, "alpha_scope", ("each", "all"))
         self._most = whole(most, "most", 1)
-        self._alpha = open_fraction(alpha, "alpha") / (most if alpha_scope == "all" else 1)
+        self._alpha = alpha_of_each(open_fraction(alpha, "alpha"), alpha_scope, most)
         self._start = start
         self._shared = shared
         self._lock = RouterLock()
@@ -54,8 +74,7 @@ class Segments(Mapping[str, Router]):
         if not isinstance(segment, str):
             raise InputError(f"a segment is named by a string, got {segment!r}")
         with self._lock:
-            if segment not in self._routers and len(self._routers.keys() - {OTHERS}) >= self._most - 1:
-                segment = OTHERS
+            segment = place_of(segment, self._routers, self._most)
             if segment not in self._routers:
                 router = self._start(segment, self._alpha)
                 if self._shared is not None:

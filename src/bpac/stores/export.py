@@ -4,16 +4,16 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from bpac.errors import InputError
+from bpac.errors import InputError, StoreError
 from bpac.routing.coins import key_digest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import with_head
 from bpac.routing.journal.entries import ARCHIVED, CLAIM, REVEALED, Committed, Entry, Resolved, entry_from_json
 from bpac.routing.journal.past_game import past_of
-from bpac.stores.store import Archived, Claim, Game, Store
+from bpac.stores.store import Archived, Claim, Game, Link, Store
 
 
 def chosen_game(store: Store, route: str | None, segment: str | None, number: int | None = None) -> Game:
@@ -49,12 +49,10 @@ def journal_lines(store: Store, game: Game, upto: int | None = None) -> Iterator
     store, game: where the journal is.
     upto: the number of the last entry (default: all entries).
     """
-    claims = store.claims(game)
-    archived = store.archived(game)
+    archived, claims, links = _begun(store, game)
     block = begun_block(archived.block) if archived else None
     yield with_head(game.text, game.head) if archived is None else _archived_line(archived)
     first = 1 if archived is None else archived.entries + 1
-    links = store.links(game)
     for number, (text, head) in enumerate(links if upto is None else islice(links, upto + 1 - first), start=first):
         yield with_head(text, head)
         if (begun := begun_block(text)) is not None:
@@ -63,6 +61,20 @@ def journal_lines(store: Store, game: Game, upto: int | None = None) -> Iterator
             block = begun
         while claims and claims[0].entries <= number:
             yield _claim_line(claims.pop(0))
+
+
+def _begun(store: Store, game: Game) -> tuple[Archived | None, list[Claim], Iterator[Link]]:
+    """What is archived, claims and entries of a journal, as they are at one moment: a gateway may archive meanwhile."""
+    while True:
+        archived, claims, links = store.archived(game), store.claims(game), iter(store.links(game))
+        try:
+            first = list(islice(links, 1))  # from here on it is fixed where the entries begin
+        except StoreError:
+            if store.archived(game) == archived:
+                raise
+            continue
+        if store.archived(game) == archived:
+            return archived, claims, chain(first, links)
 
 
 def begun_block(text: str) -> Committed | None:

@@ -1,6 +1,7 @@
 """Gateways with games in Redis archive old entries by themselves."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
 from bpac.gateway.server import new_server
 from bpac.gateway.shared import archiving
+from bpac.stores.redis.address import read_address
+from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for
 from tests.gateway.law import KnownPair, Question
@@ -74,6 +77,36 @@ def test_the_folder_archives_by_itself_and_says_when_it_cannot(
             assert "entries 1 to" in capsys.readouterr().err
         with RunningGateway(described) as gateway:
             assert gateway.status()["steps"] == 160
+
+
+def test_feedback_about_archived_decisions_is_refused_as_with_sqlite(
+    redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their outcome is final: status 409, also if the key of their id is archived; 404 if there was none."""
+    monkeypatch.setattr(archiving, "NO_SNAPSHOT", 0.01)
+    archive = {"folder": str(tmp_path / "archives"), "keep": 10}
+    shared: dict[str, Any] = {"store": redis.address(new_name(), lease=0.5), "snapshot_every": 20, "archive": archive}
+    with ScriptedServer(KnownPair()) as models:
+        described = settings(models.base_url, gateway=shared, loss="external")
+        with RunningGateway(described) as gateway, closing(RedisStore(read_address(shared["store"]))) as store:
+
+            def report(decision: str) -> tuple[int, str]:
+                found = post(gateway.url, {"decision": decision, "loss": 0.0}, "/v1/feedback")
+                return found.status, "" if found.status == 200 else found.json["error"]["code"]
+
+            decisions = [post(gateway.url, Question(number).body).headers["x-bpac-decision"] for number in range(40)]
+            for decision in decisions:
+                assert report(decision) in ((200, ""), (409, "not_audited"))
+            wait_for(lambda: gateway.status()["shared"]["archive"]["file"] is not None)
+            assert report(decisions[0]) == (409, "already_resolved")
+            # Keys of coins that are no longer needed are cut with the entries: then an id cannot be checked.
+            (game,) = store.games()
+            keys = store.of(game).keys
+            store.client.command("ZADD", keys, 30, "00")
+            assert store.client.command("ZREMRANGEBYSCORE", keys, "-inf", "(30") == 1
+            assert report(decisions[0]) == report("dec-1-7-0123456789abcdef") == (409, "archived")
+            for nothing in ("dec-1-35-0123456789abcdef", "dec-2-7-0123456789abcdef", "dec-1-0-0123456789abcdef"):
+                assert report(nothing) == (404, "unknown_decision")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A disk that is full now and then, under load: every answer that was served is a round of the journal, once."""
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,8 @@ def test_what_was_served_is_durable(tmp_path: Path, small_disk: Path, sync: str)
         gateway.idle()
         game = gateway.status()
         assert game["game"] == 1
-        known: Any = {decision: gateway.service.decisions.find(decision, OPERATOR)[1] for decision in served}
+        find = gateway.service.decisions.find
+        known: Any = {decision: asyncio.run(find(decision, OPERATOR))[1] for decision in served}
         config = settings(models.base_url, gateway={"store": store}, epsilon=0.3)
     assert statuses == {200, 503}
     steps = decided(store)

@@ -26,6 +26,24 @@ def id_with_key(secret: bytes, game: Game, step: int, key: bytes) -> str:
 
 def read_decision_id(text: str, store: Store) -> tuple[int, int] | None:
     """The number of the game and the step in a decision's id; none if this store never issued it, or lost it."""
+    found = _named(text, store)
+    if found is None:
+        return None
+    game, step, seal = found
+    return (game.number, step) if hmac.compare_digest(_seal(store, game, step), seal) else None
+
+
+def is_unreadable(text: str, store: Store) -> bool:
+    """Whether an id cannot be checked any more: the key of its coin was removed with the entries that were archived."""
+    found = _named(text, store)
+    if found is None:
+        return False
+    game, step, _ = found
+    return step > 0 and store.archived(game) is not None and store.key(game, step) is None
+
+
+def _named(text: str, store: Store) -> tuple[Game, int, str] | None:
+    """The game, the step and the seal that a text names, if it looks like an id."""
     parts = text.split("-")
     if len(parts) != 4 or parts[0] != "dec" or not all(part.isascii() and part.isdecimal() for part in parts[1:3]):
         return None
@@ -33,7 +51,7 @@ def read_decision_id(text: str, store: Store) -> tuple[int, int] | None:
         return None
     number, step = int(parts[1]), int(parts[2])
     game = next((game for game in store.games() if game.number == number), None)
-    return (number, step) if game is not None and hmac.compare_digest(_seal(store, game, step), parts[3]) else None
+    return None if game is None else (game, step, parts[3])
 
 
 def _seal(store: Store, game: Game, step: int) -> str:

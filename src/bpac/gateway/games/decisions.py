@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError
 from bpac.gateway.auth.keys import Identity, Role
-from bpac.gateway.games.decision_ids import read_decision_id
+from bpac.gateway.games.decision_ids import is_unreadable, read_decision_id
 from bpac.gateway.games.reported import Reported
 from bpac.gateway.games.shown_game import ShownGame
 from bpac.gateway.http.bad_request import BadRequest, archived_decision, no_such_decision, not_in_journal_yet
@@ -25,7 +25,7 @@ class Decisions:
         self._store = store
         self._games = games
 
-    def find(self, decision_id: str, identity: Identity) -> tuple[ShownGame, int]:
+    async def find(self, decision_id: str, identity: Identity) -> tuple[ShownGame, int]:
         """The game and the step of a decision, or ``BadRequest`` if there is none or the caller may not see it.
 
         Parameters
@@ -33,7 +33,12 @@ class Decisions:
         decision_id: what ``x-bpac-decision`` said.
         identity: who asks. Unless it is an operator, the decision must have been made for it.
         """
+        return self._found(decision_id, identity)
+
+    def _found(self, decision_id: str, identity: Identity) -> tuple[ShownGame, int]:
         number, step = read_decision_id(decision_id, self._store) or (0, 0)
+        if not number and is_unreadable(decision_id, self._store):
+            raise archived_decision()
         game = next((game for game in self._games() if game.number == number), None)
         if game is None:
             raise no_such_decision()
@@ -41,9 +46,9 @@ class Decisions:
             self._require_sight(game, step, identity)
         return game, step
 
-    def answers(self, decision_id: str, identity: Identity) -> dict[str, str]:
+    async def answers(self, decision_id: str, identity: Identity) -> dict[str, str]:
         """Both answers of a round that waits for feedback, or ``BadRequest``."""
-        game, step = self.find(decision_id, identity)
+        game, step = await self.find(decision_id, identity)
         answers = game.answers(step)
         if answers is None:
             raise BadRequest("the answers of this decision are not kept", 404, "decision", "no_answers")
@@ -51,7 +56,7 @@ class Decisions:
 
     async def report(self, decision_id: str, reported: Reported, identity: Identity) -> None:
         """Record what is reported from outside, or raise ``BadRequest``."""
-        game, step = self.find(decision_id, identity)
+        game, step = await self.find(decision_id, identity)
         try:
             await game.feedback(step, reported)
         except InputError as error:

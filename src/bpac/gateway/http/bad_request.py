@@ -58,6 +58,6 @@ def not_in_journal_yet() -> BadRequest:
 
 
 def archived_decision() -> BadRequest:
-    """The error of requests about a decision that was removed from the store by ``bpac archive``."""
+    """The error of requests about a decision whose entries are in an archive."""
     message = "this decision is archived: its outcome is final, and its answers are not kept"
     return BadRequest(message, 409, "decision", "archived")

@@ -128,14 +128,14 @@ class Dashboard:
             bodies, listed = await self._listed(games, query, full)
         else:
             bodies, listed = [to_json(_game_document(self._service, self._game(request)))], {"games_left_out": 0}
-        store, models = self._service.store, self._service.models()
-        losses = self._service.losses()
+        models, losses = self._service.models(), self._service.losses()
+        lost = lost_journals(losses, self._service.listed_games(), (game.kept for game in games)) if losses else None
         document = {
             **whole_document([], title="bpac gateway", live=True, generated=round(time.time(), 3)),
             **listed,
             "models": models,
             "troubles": troubles_document(self._service, models),
-            "lost_journals": lost_journals(losses, store.games(), (game.kept for game in games)) if losses else None,
+            "lost_journals": lost,
             "replicas": replicas_document(self._service.shared_games()),
             "workers": self._service.workers(),
             "callers": {
@@ -178,7 +178,7 @@ class Dashboard:
     async def _decision(self, request: Request) -> Response:
         identity = await self._identity(request)
         await self._service.refresh()
-        game, step = self._service.decisions.find(request.path_params["decision"], identity)
+        game, step = await self._service.decisions.find(request.path_params["decision"], identity)
         search = Search.begin(game)
         await self._service.store.durable()
         view = await asyncio.to_thread(search.one, step)

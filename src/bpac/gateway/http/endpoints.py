@@ -54,7 +54,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
         return _json(_model(name))
 
     async def answers(request: Request, identity: Identity) -> Response:
-        return _json(service.decisions.answers(request.path_params["decision"], identity))
+        return _json(await service.decisions.answers(request.path_params["decision"], identity))
 
     async def status(_: Request, __: Identity) -> Response:
         await service.refresh()

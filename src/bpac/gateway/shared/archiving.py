@@ -62,6 +62,8 @@ class GameArchiving:
         # Nothing is to be done before the journal has so many entries, nor before that time.
         self._due_at, self._not_before = 0, 0.0
         self._task: asyncio.Task[None] | None = None
+        if settings() is not None:  # an alert sees a counter grow only if it was there before
+            metrics.count("bpac_archive_failures_total", by=0, route=game.route)
 
     def look(self, token: int, entries: int) -> None:
         """Begin to archive if there is enough of it. This does not wait.

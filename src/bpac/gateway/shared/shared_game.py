@@ -9,14 +9,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 from bpac.dashboard.history.history import History
-from bpac.errors import AlreadyResolved, NotAudited, ObservationError, StoreError
+from bpac.errors import AlreadyResolved, NotAudited, StoreError
 from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
 from bpac.gateway.games.reported import CALLER_GAVE_UP, Reported
-from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
@@ -32,7 +31,7 @@ from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.routing.journal.entries import Opened
 from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.router import Router
-from bpac.stores.redis.connecting import RedisClient
+from bpac.stores.redis.connecting import RedisClient, WrongType
 from bpac.stores.redis.folder import Folder
 from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.messages import resolving
@@ -66,6 +65,7 @@ class SharedGame:
     alpha: the probability with which the promise may fail in this game.
     snapshot_every: entries between two snapshots.
     metrics: counts requests that found Redis gone.
+    rounds_before: rounds of the longest earlier game of the same segment: as many are expected of this one.
     lost: called when the journal lost entries: another game takes the place of this one.
     archive: gives where old entries are archived; none if they are not.
     pool: gives what the game learns together with others; none if it learns alone.
@@ -86,6 +86,7 @@ class SharedGame:
         alpha: float,
         snapshot_every: int,
         metrics: Metrics,
+        rounds_before: int,
         lost: "Callable[[SharedGame], None]",
         archive: Callable[[], ArchiveSettings | None] = lambda: None,
         pool: "Callable[[SharedGame], ScorePool | None]" = lambda game: None,
@@ -126,7 +127,7 @@ class SharedGame:
         self._refreshed_at = -REFRESH_EVERY
         # One at a time folds or reads: both change the copy of the state.
         self._stepping = asyncio.Lock()
-        self._rounds_before = rounds_before(store, kept)
+        self._rounds_before = rounds_before
         self._expert_calls = 0
         self._stops = False
         self._starting = asyncio.Lock()
@@ -150,8 +151,9 @@ class SharedGame:
     async def stop(self) -> None:
         """Leave the game: requests that are under way here count as cut off."""
         self._stops = True
-        if self._task is not None:
-            await self._task
+        if self._task is None:
+            return  # it was never joined
+        await self._task
         await self._archiving.stop()
         await self.desk.stop()
         try:
@@ -181,7 +183,7 @@ class SharedGame:
                 self._archiving.look(self.folder.token, self.written)
                 if time.monotonic() - self._refreshed_at >= REFRESH_EVERY:
                     await self.refresh()
-            except EntriesLost as error:
+            except (EntriesLost, WrongType) as error:
                 self.side.end(error)
                 break
             except StoreError:
@@ -331,8 +333,8 @@ class SharedGame:
             decision = await asyncio.to_thread(self.store.decision, self.kept, step)
             if decision is None and step > self.state.route.step:
                 raise not_in_journal_yet()
-            if decision is None:
-                raise ObservationError(f"step {step} was never decided")
+            if decision is None:  # its id was served, so it was decided; and it is not open
+                raise AlreadyResolved(f"step {step} is archived, so its outcome is final")
             if not decision.call_expert:
                 raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
             if step <= self.state.route.step:  # otherwise this gateway has not read the decision of another one yet

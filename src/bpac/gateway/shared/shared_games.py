@@ -3,26 +3,29 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from bpac.errors import InputError, SettingsError, StoreError
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.archives import ArchiveSettings
+from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.segment_names import Caller, segment_of, task_of
-from bpac.gateway.games.terms import changes, terms_of
+from bpac.gateway.shared.finding import FoundGame, find_game
+from bpac.gateway.shared.opening import GameOpening
 from bpac.gateway.shared.outage_terms import OutageServing
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.shared_game import SharedGame
+from bpac.gateway.shared.unopened_desk import WITHOUT_STORE, UnopenedDesk
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.recorded_terms import DecisionRules
-from bpac.routing.router import Router
-from bpac.routing.segments import OTHERS, Segments
+from bpac.routing.segments import OTHERS, alpha_of_each, place_of
 from bpac.stores.redis.connecting import RedisClient
+from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.score_pool import ScorePool
 from bpac.stores.redis.store import RedisStore
-from bpac.stores.store import Game
 
 log = logging.getLogger("bpac.gateway")
 
@@ -45,8 +48,9 @@ class AllSharedGames:
         self.store = store
         self.archive: ArchiveSettings | None = None
         self._outage = outage
-        self._metrics = metrics
+        self.metrics = metrics
         self.client = RedisClient(store.address)
+        self.opening = GameOpening(store.address.timeout)
         self._games: dict[int, SharedGame] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         # What segments learn together. Games that began with other settings learn apart, and some not at all.
@@ -55,16 +59,16 @@ class AllSharedGames:
     def __iter__(self) -> Iterator[SharedGame]:
         return iter(list(self._games.values()))
 
-    def find(self, route: RouteSettings, segment: str, alpha: float, snapshot_every: int) -> SharedGame:
-        """The game of a segment with the terms of a route; a new one if there is none that can go on."""
-        terms = terms_of(route, route.new_router(alpha))
-        kept = current_shared_game(self.store, route, segment, terms)
+    def live(self, found: FoundGame, route: RouteSettings, snapshot_every: int) -> SharedGame:
+        """A game that was found in Redis, as this gateway plays it under the settings of a route."""
+        kept = found.kept
         game = self._games.get(kept.number)
         if game is None or game.kept != kept or game.side.ended is not None:
             game = self._games[kept.number] = SharedGame(
                 self.client, self.store, kept, route,
-                alpha=alpha, snapshot_every=snapshot_every, metrics=self._metrics, lost=self._lost,
-                archive=lambda: self.archive, pool=self.pool, outage=self._outage,
+                alpha=found.alpha, snapshot_every=snapshot_every, metrics=self.metrics, lost=self._lost,
+                rounds_before=found.rounds_before, archive=lambda: self.archive, pool=self.pool,
+                outage=self._outage,
             )  # fmt: skip
         else:
             game.go_on_under(route, snapshot_every)
@@ -83,10 +87,20 @@ class AllSharedGames:
     async def start(self) -> None:
         """Join all games that were opened since."""
         for game in list(self._games.values()):
+            if not game.started:
+                await self.joined(game)
+
+    async def joined(self, game: SharedGame) -> SharedGame:
+        """Join a game; the one that takes its place if its journal lost entries. ``RedisGone`` if Redis is gone."""
+        try:
             await game.start()
+        except EntriesLost:
+            await self._replace(game)
+        return latest(game)
 
     async def stop(self) -> None:
         """Leave all games."""
+        self.opening.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*(game.stop() for game in self._games.values()))
@@ -100,7 +114,7 @@ class AllSharedGames:
     async def _replace(self, game: SharedGame) -> None:
         """Begin a new game in place of one whose journal lost entries; until then the expert answers."""
         why = str(game.side.ended)
-        self._metrics.count("bpac_journal_losses_total", game=str(game.number))
+        self.metrics.count("bpac_journal_losses_total", game=str(game.number))
         log.error(
             "the journal lost entries: a new game begins with a threshold of 0",
             extra={"route": game.route.name, "segment": game.segment, "game": game.number, "why": why},
@@ -109,34 +123,13 @@ class AllSharedGames:
             try:
                 seen = game.folder.copy.acknowledged.entries
                 await asyncio.to_thread(self.store.end_game, game.kept, why, seen)
-                successor = self.find(game.route, game.segment, game.alpha, game.folder.snapshot_every)
+                found = await asyncio.to_thread(find_game, self.store, game.route, game.segment, game.alpha)
+                successor = self.live(found, game.route, game.folder.snapshot_every)
                 await successor.start()
                 game.successor = successor
             except StoreError as error:
                 log.warning("no new game can begin yet", extra={"route": game.route.name, "error": str(error)})
                 await asyncio.sleep(1.0)
-
-
-def current_shared_game(store: RedisStore, route: RouteSettings, segment: str, terms: str) -> Game:
-    """The latest game of a segment with these terms that can go on, or a new one.
-
-    Parameters
-    ----------
-    store: the list of games.
-    route, segment: the route and the segment.
-    terms: what the promise is about; a game with other terms does not go on.
-    """
-    games = [game for game in store.games() if (game.route, game.segment) == (route.name, segment)]
-    found = next((game for game in reversed(games) if not changes(game.terms, terms, route.open_terms)), None)
-    if found is None or store.is_over(found):
-        if games and found is None:
-            why = "; ".join(map(str, changes(games[-1].terms, terms, route.open_terms)))
-            log.warning("terms changed: a new game begins (%s)", why, extra={"route": route.name, "segment": segment})
-        return store.open_game(route.name, segment, terms)
-    if found is not games[-1]:
-        store.resume(found)
-        log.warning("terms changed: game %d, which has these terms, goes on", found.number, extra={"route": route.name})
-    return found
 
 
 class SharedGames:
@@ -155,43 +148,82 @@ class SharedGames:
         self._route = route
         self._snapshot_every = snapshot_every
         self._games: dict[str, SharedGame] = {}
-        self._segments: Segments | None = None
-        if route.segment_by is None:
-            self._start("", route.alpha)
-            return
-        self._segments = Segments(self._start, route.alpha, alpha_scope=route.alpha_scope, most=route.most_segments)
-        for game in sorted(games.store.games(), key=lambda game: game.number):
-            if game.route == route.name and game.segment:
-                self._segments.router(game.segment)
+        # The segments that had a game of their own when that was read last.
+        self._listed: list[str] = []
+        self._unopened: dict[str, UnopenedDesk] = {}
+        self._alpha = route.alpha
+        games.metrics.count(WITHOUT_STORE, by=0, route=route.name)
+        segments = [""]
+        if route.segment_by is not None:
+            self._alpha = alpha_of_each(route.alpha, route.alpha_scope, route.most_segments)
+            listed = sorted(games.store.games(), key=lambda game: game.number)
+            segments = [game.segment for game in listed if game.route == route.name and game.segment]
+        for segment in dict.fromkeys(segments):
+            if self._known(segment) is None:
+                self._take(find_game(games.store, route, segment, self._alpha))
 
     def __iter__(self) -> Iterator[SharedGame]:
-        return iter([_latest(game) for game in self._games.values()])
+        return iter([latest(game) for game in self._games.values()])
 
-    async def desk(self, request: ChatRequest, caller: Caller, label: str) -> SharedDesk:
-        """The game that a request belongs to; a new one for the first request of a segment."""
+    async def desk(self, request: ChatRequest, caller: Caller, label: str) -> SharedDesk | UnopenedDesk:
+        """The game that a request belongs to; a new one for the first request of a segment.
+
+        While a game cannot be opened, a desk without one. Routes that decide only have no expert: ``StoreError``.
+        """
         segment = ""
-        if self._segments is not None:
-            segment = segment_of(self._route.segment_by or "", request, caller, label)
-            self._segments.router(segment)
-        game = _latest(self._games.get(segment) or self._games[OTHERS])
-        if not game.started:  # it is the first request of its segment, or a reload has just opened it
-            await game.start()
+        if self._route.segment_by is not None:
+            segment = segment_of(self._route.segment_by, request, caller, label)
+        game = self._known(segment)
+        if game is None or not game.started:  # the first request of a segment, or a reload has just opened the game
+            opening = self._all.opening
+            game = await opening.opened(partial(self._open, segment), route=self._route.name, segment=segment)
+            if game is None:
+                if isinstance(self._route, DecideRouteSettings):
+                    raise opening.failure or StoreError("the game could not be opened")
+                return self._without_game(segment)
         return game.desk
 
     def desks(self) -> Iterable[SharedDesk]:
         """The games that are open, as chat requests use them."""
-        return (_latest(game).desk for game in self._games.values())
+        return (latest(game).desk for game in self._games.values())
 
     def task(self, request: ChatRequest, caller: Caller, label: str) -> str:
         """The task of a request, as ``task_by`` names it; empty if it names none."""
         return task_of(self._route, request, caller, label)
 
-    def _start(self, segment: str, alpha: float) -> Router:
-        game = self._games[segment] = self._all.find(self._route, segment, alpha, self._snapshot_every)
-        return game.router
+    def _known(self, segment: str) -> SharedGame | None:
+        """The game of a segment, if it is known here which one it is."""
+        place, full = segment, len(self._listed) >= self._route.most_segments - 1
+        if self._route.segment_by is not None and full:
+            place = place_of(segment, self._listed, self._route.most_segments)
+        game = self._games.get(place)
+        return None if game is None else latest(game)
+
+    async def _open(self, segment: str) -> SharedGame:
+        game = self._known(segment)
+        if game is None:
+            found = await asyncio.to_thread(find_game, self._all.store, self._route, segment, self._alpha)
+            game = self._take(found)
+        game = await self._all.joined(game)
+        if (unopened := self._unopened.pop(segment, None)) is not None:
+            unopened.savings.move_to(game.desk.savings)
+        return game
+
+    def _take(self, found: FoundGame) -> SharedGame:
+        self._listed = found.listed
+        game = self._games[found.kept.segment] = self._all.live(found, self._route, self._snapshot_every)
+        return game
+
+    def _without_game(self, segment: str) -> UnopenedDesk:
+        if segment not in self._unopened and len(self._unopened) >= self._route.most_segments:
+            segment = OTHERS  # callers choose the names: as many as there may be games are told apart
+        if segment not in self._unopened:
+            self._unopened[segment] = UnopenedDesk(segment, self._route.name, self._all.opening, self._all.metrics)
+        return self._unopened[segment]
 
 
-def _latest(game: SharedGame) -> SharedGame:
+def latest(game: SharedGame) -> SharedGame:
+    """The game that is played in the place of one, or the game itself."""
     while game.successor is not None:
         game = game.successor
     return game

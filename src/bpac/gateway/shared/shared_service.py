@@ -1,6 +1,7 @@
 """The service of a gateway that shares its games with others through Redis."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,9 +16,11 @@ from bpac.gateway.service import Service
 from bpac.gateway.shared.outage_terms import OutageServing, check_outage
 from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
+from bpac.gateway.shared.shared_decisions import SharedDecisions
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
 from bpac.gateway.telemetry.counters import Metrics
+from bpac.stores.redis.connecting import RedisGone
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game, LostEntries
 
@@ -35,10 +38,13 @@ class SharedService(Service):
         check_archive(config.archive)
         super().__init__(config)
         self._losses = self.store.losses()
+        self._listed = self.store.games()
         self._outage = _outage_serving(config, self.metrics)
         self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
         self._games.archive = config.archive
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
+        self._refreshing: asyncio.Task[None] | None = None
+        self.decisions = SharedDecisions(self.store, self.open_games)
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
         """Count a request against the budget of its caller at all gateways; ``BadRequest`` if it is used up."""
@@ -53,6 +59,7 @@ class SharedService(Service):
         """Answer new requests with another configuration; if this raises, nothing has changed."""
         _check_routes(config)
         await asyncio.to_thread(check_archive, config.archive)
+        await self._games.client.command("PING")  # games are looked up below, which holds up requests if it takes long
         await super().reload(config)
         self._games.archive = config.archive
         await self._games.start()
@@ -81,17 +88,35 @@ class SharedService(Service):
         return [game for _, games in routes if isinstance(games, SharedGames) for game in games]
 
     async def refresh(self) -> None:
-        """Read what other gateways have published in the games of all routes."""
+        """Read what other gateways have published in the games of all routes, as far as Redis answers in time.
+
+        Whoever asks while it is being read gets the same: a server that hangs must not collect work.
+        """
+        task = self._refreshing
+        if task is None or task.done():
+            task = self._refreshing = asyncio.create_task(self._refresh())
+        await asyncio.wait({task}, timeout=self._games.client.address.timeout)
+        if task.done():
+            task.result()
+
+    async def _refresh(self) -> None:
         games = cast(list[SharedGame], self.live_games())
         for game in games:
             await game.refresh()
         if not any(game.side.down is not None for game in games):
             # In a thread: a server that does not answer must not hold up requests.
             self._losses = await asyncio.to_thread(self.store.losses)
+            if self._losses:  # the dashboard names them
+                with suppress(RedisGone):
+                    self._listed = await asyncio.to_thread(self.store.games)
 
     def losses(self) -> list[LostEntries]:
         """Journals that lost acknowledged entries, as they were read last."""
         return self._losses
+
+    def listed_games(self) -> list[Game]:
+        """Every game in Redis, as they were read last."""
+        return self._listed
 
     def shared_games(self) -> list[dict[str, Any]]:
         """Who folds each game, and how far its journal is, as JSON values."""
@@ -102,6 +127,9 @@ class SharedService(Service):
         return list(self._games)
 
     async def _end_games(self) -> None:
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.gather(self._refreshing, return_exceptions=True)
         await self._shared_budgets.stop()
         await self._games.stop()
         if self._outage is not None:
@@ -113,7 +141,7 @@ class SharedService(Service):
     def store_status(self) -> dict[str, Any]:
         """Whether Redis can be reached, as JSON values."""
         failures = [game.side.down or game.side.ended for game in cast(list[SharedGame], self.live_games())]
-        failure = next((one for one in failures if one is not None), None)
+        failure = next((one for one in (*failures, self._games.opening.failure) if one is not None), None)
         record = self.store_record
         if failure is not None:
             record.failed(failure)

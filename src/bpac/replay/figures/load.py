@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bpac.replay.figures.canvas import COLOURS, Panel, label_lines, limit_line, line_style
+from bpac.replay.figures.canvas import COLOURS, Panel, label_lines, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,12 +36,18 @@ def _draw_order(shares: Mapping[str, Points], metric: int, alpha: float | None, 
     for number, (name, points) in enumerate(shares.items()):
         colour, style = line_style(name, number)
         values = [100.0 * point[metric] for point in points]
-        axes.plot([str(point[0]) for point in points], values, color=colour, linestyle=style, marker="o", markersize=4)
+        # Not clipped: where no stream was unsafe, the line lies on the axis.
+        axes.plot(
+            [f"{point[0]:,}" for point in points], values, color=colour, linestyle=style, marker="o", markersize=4,
+            clip_on=False, zorder=3,
+        )  # fmt: skip
         labels.append((name, values[-1], colour))
     axes.set_xlabel(axis, fontsize=9)
     axes.set_ylim(0.0, 105.0)
     if alpha is not None:
-        limit_line(axes, 100.0 * alpha, f"promised: α = {alpha:g}")
+        # Its label stands with the others, at the right end: inside, lines would run through it.
+        axes.axhline(100.0 * alpha, color=COLOURS["limit"], linewidth=1.0)
+        labels.append((f"promised: α = {alpha:g}", 100.0 * alpha, COLOURS["limit"]))
     label_lines(axes, labels)
 
 

@@ -46,6 +46,11 @@ def retire(store: RedisStore, game: Game, why: str) -> None:
         raise _played(game)
     if status == "behind":
         raise _behind(game)
+    if status == "half":
+        raise StoreError(
+            f"game {game.number} is half written, because a script failed in its middle: start a gateway, which ends "
+            "it and begins a new one"
+        )
     if status:
         raise StoreError(f"game {game.number} is over ({store.over(game)})")
 

@@ -15,13 +15,21 @@ try:
     from redis.asyncio import Sentinel as AsyncSentinel
     from redis.asyncio.retry import Retry as AsyncRetry
     from redis.backoff import NoBackoff
-    from redis.exceptions import NoScriptError, RedisError
+    from redis.exceptions import NoScriptError, RedisError, ResponseError
     from redis.retry import Retry
 except ImportError as error:
     raise MissingExtra("redis", "redis") from error
 
 UNREACHABLE = (RedisError, OSError, asyncio.TimeoutError)
 REMEDY = "check that the server runs and can be reached; the gateway goes on by itself"
+# What the first word of an error says about the server, and what to do.
+REFUSALS = {
+    "OOM": ("its memory is full", "raise maxmemory, or archive old entries; the gateway goes on by itself"),
+    "MISCONF": ("it cannot write to its disk", "see the log of Redis; the gateway goes on by itself"),
+    "READONLY": ("it is a copy", "give the address of the main server, or use redis+sentinel://"),
+    "NOPERM": ("its user may not do this", "let the user run all commands on the keys of the gateways"),
+}
+WRONG_TYPE = "WRONGTYPE"
 # The share of the time of an attempt within which the copies must be made that WAIT asks for.
 WAIT_SHARE = 0.8
 
@@ -30,10 +38,27 @@ class RedisGone(StoreError):
     """Redis cannot be reached, or did not do what it was asked to."""
 
 
+class WrongType(RedisGone):
+    """A key holds something else than what was written: somebody has replaced it."""
+
+
 def gone(address: RedisAddress, error: BaseException) -> RedisGone:
-    """The error of a call that failed; nothing that the server wrote is quoted."""
-    what = f"Redis at {address.shown} cannot be used ({type(error).__name__})"
-    return RedisGone(what, cause=what, remedy=REMEDY)
+    """The error of a call that failed; of what the server wrote only a known first word is used."""
+    code = _code(error)
+    if code == WRONG_TYPE:
+        what = f"a key in Redis at {address.shown} was replaced by something of another type"
+        return WrongType(what, cause=what, remedy="keep other programs away from the keys of the gateways")
+    why, remedy = REFUSALS.get(code, (type(error).__name__, REMEDY))
+    what = f"Redis at {address.shown} cannot be used ({why})"
+    return RedisGone(what, cause=what, remedy=remedy)
+
+
+def _code(error: BaseException) -> str:
+    """The kind of an error that the server replied with; redis-py leaves it out where it has a class of its own."""
+    if not isinstance(error, ResponseError):
+        return ""
+    by_class = {"OutOfMemoryError": "OOM", "ReadOnlyError": "READONLY", "NoPermissionError": "NOPERM"}
+    return by_class.get(type(error).__name__) or str(error).partition(" ")[0]
 
 
 class RedisClient:
@@ -89,7 +114,10 @@ class RedisClient:
         async with self._client.pipeline(transaction=False) as pipeline:
             pipeline.execute_command(command, what, len(keys), *keys, *values)
             pipeline.execute_command("WAIT", wait, self._wait_ms)
-            result, copies = await pipeline.execute()
+            result, copies = await pipeline.execute(raise_on_error=False)
+        for reply in (result, copies):
+            if isinstance(reply, Exception):
+                raise reply
         if copies < wait:
             raise RedisError(f"{copies} of {wait} copies")
         return result

@@ -8,28 +8,25 @@
    computed and not published is thrown away, and the copy is read again.
 3. A reply that does not come leaves it open whether a publication took effect. The folder then gives up its lease and
    reads again, like any other replica.
-4. The folder watches the counters of the other replicas in the same way, and takes those that stand still off the game.
+4. The folder watches the counters of the other replicas in the same way, and takes those that stand still off the game
+   (``replica_watch.py``).
 5. Events of the inbox are numbered. One that is missing, in the middle or at the end, is found when the folder reads or
    publishes, at the latest a quarter of a lease later; then the game ends.
-6. A server that started again may have lost what it acknowledged last. Every replica finds that out for itself with its
-   next call (``messages.py``). If one dies before it could, nobody knows what it had decided: then the game ends.
 """
 
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
-
-from msgspec import msgpack
 
 from bpac.routing.journal.entries import Entry, Opened
 from bpac.routing.recorded_terms import DecisionRules
-from bpac.stores.encoding import encode
-from bpac.stores.redis.connecting import RedisClient, RedisGone, fields_of
+from bpac.stores.redis.connecting import RedisClient, RedisGone, WrongType, fields_of
 from bpac.stores.redis.fold import EventsMissing, Fold, FoldedState
 from bpac.stores.redis.journal import EntriesLost, FollowedJournal, Position, Restoring
 from bpac.stores.redis.keys import GameNames
+from bpac.stores.redis.publication import publication
+from bpac.stores.redis.replica_watch import ReplicaWatch, StandingStill
 from bpac.stores.store import Game
 
 log = logging.getLogger("bpac.stores")
@@ -101,11 +98,9 @@ class Folder:
         self._fold: Fold | None = None
         self._folded = "0-0"
         self._since_snapshot = 0
-        # What was last seen of the lease and of each replica, and since when it stands still.
-        self._seen: dict[str, tuple[Any, float]] = {}
-        # The server's own id, which changes when it starts again, and the replicas that have not called it since.
-        self._server = ""
-        self._unconfirmed: dict[str, str] = {}
+        # What was last seen of the lease and of the replicas, and since when it stands still.
+        self._lease_beat = StandingStill(lease, clock)
+        self._watch = ReplicaWatch(client, names, lease, clock)
         self._published_at = 0.0
         self._looked_at = -lease
 
@@ -118,6 +113,8 @@ class Folder:
         """Do what is to be done now; true if there may be more. ``RedisGone`` or ``EntriesLost`` if it fails."""
         try:
             return await (self._fold_some() if self.token else self._follow())
+        except WrongType as error:
+            raise EntriesLost(str(error), cause=error.cause, remedy=error.remedy) from error
         except RedisGone:
             self.give_up()
             raise
@@ -127,7 +124,11 @@ class Folder:
         if self.token:
             self.token, self._fold = 0, None
             self.copy.forget()
-            self._seen.clear()
+            self._forget_beats()
+
+    def _forget_beats(self) -> None:
+        self._lease_beat.forget()
+        self._watch.forget()
 
     async def release(self) -> None:
         """Publish what is left, and let another replica fold at once."""
@@ -159,9 +160,12 @@ class Folder:
     async def refresh(self) -> None:
         """Read what was published since, if another replica folds; ``RedisGone`` or ``EntriesLost`` if it fails."""
         if not self.token:
-            await self._look()
-            if self.state is None or self.published != self.copy.position.entries:
-                await self.copy.catch_up()
+            try:
+                await self._look()
+                if self.state is None or self.published != self.copy.position.entries:
+                    await self.copy.catch_up()
+            except WrongType as error:
+                raise EntriesLost(str(error), cause=error.cause, remedy=error.remedy) from error
             if self.copy.position.entries < self.published:
                 raise EntriesLost(f"the journal of game {self.game.number} lost entries", cause="entries lost")
 
@@ -182,21 +186,12 @@ class Folder:
     async def _follow(self) -> bool:
         """Watch the lease, and take it if it stands still."""
         token, beat = await self._look()
-        if self.holder and not self._stands_still("", (token, beat)):
+        if self.holder and not self._lease_beat.has_stopped("", (token, beat)):
             return False
         taken = await self._client.run("take", [self._names.state], self.replica, token, beat)
         if taken > 0:
             await self._take_over(taken)
         return True
-
-    def _stands_still(self, name: str, value: Any) -> bool:
-        """Whether a value has not changed for as long as the lease."""
-        now = self._clock()
-        before, since = self._seen.get(name, (None, now))
-        if before != value:
-            self._seen[name] = value, now
-            return False
-        return now - since >= self._lease
 
     async def _take_over(self, token: int) -> None:
         # Whatever the folder before has published is there by now, and it can publish nothing more.
@@ -209,7 +204,7 @@ class Folder:
             raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")
         self.token, self.holder, self._folded = token, self.replica, folded.decode()
         self._since_snapshot = position.entries - int(snapshot or 0)
-        self._seen.clear()
+        self._forget_beats()
         state = self.copy.state
         is_new = state is None
         if state is None:
@@ -266,28 +261,9 @@ class Folder:
         """Publish the entries that are made; false if another folder has taken over."""
         fold, names = self._fold, self._names
         assert fold is not None
-        before, now = self.copy.position, fold.in_force()
-        position = Position(before.entries + len(fold.pending), fold.head)
-        text = claim = None
-        if snapshot:
-            text = encode({"entries": position.entries, "head": fold.head.hex(), "state": fold.state.snapshot()})
-            claim = _claim(fold.state, position)
-        values = (
-            *(self._folded, before.entries, upto, fold.pending, fold.head.hex(), fold.generation),
-            *(
-                fold.state.route.epoch,
-                now.key,
-                now.terms,
-                now.models_version,
-                now.models,
-                text or False,
-                claim or False,
-                fold.state.route.step,
-            ),
-            *(fold.room() or False, *fold.counted),
-        )
+        packed, position = publication(fold, self.copy.position, self._folded, upto, snapshot=snapshot)
         keys = [names.state, names.inbox, names.journal, names.snapshot, names.claims]
-        status = (await self._client.run("publish", keys, self.token, msgpack.encode(values))).decode()
+        status = (await self._client.run("publish", keys, self.token, packed)).decode()
         if status == "lost":
             raise EntriesLost(f"the journal of game {self.game.number} is not what was published", cause="entries lost")
         if status != "ok":
@@ -322,46 +298,11 @@ class Folder:
             await self._publish(self._folded)
 
     async def _look_after_replicas(self) -> None:
-        names = self._names
-        found = await self._client.command("HGETALL", names.replicas)
-        self.decided = int(await self._client.command("HGET", names.state, "step") or 0)
-        beats = {name.decode(): beat.decode() for name, beat in fields_of(found).items()}
-        for name in [name for name in self._seen if name and name not in beats]:
-            del self._seen[name]
-        self.replicas, self.members = len(beats), frozenset(beats)
-        await self._look_at_server(beats)
-        keys = [names.state, names.inbox, names.open, names.replies, names.replicas]
-        for name, beat in beats.items():
-            if beat != self._unconfirmed.get(name):
-                self._unconfirmed.pop(name, None)
-            if name != self.replica and self._stands_still(name, beat):
-                if name in self._unconfirmed:
-                    why = f"Redis started again and replica {name} died: what it had decided last may be lost"
-                    raise EntriesLost(f"game {self.game.number}: {why}", cause=why)
-                log.warning("a replica died", extra={"game": self.game.number, "replica": name})
-                await self._client.run("remove", keys, self.token, name, beat)
-
-    async def _look_at_server(self, beats: dict[str, str]) -> None:
-        """Note which replicas have yet to find out whether a server that started again lost what they wrote."""
-        server = await self._client.server_id()
-        if not server or server == self._server:
-            return
-        before = await self._client.command("HGET", self._names.state, "server")
-        if before is not None and before.decode() != server and not await self._client.keeps_all():
-            log.warning("Redis started again, or another server took over", extra={"game": self.game.number})
-            self._unconfirmed = {name: beat for name, beat in beats.items() if name != self.replica}
-        await self._client.command("HSET", self._names.state, "server", server)
-        self._server = server
+        self.decided = int(await self._client.command("HGET", self._names.state, "step") or 0)
+        await self._watch.look(self.token, self.replica)
+        self.replicas, self.members = len(self._watch.members), self._watch.members
 
 
 def _place(event: str) -> int:
     """The place of an event in the inbox: they are numbered 0-1, 0-2 and so on, without a gap."""
     return int(event.rpartition("-")[2])
-
-
-def _claim(state: FoldedState, position: Position) -> str:
-    """What is claimed about a game, for auditors."""
-    route = state.route
-    certificate = asdict(route.certificate())
-    values = {"step": route.step, "threshold": route.bettor.threshold, "certificate": certificate}
-    return encode({"entries": position.entries, "head": position.head.hex(), "values": values})

@@ -22,7 +22,7 @@ from bpac.errors import StoreError
 from bpac.routing.cascade.recorded_walks import RecordedWalk
 from bpac.routing.decision import Decision
 from bpac.routing.recorded_terms import DecisionRules, RecordedScores
-from bpac.stores.redis.connecting import RedisClient, RedisGone
+from bpac.stores.redis.connecting import RedisClient, RedisGone, WrongType
 from bpac.stores.redis.fold import RESTART
 from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.keys import GameNames
@@ -131,7 +131,10 @@ class GameReplica:
         """Register with the game, under a name that no process ever had."""
         name = secrets.token_hex(8)
         names = self._names
-        status = await self._client.run("join", [names.state, names.replies, names.replicas], name)
+        try:
+            status = await self._client.run("join", [names.state, names.replies, names.replicas], name)
+        except WrongType:
+            status = b"lost"
         if status != b"ok":
             self.end(EntriesLost(f"the game is {status.decode()}", cause=f"the game is {status.decode()}"))
             raise self.ended or StoreError("the game is over")
@@ -274,7 +277,10 @@ class GameReplica:
 
     async def _asked(self, operations: list[Operation], nonce: str) -> BatchReply:
         messages, self._called_at = self.messages, time.monotonic()
-        raw = await self._client.run("batch", messages.keys, *messages.batch(operations, nonce))
+        try:
+            raw = await self._client.run("batch", messages.keys, *messages.batch(operations, nonce))
+        except WrongType as error:
+            return BatchReply("lost", str(error), [])
         self.answered_at = self._called_at
         self.calls += 1
         self.operations += len(operations)

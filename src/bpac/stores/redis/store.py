@@ -6,7 +6,7 @@ each game writes its journal (``folder.py``).
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.json import decode
@@ -23,6 +23,10 @@ from bpac.stores.redis.reader import RedisReader
 from bpac.stores.store import Archived, Claim, CoinKey, Game, LostEntries
 
 WRITTEN_ELSEWHERE = "entries of games in Redis are written by the gateway that folds the game"
+
+
+class NoRoom(StoreError):
+    """A route has as many games as it may have."""
 
 
 class RedisStore(RedisReader):
@@ -42,10 +46,15 @@ class RedisStore(RedisReader):
         self._read_only = read_only
         self._losses: list[LostEntries] = []
         command = self.client.command
-        if not read_only:
-            self.client.check_eviction()
-            command("SET", self.names.secret, secrets.token_hex(16), "NX")
-        secret = command("GET", self.names.secret)
+        try:
+            if not read_only:
+                self.client.check_eviction()
+                command("SET", self.names.secret, secrets.token_hex(16), "NX")
+            secret = command("GET", self.names.secret)
+        except RedisGone as error:
+            self.client.close()
+            remedy = "check that the server runs, that it can be reached from here, and that the address is right"
+            raise RedisGone(f"{error}: {remedy}", cause=error.cause, remedy=remedy) from error
         if secret is None:
             self.client.close()
             raise StoreError(f"no gateway named {address.name!r} has used Redis at {address.shown} yet")
@@ -63,25 +72,36 @@ class RedisStore(RedisReader):
         latest = sorted(games, key=lambda number: len(order) - 1 - order[::-1].index(number))
         return [games[number] for number in latest], len(order)
 
-    def open_game(self, route: str, segment: str, terms: str, instead_of: Game | None = None) -> Game:
+    def open_game(
+        self,
+        route: str,
+        segment: str,
+        terms: str,
+        instead_of: Game | None = None,
+        *,
+        has_room: Callable[[list[Game]], bool] = lambda games: True,
+    ) -> Game:
         """Start a new game, or return the one that another replica has started: a route must not have two.
 
         Parameters
         ----------
         route, segment, terms: what the game is about.
         instead_of: a game that could go on, and must not (default: none).
+        has_room: whether one more may be listed after those that are (default: it may); ``NoRoom`` if not.
         """
         games, before = self.listed()
         same = [game for game in games if (game.route, game.segment, game.terms) == (route, segment, terms)]
         if same and same[-1] != instead_of and not self.is_over(same[-1]):
             return same[-1]
+        if not has_room(games):
+            raise NoRoom(f"the route {route} has as many games as it may have")
         # It is listed when it has begun: a game that is listed and not there was lost.
         game = Game(self.reserve(), route, segment, terms)
         self.client.run("create", [self.of(game).state], game.head.hex())
         if self.list_game(game, before):
             return game
         self.client.command("DEL", self.of(game).state)
-        return self.open_game(route, segment, terms, instead_of)
+        return self.open_game(route, segment, terms, instead_of, has_room=has_room)
 
     def resume(self, game: Game) -> None:
         """Note that a game goes on although later ones were opened."""
@@ -113,8 +133,13 @@ class RedisStore(RedisReader):
 
     def is_over(self, game: Game) -> bool:
         """Whether a game has ended because entries were lost, or is not there."""
+        if self._is_replaced(game):
+            return True
         generation, over = self.client.command("HMGET", self.of(game).state, "generation", "over")
         return generation is None or over is not None
+
+    def _is_replaced(self, game: Game) -> bool:
+        return self.client.command("TYPE", self.of(game).state) not in (b"hash", b"none")
 
     def over(self, game: Game) -> str | None:
         """Why a game has ended; none if it has not, or if a later game has taken its place."""
@@ -134,6 +159,8 @@ class RedisStore(RedisReader):
         self.client.command("SET", self.names.secret, self.secret.hex(), "NX")
         self.secret = bytes.fromhex(self.client.command("GET", self.names.secret).decode())
         self.reserve(game.number)  # no other game gets its number
+        if self._is_replaced(game):  # whatever somebody has put in its place is kept, where it is in nobody's way
+            self.client.command("RENAME", self.of(game).state, self.of(game).of("replaced"))
         self.client.run("end", [self.of(game).state], why)
         entries = self.length(game)
         self.client.command(

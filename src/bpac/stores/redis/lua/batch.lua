@@ -8,14 +8,15 @@
 local state, inbox, open, keys, replies, replicas = unpack(KEYS)
 local replica, sequence, nonce = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local now = redis.call('HMGET', state, 'generation', 'epoch', 'given', 'step', 'sealed', 'first', 'terms_version',
-  'models_version', 'over', 'terms', 'room')
+  'models_version', 'over', 'terms', 'room', 'writing')
 if not now[1] then return {'lost', 'the game is gone'} end
 if now[9] then return {'over', now[9]} end
+if now[12] == '1' then return {'lost', HALF} end
 -- From the first decision on both are there, also when they are empty.
 if now[6] ~= '0' and redis.call('EXISTS', inbox, keys) < 2 then return {'lost', 'keys of the game are gone'} end
 local last = redis.call('HGET', replies, replica)
 if not last then return {'lost', 'the server has forgotten this replica'} end
-if last == 'dead' then return {'gone', ''} end
+if string.sub(last, 1, 4) == 'dead' then return {'gone', ''} end
 last = cmsgpack.unpack(last)
 if last[1] == sequence then
   if last[2] == nonce then return {'ok', last[3]} end
@@ -31,6 +32,7 @@ local generation, epoch, given, step = tonumber(now[1]), tonumber(now[2]), tonum
 local sealed, first = now[5] == '1', tonumber(now[6])
 local blocks, used, results = {}, false, {}
 local BLOCK = 256
+begin_writing(state)  -- a failure from here on ends the game: see writing.lua
 
 -- A budget: what is published is ε, and what ε times the step must reach to keep a draft after 0, 1, 2, … audits that
 -- are decided and not folded. A kept draft moves no bound; an audit, and a draft served in the expert's place, do.
@@ -109,11 +111,11 @@ for at, operation in ipairs(operations) do
   results[at] = result
 end
 
-redis.call('HSET', state, 'given', given, 'step', step, 'first', first)
 if room then redis.call('HSET', state, 'audits', audits, 'instead', instead) end
 redis.call('HINCRBY', replicas, replica, 1)
 local version, models_version = tonumber(now[7]), now[8]
 local reply = cmsgpack.pack({generation, epoch, version, version ~= known_terms and now[10],
   models_version, models_version ~= known_models and redis.call('HGET', state, 'models'), blocks, used, results})
 redis.call('HSET', replies, replica, cmsgpack.pack({sequence, nonce, reply}))
+redis.call('HSET', state, 'given', given, 'step', step, 'first', first, 'writing', 0)
 return {'ok', reply}

@@ -1,15 +1,18 @@
 -- Cuts archived entries from a journal. KEYS: state, journal, archived, claims, point, keys.
 -- ARGV: number of the last entry to cut, how many were archived before, what takes their place, claims to cut, token of
 -- the folder (0: a command, which needs none), first step whose coin's key is still needed (0: all are).
--- Returns 1; 0 if something else was archived meanwhile; -1 if another replica folds the game.
-local token = redis.call('HGET', KEYS[1], 'token')
+-- Returns 1; 0 if something else was archived meanwhile, or if the game is half written; -1 if another replica folds it.
+local state, journal, archived, claims, point, keys = unpack(KEYS)
+local token = redis.call('HGET', state, 'token')
 if ARGV[5] ~= '0' and ARGV[5] ~= token then return -1 end
-local before = redis.call('GET', KEYS[3])
+local before = redis.call('GET', archived)
 local had = before and cjson.decode(before).entries or 0
-if had ~= tonumber(ARGV[2]) then return 0 end
-redis.call('SET', KEYS[3], ARGV[3])
-redis.call('XTRIM', KEYS[2], 'MINID', (tonumber(ARGV[1]) + 1) .. '-0')
-for _ = 1, tonumber(ARGV[4]) do redis.call('LPOP', KEYS[4]) end
-redis.call('DEL', KEYS[5])
-redis.call('ZREMRANGEBYSCORE', KEYS[6], '-inf', '(' .. ARGV[6])
+if had ~= tonumber(ARGV[2]) or is_half(state) then return 0 end
+begin_writing(state)
+redis.call('SET', archived, ARGV[3])
+redis.call('XTRIM', journal, 'MINID', (tonumber(ARGV[1]) + 1) .. '-0')
+for _ = 1, tonumber(ARGV[4]) do redis.call('LPOP', claims) end
+redis.call('DEL', point)
+redis.call('ZREMRANGEBYSCORE', keys, '-inf', '(' .. ARGV[6])
+end_writing(state)
 return 1

@@ -1,6 +1,9 @@
 -- Registers a replica with a game. KEYS: state, replies, replicas. ARGV: replica.
-if redis.call('EXISTS', KEYS[1]) == 0 then return 'lost' end
-if redis.call('HEXISTS', KEYS[1], 'over') == 1 then return 'over' end
-redis.call('HSETNX', KEYS[2], ARGV[1], cmsgpack.pack({0, '', ''}))
-redis.call('HSETNX', KEYS[3], ARGV[1], 0)
+local state, replies, replicas = unpack(KEYS)
+if redis.call('EXISTS', state) == 0 or is_half(state) then return 'lost' end
+if redis.call('HEXISTS', state, 'over') == 1 then return 'over' end
+begin_writing(state)
+redis.call('HSETNX', replies, ARGV[1], cmsgpack.pack({0, '', ''}))
+redis.call('HSETNX', replicas, ARGV[1], 0)
+end_writing(state)
 return 'ok'

@@ -5,9 +5,10 @@
 -- room of a budget and the audits and drafts that it has counted. What has not changed is false.
 local state, inbox, journal, snapshot, claims = unpack(KEYS)
 local now = redis.call('HMGET', state, 'token', 'folded', 'entries', 'generation', 'epoch', 'in_force', 'models_version',
-  'over')
+  'over', 'writing')
 if not now[1] then return 'lost' end
 if now[1] ~= ARGV[1] or now[8] then return 'fenced' end
+if now[9] == '1' then return 'lost' end
 local from, count, upto, entries, head, generation, epoch, in_force, terms, models_version, models, state_after, claim,
   step, room, audits, instead = unpack(cmsgpack.unpack(ARGV[2]))
 if now[2] ~= from or tonumber(now[3]) ~= count then return 'lost' end
@@ -24,6 +25,7 @@ if there then
   if not last or last[1] ~= given then return 'lost' end
   if tonumber(string.match(given, '%d+$')) < tonumber(string.match(upto, '%d+$')) then return 'lost' end
 end
+begin_writing(state)
 for _, entry in ipairs(entries) do
   count = count + 1
   redis.call('XADD', journal, count .. '-0', 'text', entry[1], 'note', entry[2])
@@ -48,4 +50,5 @@ if claim then redis.call('RPUSH', claims, claim) end
 -- A cut or a stop that is not folded yet keeps arrivals waiting.
 if tonumber(now[4]) == generation and in_force ~= '' then redis.call('HSET', state, 'sealed', 0) end
 redis.call('HINCRBY', state, 'beat', 1)
+end_writing(state)
 return 'ok'

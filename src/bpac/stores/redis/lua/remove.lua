@@ -2,12 +2,30 @@
 -- KEYS: state, inbox, open, replies, replicas. ARGV: token (0 if it leaves), replica, beat that it had when it died.
 local state, inbox, open, replies, replicas = unpack(KEYS)
 local token, replica = ARGV[1], ARGV[2]
+-- A replica that was taken for dead and comes back learns here that it is. Of so many, the older half is forgotten; one
+-- that came back even later would find that the server does not know it, and end the game.
+local MOST_DEAD = 1000
+if is_half(state) then return 'lost' end
 if token ~= '0' then
   if redis.call('HGET', state, 'token') ~= token then return 'fenced' end
   if redis.call('HGET', replicas, replica) ~= ARGV[3] then return 'alive' end
 end
-if redis.call('HDEL', replicas, replica) == 0 then return 'unknown' end
-redis.call('HSET', replies, replica, 'dead')
+if redis.call('HEXISTS', replicas, replica) == 0 then return 'unknown' end
+begin_writing(state)
+redis.call('HDEL', replicas, replica)
+if token == '0' then
+  redis.call('HDEL', replies, replica)  -- its process ends: it never calls again
+else
+  local deaths = redis.call('HINCRBY', state, 'deaths', 1)
+  redis.call('HSET', replies, replica, 'dead ' .. deaths)
+  if redis.call('HLEN', replies) - redis.call('HLEN', replicas) > MOST_DEAD then
+    local all = redis.call('HGETALL', replies)
+    for at = 1, #all, 2 do
+      local death = string.match(all[at + 1], '^dead ?(%d*)$')
+      if death and (tonumber(death) or 0) <= deaths - MOST_DEAD / 2 then redis.call('HDEL', replies, all[at]) end
+    end
+  end
+end
 local tickets = redis.call('HVALS', open)
 for _, terms in ipairs(tickets) do
   if string.sub(terms, 1, #replica + 1) == replica .. '|' then
@@ -16,4 +34,5 @@ for _, terms in ipairs(tickets) do
   end
 end
 redis.call('XADD', inbox, '0-*', 'kind', 'left', 'replica', replica)
+end_writing(state)
 return 'ok'

@@ -6,7 +6,7 @@ local requests, tokens = tonumber(used[1] or 0), tonumber(used[2] or 0)
 local most_requests, most_tokens = tonumber(ARGV[1]), tonumber(ARGV[2])
 if most_requests >= 0 and requests >= most_requests then return {'requests', requests, tokens} end
 if most_tokens >= 0 and tokens >= most_tokens then return {'tokens', requests, tokens} end
-requests = redis.call('HINCRBY', KEYS[1], 'requests', ARGV[3])
-tokens = redis.call('HINCRBY', KEYS[1], 'tokens', ARGV[4])
+requests, tokens = requests + tonumber(ARGV[3]), tokens + tonumber(ARGV[4])
+redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens)
 redis.call('EXPIRE', KEYS[1], ARGV[5])
 return {'', requests, tokens}

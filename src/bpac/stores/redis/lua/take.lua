@@ -3,6 +3,6 @@
 local now = redis.call('HMGET', KEYS[1], 'token', 'beat', 'over')
 if not now[1] then return -1 end
 if now[3] or now[1] ~= ARGV[2] or now[2] ~= ARGV[3] then return 0 end
-redis.call('HSET', KEYS[1], 'holder', ARGV[1])
-redis.call('HINCRBY', KEYS[1], 'beat', 1)
-return redis.call('HINCRBY', KEYS[1], 'token', 1)
+local token = tonumber(now[1]) + 1
+redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'beat', tonumber(now[2]) + 1, 'token', token)
+return token
