@@ -217,7 +217,9 @@ def test_the_order_of_json_keys_makes_no_difference() -> None:
 
 def test_a_router_goes_on_with_settings_that_are_older_than_a_default() -> None:
     """What its journal does not mention may be wanted otherwise now; anything else may not."""
-    old = Settings(0.1, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False), certificate="plain")
+    old = Settings(
+        0.1, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False, in_time=False), certificate="plain"
+    )
     new = Settings(0.1, 0.1, Portfolio(dither=0.1), WhileItPays())
     assert new.covers(old)
     assert new.covers(new)
