@@ -13,8 +13,9 @@ from bpac.errors import InputError
 from bpac.routing.learning.features import checked_features
 from bpac.routing.learning.fit import Regression, fit
 from bpac.routing.learning.logistic import product, sum_over_samples
-from bpac.routing.learning.model import FrozenModel, TwoModels
+from bpac.routing.learning.model import FrozenModel, OwnScore
 from bpac.routing.learning.samples import MOST_SAMPLES, Sample, Samples
+from bpac.routing.learning.scorer import first_score, scorer
 from tests.routing.learning.drafts import drafts
 
 features = st.one_of(st.none(), st.floats(-1e300, 1e300), st.sampled_from(["law", "physics", "x" * 64]))
@@ -162,17 +163,20 @@ def test_samples_are_limited_in_number() -> None:
     assert len(kept.in_order()) == MOST_SAMPLES
 
 
-def test_two_models_score_as_each_does_alone_to_the_same_bits() -> None:
+@pytest.mark.parametrize("own", [True, False], ids=["and then the first score", "all fitted"])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_models_score_together_as_each_does_alone_to_the_same_bits(count: int, own: bool) -> None:
     """Also where their knots differ, one of them knows nothing of a feature, or the predicted loss is 0 or 1."""
     dice = random.Random(5)
-    for _ in range(40):
-        first, second = (_drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) for _ in range(2))
-        both = TwoModels(first, second)
-        numbers = [knot for model in (first, second) for term in model.to_json()["terms"] for knot in term["knots"]]
+    for _ in range(20):
+        fitted = [_drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) for _ in range(count)]
+        models = [*fitted, *([OwnScore()] if own else [])]
+        together = scorer(models) if models else first_score
+        numbers = [knot for model in fitted for term in model.to_json()["terms"] for knot in term["knots"]]
         for _ in range(30):
-            values = [dice.choice([*numbers, dice.uniform(-3, 3), 1e300, -1e300]) for _ in range(2)]
+            values = [dice.choice([*numbers, dice.uniform(-3, 3), 1e300, -1e300, None]) for _ in range(2)]
             known = (dice.random(), *values, dice.choice(("a", "b", "c", None)))
-            assert both.scores(known) == (known[0], first.score(known), second.score(known))
+            assert together(known) == (known[0], *[model.score(known) for model in models])
 
 
 def _drawn_model(dice: random.Random, intercept: float) -> FrozenModel:
