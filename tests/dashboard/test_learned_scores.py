@@ -92,9 +92,9 @@ def test_shares_that_go_back_survive_a_killed_gateway(tmp_path: Path, browser: B
             visit.page.goto(f"{gateway.url}/dashboard")
             shown = visit.page.locator(".view-title")
             since = after["scores"][1]["since_step"]
-            why = f"learned score: none, because a model of 40 audits after round {since} would accept only"
+            why = f"learned score 1: none, because a model of 40 audits after round {since} would accept only"
             expect(shown).to_contain_text(why)
-            expect(shown).to_contain_text("the score of the route decides, with all of α")
+            expect(shown).to_contain_text("its share of α went back to the score of the route")
         gateway.end(signal.SIGTERM)
     own, learned = after["scores"]
     assert (own["share"], own["in_force"]) == (1.0, True)

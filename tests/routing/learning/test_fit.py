@@ -163,16 +163,17 @@ def test_samples_are_limited_in_number() -> None:
     assert len(kept.in_order()) == MOST_SAMPLES
 
 
-@pytest.mark.parametrize("own", [True, False], ids=["and then the first score", "all fitted"])
-@pytest.mark.parametrize("count", [0, 1, 2, 3])
-def test_models_score_together_as_each_does_alone_to_the_same_bits(count: int, own: bool) -> None:
-    """Also where their knots differ, one of them knows nothing of a feature, or the predicted loss is 0 or 1."""
+@pytest.mark.parametrize("kinds", ["", "o", "m", "mm", "mo", "om", "mmm", "oom", "mom"])
+def test_models_score_together_as_each_does_alone_to_the_same_bits(kinds: str) -> None:
+    """Also where their knots differ, one knows nothing of a feature, is none (o), or predicts a loss of 0 or 1."""
     dice = random.Random(5)
     for _ in range(20):
-        fitted = [_drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) for _ in range(count)]
-        models = [*fitted, *([OwnScore()] if own else [])]
+        models = [
+            _drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) if kind == "m" else OwnScore() for kind in kinds
+        ]
         together = scorer(models) if models else first_score
-        numbers = [knot for model in fitted for term in model.to_json()["terms"] for knot in term["knots"]]
+        terms = [term for model in models for term in (model.to_json() or {"terms": []})["terms"]]
+        numbers = [knot for term in terms for knot in term["knots"]]
         for _ in range(30):
             values = [dice.choice([*numbers, dice.uniform(-3, 3), 1e300, -1e300, None]) for _ in range(2)]
             known = (dice.random(), *values, dice.choice(("a", "b", "c", None)))

@@ -125,15 +125,11 @@ class Learning:
             self.samples = Samples()
         self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
 
-    @property
-    def gave_up(self) -> bool:
-        """Whether the latest score was not worth its share of α, so that no more are learned in this epoch."""
-        return bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
-
     def _joined_changed(self) -> None:
         self.count = 1 + len(self.joined)
         self.all_scores = self._first_scores if self.joined else first_score
-        self.wants_more = len(self.joined) < len(self.settings.fit_at) and not self.gave_up
+        gave_up = not self.settings.tries_all and bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
+        self.wants_more = len(self.joined) < len(self.settings.fit_at) and not gave_up
         if self.wants_more:
             self._fit_at = self.settings.fit_at[len(self.joined)]
 

@@ -42,7 +42,7 @@ def scorer(models: Sequence[FrozenModel | OwnScore]) -> Scorer:
 
     Parameters
     ----------
-    models: one or more, of the same features; only the last may be the score that was there first.
+    models: one or more, of the same features, or the score that was there first in place of one.
 
     >>> term = {"knots": [10.0, 30.0], "values": [-2.0, 2.0], "words": {}, "missing": 0.0}
     >>> model, other = (FrozenModel({"intercept": start, "terms": [term]}) for start in (0.0, 1.0))
@@ -60,7 +60,8 @@ def scorer(models: Sequence[FrozenModel | OwnScore]) -> Scorer:
         if any(any(term.values()) for term in terms):
             used.append(index)
             names |= _values(index, [compiled(index, term) for term in terms])
-    exec(_code(len(fitted[0]["terms"]), tuple(used), len(fitted), len(models) - len(fitted)), names)
+    own = tuple(isinstance(model, OwnScore) for model in models)
+    exec(_code(len(fitted[0]["terms"]), tuple(used), own), names)
     scores: Scorer = names["scores"]
     return scores
 
@@ -78,17 +79,16 @@ def _values(index: int, terms: Sequence[Compiled]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _code(features: int, used: tuple[int, ...], fitted: int, own: int) -> CodeType:
+def _code(features: int, used: tuple[int, ...], own: tuple[bool, ...]) -> CodeType:
     """The function's code.
 
     Parameters
     ----------
     features: how many values a draft has, the score that was there first included.
     used: those that have a term in any model.
-    fitted: how many models there are.
-    own: how many times the score that was there first stands after them.
+    own: whether the score that was there first stands in place of each model.
     """
-    models = range(fitted)
+    models = range(own.count(False))
     lines = ["def scores(known):", f"    {''.join(f'value_{index}, ' for index in range(features))}= known"]
     lines += [f"    odds_{i} = intercept_{i}" for i in models]
     parts = ", ".join(f"at_{i}, slope_{i}, knot_{i}" for i in models)
@@ -103,11 +103,11 @@ def _code(features: int, used: tuple[int, ...], fitted: int, own: int) -> CodeTy
             "    else:",
             *[f"        odds_{i} += word_{index}_{i}({value}, 0.0)" for i in models],
         ]
-    usual = [f"((PARTS / (1.0 + exp(-odds_{i})) + WHOLE) - WHOLE) / PARTS" for i in models]
-    extreme = [f"predicted_loss(odds_{i})" for i in models]
+    usual = iter([f"((PARTS / (1.0 + exp(-odds_{i})) + WHOLE) - WHOLE) / PARTS" for i in models])
+    extreme = iter([f"predicted_loss(odds_{i})" for i in models])
     lines += [
         f"    if {' and '.join(f'-MOST < odds_{i} < MOST' for i in models)}:",
-        f"        return {', '.join(['value_0', *usual, *['value_0'] * own])}",
-        f"    return {', '.join(['value_0', *extreme, *['value_0'] * own])}",
+        f"        return {', '.join(['value_0', *('value_0' if one else next(usual) for one in own)])}",
+        f"    return {', '.join(['value_0', *('value_0' if one else next(extreme) for one in own)])}",
     ]
     return compile("\n".join(lines), "<learned scores>", "exec")
