@@ -184,7 +184,7 @@ def test_shares_that_went_back_to_the_first_score_count() -> None:
     router = learner(learn=replace(LEARN, least_gain=1.0, least_losses=3.0))
     nothing = (None, None)
     send(router, [Draft(0.0, nothing, float(number % 2)) for number in range(70)])
-    assert [score.share for score in router.scores()] == [1.0, 0.0]
+    assert [score.share for score in router.scores()] == pytest.approx([0.9, 0.0])
     overdue, early = router.arrive(), router.arrive()
     waiting = [router.decide(0.0, ticket=early, features=nothing), router.decide(0.0, features=nothing)]
     router.overdue(overdue)

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.answer import Token
@@ -24,7 +25,7 @@ from tests.gateway.raw import post
 from tests.gateway.running import RunningGateway
 from tests.gateway.serving import ManyLives, main
 
-LEARN = {"fit_at": [40, 80], "shares": [0.2, 0.1], "least_losses": 5.0}
+LEARN = {"fit_at": [40, 55], "shares": [0.2, 0.1], "least_losses": 5.0}
 
 
 def answers(request: Request) -> Reply:
@@ -68,7 +69,7 @@ def test_the_dashboard_says_which_score_the_threshold_is_about(browser: Browser)
 
 
 def test_shares_that_go_back_survive_a_killed_gateway(tmp_path: Path, browser: Browser) -> None:
-    """The share of α goes back to the route's own score once, whatever restarts, and everything says so."""
+    """Each share of α goes back to the route's own score once, whatever restarts, and everything says so."""
     with (
         ScriptedServer(answers) as models,
         closing(ManyLives(tmp_path, models.base_url, learn=LEARN)) as gateway,
@@ -92,24 +93,27 @@ def test_shares_that_go_back_survive_a_killed_gateway(tmp_path: Path, browser: B
             visit.page.goto(f"{gateway.url}/dashboard")
             shown = visit.page.locator(".view-title")
             since = after["scores"][1]["since_step"]
-            why = f"learned score: none, because a model of 40 audits after round {since} would accept only"
+            why = f"learned score 1: none, because a model of 40 audits after round {since} would accept only"
             expect(shown).to_contain_text(why)
-            expect(shown).to_contain_text("the score of the route decides, with all of α")
+            expect(shown).to_contain_text("its share of α went back to the score of the route")
         gateway.end(signal.SIGTERM)
-    own, learned = after["scores"]
-    assert (own["share"], own["in_force"]) == (1.0, True)
+    own, *others = after["scores"]
+    assert (own["share"], own["in_force"]) == (pytest.approx(1.0), True)
     assert own["threshold"] > 0.0
-    assert (learned["share"], learned["in_force"], learned["rounds"]) == (0.0, False, 40)
-    (line,) = [text for text in _text(GameStatus.from_json("homework", after)) if "learned score" in text]
+    seen = [(learned["share"], learned["in_force"], learned["rounds"]) for learned in others]
+    assert seen == [(0.0, False, 40), (0.0, False, 55)]
+    line, _ = [text for text in _text(GameStatus.from_json("homework", after)) if "learned score" in text]
     assert why in line
     store = open_store(gateway.store, read_only=True)
     entries = [stored.entry for stored in store.entries(store.games()[-1])]
     store.close()
-    (entry,) = [entry for entry in entries if isinstance(entry, Learned)]
-    assert (entry.score, entry.model, entry.rounds) == (1, None, 40)
+    learned = [(entry.score, entry.model, entry.rounds) for entry in entries if isinstance(entry, Learned)]
+    assert learned == [(1, None, 40), (2, None, 55)]
     decisions = [entry for entry in entries if isinstance(entry, Decision)]
-    # The request before whose decision the entry was written had arrived already.
-    assert [len(decision.uncertainties) for decision in decisions] == [1] * (since + 1) + [2] * (99 - since)
+    # The requests before whose decisions the entries were written had arrived already.
+    later = others[1]["since_step"]
+    scores = [1] * (since + 1) + [2] * (later - since) + [3] * (99 - later)
+    assert [len(decision.uncertainties) for decision in decisions] == scores
     journal = str(tmp_path / "journal.jsonl")
     assert main(["export", str(gateway.config), "--out", journal]) == 0
     assert main(["audit", journal]) == 0

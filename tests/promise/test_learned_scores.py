@@ -127,6 +127,7 @@ def refitted(game: Router, samples: list[tuple[Decision, float]]) -> None:
             for decision, loss in samples[-FIT_AT:]
         ]
         learning.joined[0] = learning.joined[0]._replace(model=fit(latest, 0.5))
+        learning.all_scores = learning._first_scores  # by the newer one from here on
 
 
 def violations(law: Cells, **options: Any) -> int:
@@ -156,7 +157,7 @@ def given_back_again(game: Router, samples: list[tuple[Decision, float]]) -> Non
     assert isinstance(bettor, Candidates)
     assert learning is not None
     first = bettor.wealths[0]
-    if learning.gave_up and not game.step % 10:
+    if learning.joined and isinstance(learning.joined[0].model, OwnScore) and not game.step % 10:
         assert isinstance(first, PortfolioWealth)
         first.reinforce(1.0, score=1)
 

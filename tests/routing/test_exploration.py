@@ -41,16 +41,39 @@ def while_it_pays(share: float, rounds: int, audits: float) -> float:
     return 0.9 if audits < 0.25 * max(rounds, 300) * share else 0.05
 
 
+def until_paid(share: float, rounds: int, audits: float) -> float:
+    """Rounds at 0.9 until ``audits = 0.25 · max(rounds, 300) · gain``; at 0.05 no limit, and 0 if it is not known."""
+    if share == math.inf:
+        return 0.0
+    missing = 0.25 * max(rounds, 300) * share - audits
+    return math.ceil(missing / 0.9) if missing > 0.0 else math.inf
+
+
+def unlimited(share: float, rounds: int, audits: float) -> float:
+    """Looks depend on the number of rounds alone."""
+    return math.inf
+
+
+Formula = Callable[[float, int, float], float]
+
+
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize(
-    ("schedule", "wanted", "least_rates"),
-    [(GainDriven(every=40), gain_driven, 3), (WhileItPays(horizon=300, every=40), while_it_pays, 2)],
-    ids=["gain", "while-it-pays"],
+    ("schedule", "wanted", "longest", "least_rates"),
+    [
+        (GainDriven(every=40), gain_driven, unlimited, 3),
+        (WhileItPays(horizon=300, every=40), while_it_pays, until_paid, 2),
+        (WhileItPays(horizon=300, every=40, in_time=False), while_it_pays, unlimited, 2),
+    ],
+    ids=["gain", "while-it-pays", "late"],
 )
 def test_exploration_follows_the_gain(
-    kind: str, schedule: GainDriven | WhileItPays, wanted: Callable[[float, int, float], float], least_rates: int
+    kind: str, schedule: GainDriven | WhileItPays, wanted: Formula, longest: Formula, least_rates: int
 ) -> None:
-    """The rate in force is the one that followed from traffic and weighted losses when it was last computed."""
+    """The rate in force is the one that followed from traffic and weighted losses when it was last computed.
+
+    It is computed again when the stream has grown by a quarter, or when the audits that pay have been made.
+    """
     rows = stream(kind, 800)
     policy = Portfolio(memory="revocable")
     router = Router(0.12, 0.1, policy, exploration=schedule, coins=ListedCoins([row.coin for row in rows]))
@@ -65,8 +88,9 @@ def test_exploration_follows_the_gain(
         traffic.append(row.uncertainty)
         audits += rate if decision.threshold > 0.0 else 1.0
         if len(traffic) == next_look:
-            rate = wanted(gain(traffic, losses, decision.threshold), len(traffic), audits)
-            next_look += max(40, len(traffic) // 4)
+            seen = gain(traffic, losses, decision.threshold), len(traffic), audits
+            rate = wanted(*seen)
+            next_look += int(max(40, min(len(traffic) // 4, longest(*seen))))
         if decision.call_expert:
             router.observe(decision, row.loss)
             losses.append((row.uncertainty, 0.95 * row.loss / decision.propensity))

@@ -217,7 +217,9 @@ def test_the_order_of_json_keys_makes_no_difference() -> None:
 
 def test_a_router_goes_on_with_settings_that_are_older_than_a_default() -> None:
     """What its journal does not mention may be wanted otherwise now; anything else may not."""
-    old = Settings(0.1, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False), certificate="plain")
+    old = Settings(
+        0.1, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False, in_time=False), certificate="plain"
+    )
     new = Settings(0.1, 0.1, Portfolio(dither=0.1), WhileItPays())
     assert new.covers(old)
     assert new.covers(new)
@@ -234,9 +236,11 @@ def test_a_router_goes_on_with_a_default_that_has_changed_since() -> None:
     def settings(policy: Portfolio) -> Settings:
         return Settings(0.1, 0.1, policy, WhileItPays())
 
-    before: dict[str, Any] = {"fit_at": (200, 800), "shares": (0.125, 0.125), "ridge": 4.0}
+    before: dict[str, Any] = {"fit_at": (200, 800), "shares": (0.125, 0.125), "ridge": 4.0, "tries_all": False}
     old = Portfolio(fractions=FRACTIONS, floor_fractions=FLOOR_FRACTIONS, learn=LearnedScore(("length",), **before))
     new = Portfolio(learn=LearnedScore(("length",)))
+    assert "tries_all" not in settings(old).to_json()["policy"]["learn"]  # as in a journal of that time
+    assert Settings.from_json(settings(old).to_json()) == settings(old)
     assert settings(new).covers(settings(old))
     assert not settings(old).covers(settings(new))
     assert not settings(replace(new, **GRADED_STAKES._asdict())).covers(settings(old))

@@ -160,7 +160,7 @@ def test_taking_a_snapshot_changes_nothing() -> None:
 def test_a_game_from_before_the_sharper_settings_goes_on_as_it_began() -> None:
     """A journal without the newer settings gives the threshold and the certificate that it gave when it was written."""
     settings = Settings(
-        0.08, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False), certificate="plain"
+        0.08, 0.1, Portfolio(floor_fractions=()), WhileItPays(whole_game=False, in_time=False), certificate="plain"
     ).to_json()
     assert "certificate" not in settings
     assert "whole_game" not in settings["exploration"]

@@ -85,7 +85,7 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joi
 @pytest.mark.parametrize("seed", range(3))
 def test_traffic_and_losses_are_booked_by_score_as_if_one_by_one(seed: int) -> None:
     """What each score has seen at any time is what rates of its own would have, bits of sums included."""
-    schedule = WhileItPays(every=16)
+    schedule = WhileItPays(every=16, in_time=False)  # looks are then as far apart for each score alone
     candidates = Candidates(lambda score: wealth_of(score, latched=True), lambda score: 0.5)
     rates, alone = CandidateRates(schedule, TERMS, candidates), [LearnedRates(schedule, TERMS)]
     dice = random.Random(seed)

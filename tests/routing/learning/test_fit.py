@@ -13,8 +13,9 @@ from bpac.errors import InputError
 from bpac.routing.learning.features import checked_features
 from bpac.routing.learning.fit import Regression, fit
 from bpac.routing.learning.logistic import product, sum_over_samples
-from bpac.routing.learning.model import FrozenModel, TwoModels
+from bpac.routing.learning.model import FrozenModel, OwnScore
 from bpac.routing.learning.samples import MOST_SAMPLES, Sample, Samples
+from bpac.routing.learning.scorer import first_score, scorer
 from tests.routing.learning.drafts import drafts
 
 features = st.one_of(st.none(), st.floats(-1e300, 1e300), st.sampled_from(["law", "physics", "x" * 64]))
@@ -162,17 +163,21 @@ def test_samples_are_limited_in_number() -> None:
     assert len(kept.in_order()) == MOST_SAMPLES
 
 
-def test_two_models_score_as_each_does_alone_to_the_same_bits() -> None:
-    """Also where their knots differ, one of them knows nothing of a feature, or the predicted loss is 0 or 1."""
+@pytest.mark.parametrize("kinds", ["", "o", "m", "mm", "mo", "om", "mmm", "oom", "mom"])
+def test_models_score_together_as_each_does_alone_to_the_same_bits(kinds: str) -> None:
+    """Also where their knots differ, one knows nothing of a feature, is none (o), or predicts a loss of 0 or 1."""
     dice = random.Random(5)
-    for _ in range(40):
-        first, second = (_drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) for _ in range(2))
-        both = TwoModels(first, second)
-        numbers = [knot for model in (first, second) for term in model.to_json()["terms"] for knot in term["knots"]]
+    for _ in range(20):
+        models = [
+            _drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) if kind == "m" else OwnScore() for kind in kinds
+        ]
+        together = scorer(models) if models else first_score
+        terms = [term for model in models for term in (model.to_json() or {"terms": []})["terms"]]
+        numbers = [knot for term in terms for knot in term["knots"]]
         for _ in range(30):
-            values = [dice.choice([*numbers, dice.uniform(-3, 3), 1e300, -1e300]) for _ in range(2)]
+            values = [dice.choice([*numbers, dice.uniform(-3, 3), 1e300, -1e300, None]) for _ in range(2)]
             known = (dice.random(), *values, dice.choice(("a", "b", "c", None)))
-            assert both.scores(known) == (known[0], first.score(known), second.score(known))
+            assert together(known) == (known[0], *[model.score(known) for model in models])
 
 
 def _drawn_model(dice: random.Random, intercept: float) -> FrozenModel:

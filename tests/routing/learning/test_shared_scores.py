@@ -111,9 +111,10 @@ def test_routers_that_share_must_learn_alike() -> None:
     assert LEARN.own_share == pytest.approx(0.7)
 
 
-def test_a_game_whose_shares_went_back_takes_no_score_from_others() -> None:
-    """Its first score bets all of α by then, so that a score of the others would exceed it."""
-    learn = replace(LEARN, least_gain=1.0)
+@pytest.mark.parametrize(("tries_all", "shares"), [(False, [1.0, 0.0]), (True, [0.9, 0.0, 0.1])])
+def test_a_share_that_went_back_is_not_taken_for_a_score_of_others(tries_all: bool, shares: list[float]) -> None:
+    """The first score bets it by then, so that a score of the others would exceed α; their next one has a share."""
+    learn = replace(LEARN, least_gain=1.0, tries_all=tries_all)
     journal: list[Entry] = []
     alone, other = learner(journal.append, learn=learn), learner(learn=learn)
     send(alone, [draft._replace(features=(None, None)) for draft in drafts(120)])
@@ -123,7 +124,7 @@ def test_a_game_whose_shares_went_back_takes_no_score_from_others() -> None:
     alone.share_scores(shared)
     send(alone, drafts(5))
     assert [score.share for score in other.scores()] == [0.7, 0.2, 0.1]
-    assert [score.share for score in alone.scores()] == [1.0, 0.0]
+    assert [score.share for score in alone.scores()] == pytest.approx(shares)
     assert Router.rebuild(journal).snapshot() == alone.snapshot()
 
 

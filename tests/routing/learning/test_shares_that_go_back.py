@@ -1,6 +1,7 @@
 """Scores that are not worth their share of α: what was kept for them goes back to the score that was there first."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,12 +16,18 @@ from bpac.routing.journal.entries import Entry, Learned, entry_from_json, entry_
 from bpac.routing.learning.learned_score import LearnedScore
 from tests.routing.learning.drafts import drafts, learner, send
 
+LEARN = LearnedScore(("length", "task"), fit_at=(60, 240), shares=(0.2, 0.1), least_losses=5.0, least_gain=1.0)
 
+
+@pytest.mark.parametrize("tries_all", [False, True])
 @pytest.mark.parametrize("tickets", [False, True])
-def test_without_a_gain_what_was_kept_goes_back_to_the_first_score(tickets: bool) -> None:
-    """The entry says so, decisions carry the score twice, and journal, snapshot and audit agree."""
+def test_without_a_gain_what_was_kept_goes_back_to_the_first_score(tickets: bool, tries_all: bool) -> None:
+    """Entries say so, decisions carry the score in place of each, and journal, snapshot and audit agree.
+
+    Where all fits are tried each gives its own share back; otherwise the first gives back all of them.
+    """
     entries: list[Entry] = []
-    learn = LearnedScore(("length", "task"), fit_at=(60, 240), shares=(0.2, 0.1), least_losses=5.0, least_gain=1.0)
+    learn = replace(LEARN, tries_all=tries_all)
     router = learner(entries.append, learn=learn)
     rows = drafts(900)
     if tickets:
@@ -31,14 +38,14 @@ def test_without_a_gain_what_was_kept_goes_back_to_the_first_score(tickets: bool
             gateway.handle(event)
     else:
         send(router, rows)
-    (entry,) = [entry for entry in entries if isinstance(entry, Learned)]
-    assert entry.model is None
-    first, none = router.scores()
+    learned = [entry for entry in entries if isinstance(entry, Learned)]
+    assert [(entry.score, entry.model) for entry in learned] == [(1, None), (2, None)][: 1 + tries_all]
+    first, *others = router.scores()
     assert first.share == pytest.approx(1.0)
-    assert (none.share, none.in_force) == (0.0, False)
+    assert [(none.share, none.in_force) for none in others] == [(0.0, False)] * len(learned)
     assert first.threshold > 0.0
     decision = router.decide(0.99, features=rows[0].features)
-    assert decision.uncertainties == (0.99, 0.99)
+    assert decision.uncertainties == (0.99,) * (1 + len(learned))
     assert not router.worth_grading(decision)
     router.forfeit(decision)
     lines = [entry_to_json(entry) + "\n" for entry in entries]
@@ -46,6 +53,21 @@ def test_without_a_gain_what_was_kept_goes_back_to_the_first_score(tickets: bool
     assert Router.rebuild(read).snapshot() == router.snapshot()
     half = Router.rebuild(read[:700])
     assert Router.rebuild(read[700:], snapshot=json.loads(json.dumps(half.snapshot()))).snapshot() == router.snapshot()
+    assert audit_journal(lines).differences == []
+
+
+def test_a_model_may_join_after_one_that_was_not_worth_its_share() -> None:
+    """The first fit knows too little; the second has its own share, and the first score has what came back."""
+    entries: list[Entry] = []
+    router = learner(entries.append, learn=replace(LEARN, least_gain=0.1))
+    nothing = [row._replace(features=(None, None)) for row in drafts(62)]
+    send(router, [*nothing, *drafts(1200, seed=2)])
+    assert [entry.model is None for entry in entries if isinstance(entry, Learned)] == [True, False]
+    assert [score.share for score in router.scores()] == pytest.approx([0.9, 0.0, 0.1])
+    assert router.scores()[2].in_force
+    lines = [entry_to_json(entry) + "\n" for entry in entries]
+    assert Router.rebuild(map(entry_from_json, lines)).snapshot() == router.snapshot()
+    assert Router.rebuild([], snapshot=json.loads(json.dumps(router.snapshot()))).snapshot() == router.snapshot()
     assert audit_journal(lines).differences == []
 
 

@@ -129,8 +129,9 @@ def _learned_text(status: GameStatus) -> Iterator[str]:
     for score in status.scores:
         if score.rounds is not None and not score.share:
             yield (
-                f"  learned score: none, because a model of {score.rounds} audits after round {score.since_step} would "
-                f"accept only {score.estimated_gain:.0%} more requests; the score of the route decides, with all of α"
+                f"  learned score {score.score}: none, because a model of {score.rounds} audits after round "
+                f"{score.since_step} would accept only {score.estimated_gain:.0%} more requests; its share of α went "
+                "back to the score of the route"
             )
         elif score.rounds is not None:
             used = "in force" if score.in_force else "not in force"

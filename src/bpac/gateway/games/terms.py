@@ -31,7 +31,10 @@ LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 # Terms that the losses of a draft and its score depend on. Games that agree in them have the same rounds.
 ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts", "decide_only", "about", "episode")
 # Settings of the router that older games do not have, and that promise nothing else than games without them.
-IMPROVED = ("policy.floor_fractions", "policy.dither", "exploration.whole_game", "certificate")
+IMPROVED = (
+    *("policy.floor_fractions", "policy.dither"),
+    *("exploration.whole_game", "exploration.in_time", "certificate"),
+)
 # The term that says whether scores are learned, and those that say how.
 LEARNS, _LEARN = "policy.learn.kind", "policy.learn."
 # Values of these terms are not logged: operators may put anything into the body of a request.

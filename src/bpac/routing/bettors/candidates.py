@@ -104,6 +104,7 @@ class Candidates:
     def _append(self, wealth: "PortfolioWealth | NoWealth") -> None:
         self._count()
         self._wealths.append(wealth)
+        self._below = []
         self._quiet = 0
         self.accepted.append(0.0)
 
@@ -215,28 +216,26 @@ class Candidates:
             # Rounds before the latest score had joined do not carry it: they come first, and it would not accept them.
             recent = [(*scores, *(1.0,) * (count - len(scores))) for scores in recent]
             self._below = []
-        thresholds = [wealth.threshold for wealth in self._wealths]
-        unchanged = [threshold for threshold, _ in self._below] == thresholds
-        if unchanged:  # as in most cases: only the rounds at both ends make a difference
-            fewer, more = _accepted(dropped, thresholds), _accepted(recent[self._counted :], thresholds)
-            accepted = [below - less + add for (_, below), less, add in zip(self._below, fewer, more, strict=True)]
-        else:
-            accepted = _accepted(recent[len(dropped) :], thresholds)
+        kept, new = recent[len(dropped) :], recent[self._counted :]
+        below: list[tuple[float, int]] = []
+        for score, wealth in enumerate(self._wealths):
+            limit = wealth.threshold
+            before, accepted = self._below[score] if self._below else (math.nan, 0)
+            if limit == before:  # as in most cases: only the rounds at both ends make a difference
+                accepted += _accepted(new, score, limit) - _accepted(dropped, score, limit)
+            else:
+                accepted = _accepted(kept, score, limit)
+            below.append((limit, accepted))
         del self._recent[: len(dropped)]
         self._counted = len(self._recent)
-        self._below = list(zip(thresholds, accepted, strict=True))
+        self._below = below
         if self._recent:
-            self.accepted = [one / self._counted for one in accepted]
+            self.accepted = [accepted / self._counted for _, accepted in below]
         best = max(self.accepted)
         if self.accepted[self.active] < best:
             self.active = self.accepted.index(best)
 
 
-def _accepted(rounds: Sequence[tuple[float, ...]], thresholds: Sequence[float]) -> list[int]:
-    """How many of the rounds each threshold accepts by its score."""
-    if not rounds:
-        return [0] * len(thresholds)
-    columns = zip(*rounds, strict=True)
-    return [
-        len([score for score in scores if score < limit]) for scores, limit in zip(columns, thresholds, strict=True)
-    ]
+def _accepted(rounds: Sequence[tuple[float, ...]], score: int, limit: float) -> int:
+    """How many of the rounds a threshold accepts by its score."""
+    return len([0 for scores in rounds if scores[score] < limit]) if limit else 0

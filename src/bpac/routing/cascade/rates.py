@@ -43,4 +43,4 @@ class CascadeRates:
         if self._schedule is None:
             return cast(Rates, self._rates).rate(step)
         bettor = self._bettor
-        return self.prospects.wanted(self._schedule, bettor.gain, bettor.rounds, bettor.audits)
+        return self._schedule.wanted(*self.prospects.asked(bettor.gain, bettor.rounds, bettor.audits))

@@ -42,9 +42,14 @@ class Prospects:
     rounds: int = 0
     audit_price: float = 1.0
 
-    def wanted(self, schedule: "Schedule", gain: float, rounds: int, audits: float) -> float:
-        """The rate that a schedule asks for; the arguments are those of ``Schedule.wanted`` in this epoch."""
-        return schedule.wanted(gain / self.audit_price, max(self.before + rounds, self.rounds), audits)
+    def asked(self, gain: float, rounds: int, audits: float) -> tuple[float, int, float]:
+        """What to ask a schedule with (``Schedule.wanted``).
+
+        Parameters
+        ----------
+        gain, rounds, audits: as for ``Schedule.wanted``, in this epoch.
+        """
+        return gain / self.audit_price, max(self.before + rounds, self.rounds), audits
 
 
 class Schedule(Protocol):
@@ -70,6 +75,14 @@ class Schedule(Protocol):
         gain: how much more traffic looks safe than is accepted, as a share of what is accepted.
         rounds: how many there were, and so are expected to come.
         audits: the rounds that everything was known of, if each counts by its least propensity.
+        """
+
+    def wanted_for(self, gain: float, rounds: int, audits: float) -> int:
+        """How many rounds may have that rate before it must be looked at again.
+
+        Parameters
+        ----------
+        gain, rounds, audits: as for ``wanted``.
         """
 
 
@@ -100,6 +113,10 @@ class GainDriven:
         """The rate to use until the next look."""
         return min(max(self.eagerness * gain, self.floor), self.most)
 
+    def wanted_for(self, gain: float, rounds: int, audits: float) -> int:
+        """Any number of rounds: the rate is in proportion to the gain, and a stale one does little harm."""
+        return LONGEST_PAUSE
+
 
 @dataclass(frozen=True, slots=True)
 class WhileItPays:
@@ -119,10 +136,12 @@ class WhileItPays:
     horizon: fewest rounds that are expected to come.
     every: fewest rounds between two looks.
     whole_game: whether the rounds before a drift alarm count for how many are expected, and not only those since.
+    in_time: whether the rate is looked at again when the audits that pay have been made, and not only when the stream
+        has grown by a quarter.
     """
 
-    # What a journal says that was written before this setting existed.
-    unwritten: ClassVar[Mapping[str, Any]] = {"whole_game": False}
+    # What a journal says that was written before these settings existed.
+    unwritten: ClassVar[Mapping[str, Any]] = {"whole_game": False, "in_time": False}
 
     eagerness: float = 0.25
     floor: float = 0.05
@@ -130,11 +149,13 @@ class WhileItPays:
     horizon: int = 2000
     every: int = 64
     whole_game: bool = True
+    in_time: bool = True
 
     def __post_init__(self) -> None:
         _check(self)
         whole(self.horizon, "horizon", 0, 1 << 53)
         of_kind(self.whole_game, "whole_game", (bool,))
+        of_kind(self.in_time, "in_time", (bool,))
 
     def start(self, terms: Terms) -> "LearnedRates":
         """The rates of a new epoch."""
@@ -142,7 +163,18 @@ class WhileItPays:
 
     def wanted(self, gain: float, rounds: int, audits: float) -> float:
         """The rate to use until the next look."""
-        return self.most if audits < self.eagerness * max(rounds, self.horizon) * gain else self.floor
+        return self.most if audits < self._worth(gain, rounds) else self.floor
+
+    def wanted_for(self, gain: float, rounds: int, audits: float) -> int:
+        """Until the audits that pay have been made; where it is not known how many do, until the next chance."""
+        missing = self._worth(gain, rounds) - audits
+        if not self.in_time or not missing > 0.0:
+            return LONGEST_PAUSE
+        return math.ceil(min(missing / self.most, LONGEST_PAUSE)) if gain < math.inf else self.every
+
+    def _worth(self, gain: float, rounds: int) -> float:
+        """How many audits pay."""
+        return self.eagerness * max(rounds, self.horizon) * gain
 
 
 def _check(schedule: GainDriven | WhileItPays) -> None:
@@ -247,7 +279,13 @@ class LearnedRates(Ledger):
         top, accepted = self.looks_safe(), self.accepted(threshold)
         # While nothing is accepted, there is everything to gain.
         gain = (top - accepted) / accepted if accepted else math.inf
-        self._rate = self.prospects.wanted(self.schedule, gain, self.rounds, self.audits)
+        asked = self.prospects.asked(gain, self.rounds, self.audits)
+        self._rate = self.schedule.wanted(*asked)
+        self.look_within(self.schedule.wanted_for(*asked))
+
+    def look_within(self, rounds: int) -> None:
+        """Look again after that many rounds at most, or as soon as the schedule allows."""
+        self.pause = max(min(self.pause, rounds), self.schedule.every)
 
     def looks_safe(self) -> int:
         """How many rounds lie below the largest threshold that looks safe on the weighted losses so far."""

@@ -1,10 +1,11 @@
 """The settings of scores that are learned on the way."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import cast
+from typing import Any, ClassVar, cast
 
-from bpac.arguments import closed_fraction, keep, positive, some, text, whole
+from bpac.arguments import closed_fraction, keep, of_kind, positive, some, text, whole
 from bpac.errors import InputError, SettingsError
 
 # Names and words are written to the journal with every decision.
@@ -28,11 +29,16 @@ class LearnedScore:
     least_losses: the losses, and the rest of the audits, must each sum to at least this before there is a fit.
     ridge: strength of the penalty on the weights of the model.
     least_gain: how much more traffic a score must accept than the one that was there first to be worth its share of α,
-        by an estimate (0: it always joins). If it does not, no more scores are learned.
+        by an estimate (0: it always joins). If it does not, its share goes back.
+    tries_all: whether later fits are tried after one that was not worth its share; otherwise no more scores are
+        learned, and their shares go back, too.
 
     >>> LearnedScore(features=("draft_tokens",), fit_at=(200, 600), shares=(0.1, 0.1)).own_share
     0.8
     """
+
+    # What a journal says that was written before this setting existed.
+    unwritten: ClassVar[Mapping[str, Any]] = {"tries_all": False}
 
     features: tuple[str, ...] = ()
     fit_at: tuple[int, ...] = (200, 600, 1800)
@@ -40,6 +46,7 @@ class LearnedScore:
     least_losses: float = 20.0
     ridge: float = 10.0
     least_gain: float = 0.1
+    tries_all: bool = True
 
     def __post_init__(self) -> None:
         keep(
@@ -52,6 +59,7 @@ class LearnedScore:
             ridge=positive(self.ridge, "ridge"),
             least_gain=closed_fraction(self.least_gain, "least_gain"),
         )
+        of_kind(self.tries_all, "tries_all", (bool,))
         fits = len(self.fit_at)
         shares = (FOR_LEARNED_SCORES / fits,) * fits if self.shares is None else self.shares
         keep(self, shares=some(shares, "shares", "share of α", positive))
@@ -88,11 +96,12 @@ class LearnedScore:
         return self.share_of_each[score - 1] if score else self.own_share
 
     def returned(self, score: int) -> float:
-        """What goes back to the score that is there first if this one and those after it are not learned.
+        """What goes back to the score that is there first if this one is not worth its share.
 
         It is relative to the share of the first.
         """
-        return sum(self.share_of_each[score - 1 :]) / self.own_share
+        last = score if self.tries_all else len(self.share_of_each)
+        return sum(self.share_of_each[score - 1 : last]) / self.own_share
 
 
 def _names(names: object) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """What a route has learned: the audits to learn from, and the models that were fitted to them."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from bpac.routing.decision import Decision
@@ -7,8 +8,9 @@ from bpac.routing.journal.entries import Learned
 from bpac.routing.learning.features import Feature
 from bpac.routing.learning.fit import Regression
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.learning.model import FrozenModel, OwnScore, TwoModels, frozen
+from bpac.routing.learning.model import FrozenModel, OwnScore, frozen
 from bpac.routing.learning.samples import Sample, Samples
+from bpac.routing.learning.scorer import Scorer, first_score, scorer
 
 # After this multiple of the audits that a fit needs, too few losses mean that there is nothing to learn from.
 PATIENCE = 2
@@ -60,10 +62,12 @@ class Learning:
         self.epsilon = epsilon
         self.samples = Samples()
         self.joined: list[JoinedModel] = []
-        # Scores by both models of nearly every query, where there are two.
-        self.pair: TwoModels | None = None
+        # All scores of nearly every query.
+        self.count = 1
+        self.all_scores: Scorer = first_score
         self.entries = 0
         self.wants_more = True  # whether there are scores still to be learned in this epoch
+        self._fit_at = settings.fit_at[0]  # how many audits the next one needs
         self.due = False  # whether there is a score to be written before the next decision
         # The games that learn together, and the number of this one among them.
         self.pool: Pool | None = None
@@ -73,10 +77,6 @@ class Learning:
     def enough(self) -> bool:
         """Whether it can be said if the next score is worth its share of α."""
         return self.wants_more and (self._can_fit or self.samples.count >= PATIENCE * self._fit_at)
-
-    @property
-    def _fit_at(self) -> int:
-        return self.settings.fit_at[len(self.joined)]
 
     @property
     def _can_fit(self) -> bool:
@@ -90,7 +90,7 @@ class Learning:
         if self.pool is not None:
             self.pool.observed(self.number, decision.step, sample)
         else:
-            self.due = self.enough
+            self.due = self.samples.count >= self._fit_at and self.enough
 
     def next(self, tickets: int) -> Learned | None:
         """The entry of the next score; none if there is none after all.
@@ -125,15 +125,18 @@ class Learning:
             self.samples = Samples()
         self.due = self.enough if self.pool is None else self.pool.offers(len(self.joined) + 1)
 
-    @property
-    def gave_up(self) -> bool:
-        """Whether the latest score was not worth its share of α, so that no more are learned in this epoch."""
-        return bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
-
     def _joined_changed(self) -> None:
-        models = [joined.model for joined in self.joined if isinstance(joined.model, FrozenModel)]
-        self.pair = TwoModels(*models) if len(models) == len(self.joined) == 2 else None
-        self.wants_more = len(self.joined) < len(self.settings.fit_at) and not self.gave_up
+        self.count = 1 + len(self.joined)
+        self.all_scores = self._first_scores if self.joined else first_score
+        gave_up = not self.settings.tries_all and bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
+        self.wants_more = len(self.joined) < len(self.settings.fit_at) and not gave_up
+        if self.wants_more:
+            self._fit_at = self.settings.fit_at[len(self.joined)]
+
+    def _first_scores(self, known: Sequence[Feature]) -> tuple[float, ...]:
+        """All scores, after the function for them has been made: there may be many games that score no draft."""
+        self.all_scores = scorer([joined.model for joined in self.joined])
+        return self.all_scores(known)
 
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""

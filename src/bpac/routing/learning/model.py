@@ -41,7 +41,7 @@ class FrozenModel:
         self._data = _checked(data)
         self._intercept: float = self._data["intercept"]
         self.features = len(self._data["terms"])
-        self._terms = [_compiled(index, term) for index, term in enumerate(self._data["terms"]) if any(term.values())]
+        self._terms = [compiled(index, term) for index, term in enumerate(self._data["terms"]) if any(term.values())]
 
     def to_json(self) -> dict[str, Any]:
         """The model as JSON values."""
@@ -64,7 +64,7 @@ class FrozenModel:
                 log_odds += missing
             else:
                 log_odds += words.get(value, 0.0)
-        return _predicted(log_odds)
+        return predicted_loss(log_odds)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FrozenModel) and other._data == self._data
@@ -72,53 +72,8 @@ class FrozenModel:
     __hash__ = None  # type: ignore[assignment]  # its data could be changed
 
 
-class TwoModels:
-    """Two models that score the same drafts: both find their terms with one search per feature.
-
-    Parameters
-    ----------
-    first, second: the models, of the same features.
-
-    >>> term = {"knots": [10.0, 30.0], "values": [-2.0, 2.0], "words": {}, "missing": 0.0}
-    >>> model, other = (FrozenModel({"intercept": start, "terms": [term]}) for start in (0.0, 1.0))
-    >>> TwoModels(model, other).scores((20.0,)) == (20.0, model.score((20.0,)), other.score((20.0,)))
-    True
-    """
-
-    __slots__ = ("_intercepts", "_terms")
-
-    def __init__(self, first: FrozenModel, second: FrozenModel) -> None:
-        data = first.to_json(), second.to_json()
-        self._intercepts: tuple[float, float] = data[0]["intercept"], data[1]["intercept"]
-        pairs = enumerate(zip(data[0]["terms"], data[1]["terms"], strict=True))
-        self._terms = [_joined(index, *pair) for index, pair in pairs if any(pair[0].values()) or any(pair[1].values())]
-
-    def scores(self, features: Sequence[Feature]) -> tuple[float, float, float]:
-        """The score that was there first, which is the first feature, and the predicted loss of each model."""
-        log_odds, other_log_odds = self._intercepts
-        for index, knots, stretches, words, missing, other_words, other_missing in self._terms:
-            value: Any = features[index]
-            if value.__class__ is float:
-                at_knot, slope, knot, other_at_knot, other_slope, other_knot = stretches[bisect_right(knots, value)]
-                # Each as its own model computes it, to the same bits.
-                log_odds += at_knot + slope * (value - knot)
-                other_log_odds += other_at_knot + other_slope * (value - other_knot)
-            elif value is None:
-                log_odds += missing
-                other_log_odds += other_missing
-            else:
-                log_odds += words.get(value, 0.0)
-                other_log_odds += other_words.get(value, 0.0)
-        if -MOST_LOG_ODDS < log_odds < MOST_LOG_ODDS and -MOST_LOG_ODDS < other_log_odds < MOST_LOG_ODDS:
-            return (
-                features[0],  # type: ignore[return-value]  # always a number
-                ((PARTS / (1.0 + exp(-log_odds)) + WHOLE) - WHOLE) / PARTS,
-                ((PARTS / (1.0 + exp(-other_log_odds)) + WHOLE) - WHOLE) / PARTS,
-            )
-        return features[0], _predicted(log_odds), _predicted(other_log_odds)  # type: ignore[return-value]
-
-
-def _predicted(log_odds: float) -> float:
+def predicted_loss(log_odds: float) -> float:
+    """The predicted loss for a sum of terms."""
     if -MOST_LOG_ODDS < log_odds < MOST_LOG_ODDS:
         return ((PARTS / (1.0 + exp(-log_odds)) + WHOLE) - WHOLE) / PARTS
     return 1.0 if log_odds > 0.0 else 0.0
@@ -144,7 +99,7 @@ def frozen(data: object) -> FrozenModel | OwnScore:
 Compiled = tuple[int, list[float], list[tuple[float, float, float]], dict[str, float], float]
 
 
-def _compiled(index: int, term: Mapping[str, Any]) -> Compiled:
+def compiled(index: int, term: Mapping[str, Any]) -> Compiled:
     """A term with the stretches between its knots, those beyond the outermost included."""
     knots, at_knots = term["knots"] or [0.0], term["values"] or [0.0]
     stretches = [(at_knots[0], 0.0, knots[0])]
@@ -153,16 +108,6 @@ def _compiled(index: int, term: Mapping[str, Any]) -> Compiled:
         # Two knots may be closer than a float can divide by.
         stretches.append((value, slope if abs(slope) <= LARGEST else 0.0, knots[i]))
     return index, knots, stretches, term["words"], term["missing"]
-
-
-def _joined(index: int, term: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A term of two models: the stretches between the knots of both."""
-    parts = _compiled(index, term), _compiled(index, other)
-    knots = sorted({*parts[0][1], *parts[1][1]})
-    # The stretch below the lowest knot is the first of each; at a knot, the one that begins there or earlier.
-    found = [[stretches[0], *(stretches[bisect_right(own, knot)] for knot in knots)] for _, own, stretches, *_ in parts]
-    stretches = [(*one, *two) for one, two in zip(*found, strict=True)]
-    return index, knots, stretches, term["words"], term["missing"], other["words"], other["missing"]
 
 
 def _checked(data: object) -> dict[str, Any]:

@@ -127,7 +127,9 @@ class CandidateRates(Ledger):
             # While nothing is accepted or nothing is known of a score, there is everything to gain.
             known = accepted and rated.rounds
             gain = (rated.looks_safe() / rated.rounds - accepted) / accepted if known else math.inf
-            rates.append(self.prospects.wanted(self._schedule, min(gain, most), rated.rounds, rated.audits))
+            asked = self.prospects.asked(min(gain, most), rated.rounds, rated.audits)
+            rates.append(self._schedule.wanted(*asked))
+            rated.look_within(self._schedule.wanted_for(*asked))
         self._rate = max(rates)
         self._set_pause()
 

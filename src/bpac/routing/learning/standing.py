@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from bpac.routing.bettors import Candidates
+from bpac.routing.learning.model import OwnScore
 from bpac.routing.route import Route
 
 
@@ -39,9 +40,10 @@ def standings(route: Route) -> tuple[ScoreStanding, ...]:
     if learning is None or not isinstance(bettor, Candidates):
         return ()
     shares = [learning.settings.share(score) for score in range(1 + len(learning.joined))]
-    if learning.gave_up:  # what was kept for this score and those after it went back to the first
-        shares[0] += shares[0] * learning.settings.returned(len(learning.joined))
-        shares[-1] = 0.0
+    for score, (model, *_) in enumerate(learning.joined, start=1):
+        if isinstance(model, OwnScore):  # what was kept for it went back to the first
+            shares[0] += learning.settings.own_share * learning.settings.returned(score)
+            shares[score] = 0.0
     found = []
     for score, (wealth, accepted) in enumerate(zip(bettor.wealths, bettor.accepted, strict=True)):
         standing = ScoreStanding(score, shares[score], wealth.threshold, accepted, score == bettor.active)

@@ -101,12 +101,10 @@ class Proposals:
                 count = current.scores_at(number) if number else current.scores
             else:
                 score, count = 0, 1
-            if count == 3 and learning.pair is not None:  # what ``scores`` does, faster
-                uncertainties = learning.pair.scores((uncertainty, *known))  # type: ignore[arg-type]
-            elif count == 2:
-                uncertainties = uncertainty, learning.joined[0][0].score((uncertainty, *known))  # type: ignore[assignment, arg-type]
+            if count == learning.count:  # what ``scores`` does, faster
+                uncertainties = learning.all_scores((uncertainty, *known))  # type: ignore[arg-type]  # a number by now
             else:
-                uncertainties = learning.scores(uncertainty, known, count)  # type: ignore[arg-type]  # a number by now
+                uncertainties = learning.scores(uncertainty, known, count)  # type: ignore[arg-type]
         if uncertainties:
             uncertainty = uncertainties[score]
         self.latest = decision = decide_query(

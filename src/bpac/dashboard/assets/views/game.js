@@ -110,8 +110,8 @@ function settingsText(game) {
     if (share === 0) {
       const gain = percent(estimated_gain ?? 0);
       parts.push(
-        `learned score: none, because a model of ${rounds} audits after round ${since_step} would accept only ` +
-          `${gain} more requests; the score of the route decides, with all of α`,
+        `learned score ${score}: none, because a model of ${rounds} audits after round ${since_step} would accept ` +
+          `only ${gain} more requests; its share of α went back to the score of the route`,
       );
       continue;
     }
