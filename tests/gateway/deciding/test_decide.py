@@ -91,7 +91,7 @@ def test_an_idempotency_key_stands_for_one_ticket(gateway: RunningGateway, team:
     assert one == two != other
     first = team.post("decide", key, route="own", uncertainty=0.4).json
     assert first["ticket"] == one
-    assert team.post("decide", key, route="own", uncertainty=0.1).json == first
+    assert team.post("decide", key, route="own", uncertainty=0.4).json == first
     assert team.post("decide", {"Idempotency-Key": "x" * 256}, route="own", uncertainty=0.1).status == 422
     assert Client(gateway, "other-key").post("withdraw", ticket=other).status == 200
 

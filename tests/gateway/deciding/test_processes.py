@@ -37,7 +37,9 @@ def test_a_crash_leaves_decisions_and_voids_tickets(tmp_path: Path, capsys: pyte
         process.end(signal.SIGKILL)
         process.start()
         assert client.decide(decided, 0.0) == first
-        assert client.post("decide", key, route="own", uncertainty=0.0).json == at_once
+        assert client.post("decide", key, route="own", uncertainty=0.4).json == at_once
+        other = client.post("decide", key, route="own", uncertainty=0.0)
+        assert (other.status, other.json["error"]["code"]) == (422, "idempotency_key_reused")
         lost = client.decide(open_ticket, 0.0)
         assert (lost["decision"], lost["call_expert"], lost["serve_draft"]) == (None, True, False)
         assert client.report(first, 0.0).status == 200
@@ -86,15 +88,14 @@ def test_gateways_that_share_a_game_decide_each_others_tickets(redis: RedisServe
             reply = decided.decide(got.json["ticket"], 0.5)
             steps.append(reply["step"])
             if len(steps) <= 2:
-                assert arrived.decide(got.json["ticket"], 0.0)["decision"] is None
+                assert arrived.decide(got.json["ticket"], 0.0) == reply
+                assert arrived.refusal("withdraw", ticket=got.json["ticket"]) == (409, "already_decided")
             wait_for(lambda: arrived.report(reply, 0.0).status == 200)  # noqa: B023  # 503 until it is in the journal
             if len(steps) == 12:
                 break
         assert steps == list(range(1, 13))
         wait_for(lambda: here.game()["steps"] == there.game()["steps"] == 12 and here.game()["owed"] == 0)
         assert here.status()["tickets"]["own"]["elsewhere"] >= 3
-        refused = here.post("decide", {"Idempotency-Key": "x"}, route="own", uncertainty=0.5)
-        assert (refused.status, refused.json["error"]["code"]) == (422, "ticket_needed")
         assert here.refusal("decide", ticket="tic-1-" + "0" * 32 + "-" + "0" * 32 + ".WzFd", uncertainty=0.0) == (
             404,
             "unknown_ticket",

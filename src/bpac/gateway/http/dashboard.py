@@ -15,7 +15,6 @@ from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.config.decide_routes import DecideRouteSettings
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
 from bpac.gateway.games.shown_game import ShownGame
@@ -212,7 +211,7 @@ def _game_document(service: Service, game: ShownGame, *, short: bool = False) ->
         stages=stages_of(game.router, [model.name for model in route.models]),
         unit="request" if route.sticky_by is None else "episode",
         about=about,
-        sessions=game.sessions.to_json() if route.sticky_by is not None and isinstance(game, LiveGame) else None,
+        sessions=game.sessions.to_json() if route.sticky_by is not None else None,
     )
     return game_document(subject, game.router, game.history, short=short)
 

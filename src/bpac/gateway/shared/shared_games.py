@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bpac.errors import InputError, SettingsError, StoreError
+from bpac.errors import StoreError
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.routes import RouteSettings
@@ -16,7 +16,6 @@ from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.router import Router
 from bpac.routing.segments import OTHERS, Segments
 from bpac.stores.redis.connecting import RedisClient
@@ -150,7 +149,6 @@ class SharedGames:
     """
 
     def __init__(self, games: AllSharedGames, route: RouteSettings, snapshot_every: int) -> None:
-        check_route(route)
         self._all = games
         self._route = route
         self._snapshot_every = snapshot_every
@@ -195,21 +193,3 @@ def _latest(game: SharedGame) -> SharedGame:
     while game.successor is not None:
         game = game.successor
     return game
-
-
-def check_route(route: RouteSettings) -> None:
-    """Raise ``SettingsError`` if the decisions of a route need the newest state of its game."""
-    if route.sticky_by is not None:
-        raise SettingsError(
-            f"routes.{route.name}.sticky_by: gateways that share a game in Redis do not share its sessions, so that "
-            'requests of one conversation would be decided apart: use store = "sqlite:///FILE" and '
-            " bpac serve --workers N  for this route, on one machine"
-        )
-    try:
-        DecisionRules.of(route.new_router().settings)
-    except InputError as error:
-        raise SettingsError(
-            f"routes.{route.name}: policy = {route.policy!r} decides on the newest state of its game, which gateways "
-            'that share a game in Redis do not have: use store = "sqlite:///FILE" and  bpac serve --workers N  for '
-            "this route, on one machine"
-        ) from error
