@@ -1,6 +1,7 @@
 """Rounds of callers across crashes, several processes, and several gateways on one game in Redis."""
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import cycle
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from bpac.cli.program import main
 from tests.gateway.configured import wait_for
 from tests.gateway.deciding.own_route import Client, own
+from tests.gateway.raw import Got
 from tests.gateway.running import RunningGateway
 from tests.gateway.serving import Process, to_toml
 from tests.gateway.workers.crew import Crew
@@ -100,3 +102,34 @@ def test_gateways_that_share_a_game_decide_each_others_tickets(redis: RedisServe
             404,
             "unknown_ticket",
         )
+
+
+def test_an_idempotency_key_is_known_to_all_gateways(redis: RedisServer) -> None:
+    """One ticket and one coin, wherever requests with the key arrive, also at once; another draft is refused."""
+    keys = [{"name": "all", "key": "all", "roles": ["call", "feedback", "operator"]}]
+    config = own(gateway={"store": redis.address(new_name(), lease=30, timeout=30), "keys": keys})
+    with RunningGateway(config) as one, RunningGateway(config) as two:
+        clients = [Client(one, "all"), Client(two, "all")]
+
+        def decide(number: int, key: str, uncertainty: float = 0.4) -> Got:
+            return clients[number % 2].post("decide", {"Idempotency-Key": key}, route="own", uncertainty=uncertainty)
+
+        arrived = [client.post("arrive", {"Idempotency-Key": "a"}, route="own").json["ticket"] for client in clients]
+        assert arrived[0] == arrived[1]
+        first = decide(1, "a")
+        assert (first.status, first.json["ticket"], first.json["step"]) == (200, arrived[0], 1)
+        assert [decide(number, "a").json for number in range(3)] == [first.json] * 3
+        assert clients[0].decide(arrived[0], 0.0) == first.json
+        for number in range(2):
+            refused = decide(number, "a", 0.1)
+            assert (refused.status, refused.json["error"]["code"]) == (422, "idempotency_key_reused")
+            assert "uncertainty 0.4" in refused.json["error"]["message"]
+        with ThreadPoolExecutor(8) as pool:
+            replies = [got.json for got in pool.map(lambda number: decide(number, "b"), range(8))]
+        assert replies == [replies[0]] * 8
+        assert replies[0]["step"] == 2
+        # Two drafts under one key, at once: one is decided, and the other is told so.
+        with ThreadPoolExecutor(2) as pool:
+            got = list(pool.map(lambda number: decide(number, "c", number / 10), range(2)))
+        assert sorted(one.status for one in got) == [200, 422]
+        assert decide(0, "d").json["step"] == 4
