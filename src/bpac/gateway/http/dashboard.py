@@ -198,12 +198,13 @@ def _game_document(service: Service, game: ShownGame, *, short: bool = False) ->
     """The document of a game, from the same values as ``/metrics``; a short one lacks charts and latency."""
     route = game.route
     about = route.about if isinstance(route, DecideRouteSettings) else None
-    chosen = route.name in service.chosen_scores()
+    chosen = service.chosen_scores().get(route.name)
+    auto = "" if chosen is None else f" (auto{f', instead of {before}' if (before := chosen['instead_of']) else ''})"
     subject = Subject(
         route=route.name,
         segment=game.segment,
         game=game.number,
-        score=None if about is not None else route.score_name + (" (auto)" if chosen else ""),
+        score=None if about is not None else route.score_name + auto,
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
         latency=() if short else latency(service.metrics, route.name),
