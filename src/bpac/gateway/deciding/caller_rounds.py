@@ -126,6 +126,9 @@ class CallerRounds:
             self.held.count(settings, "repeated")
             return self._closed(id_, settings, desk, owner, found)
         ticket = found
+        if ticket is None:
+            self.held.let_go(owner, settings)
+            return self._void(id_.text(self._secret(), owner), id_, settings, desk, owner)
         if isinstance(desk, PortableTickets):
             id_ = id_._replace(terms=desk.portable(ticket))
         self.held.count(settings, "given")
@@ -290,11 +293,16 @@ class CallerRounds:
         if ticket is None:
             if await self._look_elsewhere(round_):
                 return self.held.add(round_)
-            self.held.count(settings, "void")
-            round_.close(round_.without_decision(OUTAGE), time.monotonic())
-            return round_
+            return self._void(text, id_, settings, desk, owner)
         self.held.hold(owner, settings)
         return self.held.add(round_)
+
+    def _void(self, text: str, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str) -> CallerRound:
+        """A round that nobody decides here any more: the expert answers."""
+        self.held.count(settings, "void")
+        round_ = CallerRound(text, id_, owner, settings, desk, None, time.monotonic())
+        round_.close(round_.without_decision(OUTAGE), time.monotonic())
+        return round_
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         return self._running.current.spawn(_caught(work))

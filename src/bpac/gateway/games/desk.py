@@ -268,8 +268,10 @@ class AbandonedTickets(Protocol):
 class PortableTickets(Protocol):
     """A game whose tickets can be decided in another gateway than the one that gave them out."""
 
-    async def arrive_named(self, name: str) -> DecidedBefore | Ticket:
+    async def arrive_named(self, name: str) -> DecidedBefore | Ticket | None:
         """The ticket of a name, or its decision: the same at every gateway; a new ticket if it has none.
+
+        None if its ticket cannot be decided here any more.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ from bpac.routing.learning.features import Features
 from bpac.routing.recorded_terms import draft_scores
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.redis.messages import SharedTicket, resolving
-from bpac.stores.redis.named_decisions import HeldName, NamedDecision, NamedTerms
+from bpac.stores.redis.named_decisions import NamedDecision, NamedTerms
 from bpac.stores.redis.replica import Draft
 from bpac.wire.usage import Usage
 
@@ -136,17 +136,16 @@ class SharedDesk:
         shared = self.game.side.messages.read_ticket(text)
         return None if shared is None else self._under_way(shared)
 
-    async def arrive_named(self, name: str) -> DecidedBefore | Ticket:
-        """The ticket of a name, or its decision: the same at every gateway; a new ticket if it has none."""
+    async def arrive_named(self, name: str) -> DecidedBefore | Ticket | None:
+        """The ticket of a name, or its decision; none if an alarm has rung since another gateway gave it out."""
         side = self.game.side
-        found: Any = await side.join_name(named_ticket(self.game.route, name))
+        found = await side.join_name(named_ticket(self.game.route, name))
         if isinstance(found, NamedDecision):
             return DecidedBefore(self._decided_by(found), found.note.get(REPORTED))
-        if isinstance(found, HeldName):
-            found = side.messages.ticket_of(found.generation, found.terms, found.scores - 1)
-            if found is None:
-                raise StoreError("a drift alarm has rung since this ticket was given out", cause="an old ticket")
-        return self._under_way(found)
+        if isinstance(found, SharedTicket):
+            return self._under_way(found)
+        ticket = side.messages.ticket_of(found.generation, found.terms, found.scores - 1)
+        return None if ticket is None else self._under_way(ticket)
 
     async def decided_under(self, name: str) -> DecidedBefore | None:
         """The decision of the ticket with a name, wherever it was made; none if there is none (any more)."""
