@@ -53,7 +53,7 @@ class Pair:
 
     def game(self, number: int, route: str = "homework") -> SharedGame:
         """The game of a route in one of them."""
-        games = self.gateways[number].service.live_games()
+        games: list[Any] = [*self.gateways[number].service.live_games()]
         return next(game for game in games if isinstance(game, SharedGame) and game.route.name == route)
 
     def status(self, number: int, route: str) -> dict[str, Any]:
@@ -69,7 +69,8 @@ class Pair:
     def ran(self, number: int, work: Any) -> None:
         """Run something in the event loop of one of them, and wait for it."""
         done = threading.Event()
-        self.gateways[number].loop.call_soon_threadsafe(lambda: (work(), done.set()))
+        for one in (work, done.set):
+            self.gateways[number].loop.call_soon_threadsafe(one)
         assert done.wait(60.0)
 
 

@@ -22,9 +22,9 @@ POLICIES: dict[str, Any] = {
 }
 
 
-def named(name: str, **terms: Any) -> NamedTerms:
+def named(name: str, hold: float = 600.0) -> NamedTerms:
     """A name that lasts for longer than a test."""
-    return NamedTerms(**{"name": name, "most": 100, "idle": 600, "age": 600, "requests": 50, "hold": 600} | terms)
+    return NamedTerms(name, most=100, idle=600.0, age=600.0, requests=50, hold=hold)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
