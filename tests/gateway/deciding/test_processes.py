@@ -124,12 +124,14 @@ def test_an_idempotency_key_is_known_to_all_gateways(redis: RedisServer) -> None
             refused = decide(number, "a", 0.1)
             assert (refused.status, refused.json["error"]["code"]) == (422, "idempotency_key_reused")
             assert "uncertainty 0.4" in refused.json["error"]["message"]
+        alone = decide(0, "alone")  # the other gateway learns of its ticket after the decision
+        assert decide(1, "alone").json == alone.json
         with ThreadPoolExecutor(8) as pool:
             replies = [got.json for got in pool.map(lambda number: decide(number, "b"), range(8))]
         assert replies == [replies[0]] * 8
-        assert replies[0]["step"] == 2
+        assert replies[0]["step"] == 3
         # Two drafts under one key, at once: one is decided, and the other is told so.
         with ThreadPoolExecutor(2) as pool:
             got = list(pool.map(lambda number: decide(number, "c", number / 10), range(2)))
         assert sorted(one.status for one in got) == [200, 422]
-        assert decide(0, "d").json["step"] == 4
+        assert decide(0, "d").json["step"] == 5

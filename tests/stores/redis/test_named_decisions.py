@@ -53,6 +53,7 @@ def test_a_decision_is_read_as_it_was_made(redis: RedisServer, policy: str) -> N
                 again = await seat.side.join_name(terms)
                 assert isinstance(again, NamedDecision)
                 assert (again.decision, again.note["reported"]) == (decision, 0.5)
+                assert again.ticket.to_text() == ticket.to_text() == held[0].to_text()
                 assert again.key == decides.side.messages.key(decision.step)
                 looked = await seat.side.find_name(terms.name)
                 assert looked == again

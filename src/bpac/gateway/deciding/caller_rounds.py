@@ -280,6 +280,7 @@ class CallerRounds:
         self, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str, found: DecidedBefore
     ) -> CallerRound:
         """A round that was decided before."""
+        id_ = id_._replace(terms=found.portable or id_.terms)
         round_ = CallerRound(id_.text(self._secret(), owner), id_, owner, settings, desk, None, time.monotonic())
         round_.told_again(found, time.monotonic())
         return self.held.add(round_)

@@ -98,10 +98,12 @@ class DecidedBefore(NamedTuple):
     ----------
     decided: the decision.
     reported: the uncertainty that the caller reported with it; none if it is not known.
+    portable: its ticket as ``PortableTickets.portable`` writes it (default: empty, it is not known).
     """
 
     decided: Decided
     reported: float | None
+    portable: str = ""
 
 
 class Joined(NamedTuple):

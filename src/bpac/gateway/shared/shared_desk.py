@@ -141,7 +141,7 @@ class SharedDesk:
         side = self.game.side
         found = await side.join_name(named_ticket(self.game.route, name))
         if isinstance(found, NamedDecision):
-            return DecidedBefore(self._decided_by(found), found.note.get(REPORTED))
+            return self._decided_before(found)
         if isinstance(found, SharedTicket):
             return self._under_way(found)
         ticket = side.messages.ticket_of(found.generation, found.terms, found.scores - 1)
@@ -150,7 +150,10 @@ class SharedDesk:
     async def decided_under(self, name: str) -> DecidedBefore | None:
         """The decision of the ticket with a name, wherever it was made; none if there is none (any more)."""
         found = await self.game.side.find_name(name)
-        return None if found is None else DecidedBefore(self._decided_by(found), found.note.get(REPORTED))
+        return None if found is None else self._decided_before(found)
+
+    def _decided_before(self, found: NamedDecision) -> DecidedBefore:
+        return DecidedBefore(self._decided_by(found), found.note.get(REPORTED), found.ticket.to_text())
 
     def _decided_by(self, found: NamedDecision) -> Decided:
         step = found.decision.step

@@ -51,8 +51,7 @@ class SharedTicket(NamedTuple):
 
     def to_text(self) -> str:
         """The ticket as letters and digits, for another replica; ``ReplicaMessages.read_ticket`` reads it."""
-        values = [self.generation, *self.terms, len(self.models)]
-        return urlsafe_b64encode(json.encode(values)).decode()
+        return ticket_text(self.generation, self.terms, len(self.models))
 
 
 class BatchReply(NamedTuple):
@@ -196,6 +195,17 @@ class ReplicaMessages:
 
     def _block(self, step: int) -> tuple[int, tuple[bytes, list[float]]]:
         return next((first, block) for first, block in reversed(self._blocks.items()) if first <= step)
+
+
+def ticket_text(generation: int, terms: Ticket, models: int) -> str:
+    """A ticket as letters and digits.
+
+    Parameters
+    ----------
+    generation, terms: of the ticket.
+    models: how many learned scores it has.
+    """
+    return urlsafe_b64encode(json.encode([generation, *terms, models])).decode()
 
 
 def arriving(count: int) -> Operation:

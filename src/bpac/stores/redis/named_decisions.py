@@ -20,7 +20,7 @@ from bpac.routing.coins import block_of_draws
 from bpac.routing.decision import Decision
 from bpac.routing.recorded_terms import DecisionRules, decide_on_terms
 from bpac.routing.tickets.ticket import Ticket
-from bpac.stores.redis.messages import Operation, read_draft, read_terms
+from bpac.stores.redis.messages import Operation, read_draft, read_terms, ticket_text
 
 
 class NamedTerms(NamedTuple):
@@ -46,23 +46,8 @@ class NamedTerms(NamedTuple):
     deadline: float = 0.0
 
 
-class NamedDecision(NamedTuple):
-    """The decision that a name stands for.
-
-    Parameters
-    ----------
-    decision: the decision.
-    key: of its coin.
-    note: what was noted with it.
-    """
-
-    decision: Decision
-    key: bytes
-    note: dict[str, Any]
-
-
 class HeldName(NamedTuple):
-    """The ticket under way that holds a name.
+    """The ticket that holds a name, or that was decided under it.
 
     Parameters
     ----------
@@ -74,6 +59,27 @@ class HeldName(NamedTuple):
     generation: int
     terms: Ticket
     scores: int
+
+    def to_text(self) -> str:
+        """The ticket as letters and digits, as the replica that gave it out writes it."""
+        return ticket_text(self.generation, self.terms, self.scores - 1)
+
+
+class NamedDecision(NamedTuple):
+    """The decision that a name stands for.
+
+    Parameters
+    ----------
+    decision: the decision.
+    ticket: the ticket that was decided.
+    key: of its coin.
+    note: what was noted with it.
+    """
+
+    decision: Decision
+    ticket: HeldName
+    key: bytes
+    note: dict[str, Any]
 
 
 def joining(named: NamedTerms) -> Operation:
@@ -95,12 +101,14 @@ def read_named(values: Sequence[Any], rules: DecisionRules) -> NamedDecision | H
     rules: of the game.
     """
     if len(values) == 3:
-        generation, ticket, terms = values
-        _, read, scores = read_terms(ticket, terms)
-        return HeldName(generation, read, scores)
-    _, _, step, stale, ticket, terms, draft, first, key = values
-    _, read, _ = read_terms(ticket, terms)
-    known = json.decode(draft)
+        return _ticket(*values)
+    _, _, step, stale, generation, number, terms, draft, first, key = values
+    ticket, known = _ticket(generation, number, terms), json.decode(draft)
     draw = block_of_draws(bytes.fromhex(key))[step - first]
-    decision = decide_on_terms(rules, read, read_draft(known), step, draw, stale=stale == 1)
-    return NamedDecision(decision, bytes.fromhex(key), known["n"])
+    decision = decide_on_terms(rules, ticket.terms, read_draft(known), step, draw, stale=stale == 1)
+    return NamedDecision(decision, ticket, bytes.fromhex(key), known["n"])
+
+
+def _ticket(generation: int, number: str, terms: str) -> HeldName:
+    _, read, scores = read_terms(number, terms)
+    return HeldName(generation, read, scores)

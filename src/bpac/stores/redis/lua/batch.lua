@@ -150,7 +150,7 @@ for at, operation in ipairs(operations) do
       if operation[7] then
         local name, most, idle, age = unpack(operation[7])
         local coins = redis.call('ZRANGEBYSCORE', keys, first, first)[1]
-        keep(name, most, {seconds(), 1, step, stale and 1 or 0, id, terms, operation[5], first, coins},
+        keep(name, most, {seconds(), 1, step, stale and 1 or 0, generation, id, terms, operation[5], first, coins},
           seconds() + math.min(idle, age))
       end
     end
