@@ -125,10 +125,15 @@ class CallerRounds:
             self.held.let_go(owner, settings)
             self.held.count(settings, "repeated")
             return self._closed(id_, settings, desk, owner, found)
-        ticket = found
-        if ticket is None:
+        if found is None:
             self.held.let_go(owner, settings)
             return self._void(id_.text(self._secret(), owner), id_, settings, desk, owner)
+        if (
+            known := self.held.get(id_.nonce)
+        ) is not None:  # it was taken over meanwhile
+            self.held.let_go(owner, settings)
+            return known
+        ticket = found
         if isinstance(desk, PortableTickets):
             id_ = id_._replace(terms=desk.portable(ticket))
         self.held.count(settings, "given")
@@ -211,10 +216,10 @@ class CallerRounds:
     async def withdraw(self, ticket: str, owner: str, reason: str) -> dict[str, Any]:
         """Take a ticket back without a decision, for one of ``REASONS``; ``BadRequest`` if it was decided."""
         round_ = await self._find(ticket, owner)
+        if round_.reply is None and await self._look_elsewhere(round_) and round_.deciding is None:
+            self.held.close(round_, round_.reply or {}, ELSEWHERE)
         if round_.deciding is not None:
             await _outcome(round_.deciding)
-        if round_.reply is None and await self._look_elsewhere(round_):
-            self.held.close(round_, round_.reply or {}, ELSEWHERE)
         if round_.reply is None and round_.ticket is not None:
             self.held.close(round_, round_.without_decision(WITHDRAWN), "withdrawn")
             if reason == CALLER_LEFT:

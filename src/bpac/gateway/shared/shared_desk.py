@@ -139,7 +139,10 @@ class SharedDesk:
     async def arrive_named(self, name: str) -> DecidedBefore | Ticket | None:
         """The ticket of a name, or its decision; none if an alarm has rung since another gateway gave it out."""
         side = self.game.side
-        found = await side.join_name(named_ticket(self.game.route, name))
+        try:
+            found = await side.join_name(named_ticket(self.game.route, name))
+        except StoreError as error:
+            raise self._no_ticket(error) from error
         if isinstance(found, NamedDecision):
             return self._decided_before(found)
         if isinstance(found, SharedTicket):
