@@ -76,11 +76,13 @@ def test_any_front_decides_any_ticket(tmp_path: Path) -> None:
 
 def test_gateways_that_share_a_game_decide_each_others_tickets(redis: RedisServer) -> None:
     """Behind a load balancer: every ticket has one coin, wherever it is decided, and no gateway runs out of tickets."""
-    address = redis.address(new_name(), lease=2.0)
+    address = redis.address(new_name(), lease=30, timeout=30)
     gateway = {"store": address, "keys": [{"name": "all", "key": "all", "roles": ["call", "feedback", "operator"]}]}
     config = own(gateway=gateway, max_tickets=3)
     with RunningGateway(config) as one, RunningGateway(config) as two:
         here, there = Client(one, "all"), Client(two, "all")
+        games: list[Any] = [*two.service.live_games()]
+        games[0].side.messages.epoch = 0  # as in a gateway that has not heard of any ticket yet
         steps = []
         for arrived, decided in cycle([(here, there), (there, here)]):
             got = arrived.post("arrive", route="own")

@@ -128,9 +128,7 @@ class CallerRounds:
         if found is None:
             self.held.let_go(owner, settings)
             return self._void(id_.text(self._secret(), owner), id_, settings, desk, owner)
-        if (
-            known := self.held.get(id_.nonce)
-        ) is not None:  # it was taken over meanwhile
+        if (known := self.held.get(id_.nonce)) is not None:  # it was taken over meanwhile
             self.held.let_go(owner, settings)
             return known
         ticket = found
@@ -294,7 +292,9 @@ class CallerRounds:
         self, text: str, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str
     ) -> CallerRound:
         """A ticket of another gateway on the same game; of any other it is not known what became of it."""
-        ticket = desk.taken_over(id_.terms) if isinstance(desk, PortableTickets) and id_.terms else None
+        ticket = await desk.taken_over(id_.terms) if isinstance(desk, PortableTickets) and id_.terms else None
+        if (known := self.held.get(id_.nonce)) is not None:  # another request with this ticket came meanwhile
+            return known
         round_ = CallerRound(text, id_, owner, settings, desk, ticket, time.monotonic())
         if ticket is None:
             if await self._look_elsewhere(round_):

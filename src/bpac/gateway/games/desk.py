@@ -286,7 +286,7 @@ class PortableTickets(Protocol):
     def portable(self, ticket: Ticket) -> str:
         """What another gateway needs to decide a ticket, as letters and digits."""
 
-    def taken_over(self, text: str) -> Ticket | None:
+    async def taken_over(self, text: str) -> Ticket | None:
         """The ticket that ``portable`` wrote elsewhere; none if it cannot be decided any more."""
 
     def done_elsewhere(self, ticket: Ticket) -> bool:

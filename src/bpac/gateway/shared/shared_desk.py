@@ -7,6 +7,7 @@ not have been made when Redis was lost is answered by the expert, too; if it was
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpac.answer import Answer
@@ -131,9 +132,14 @@ class SharedDesk:
         """What another gateway needs to decide a ticket."""
         return self._tickets.shared[ticket].to_text()
 
-    def taken_over(self, text: str) -> Ticket | None:
-        """A ticket of another gateway; none if it was cut off, or if its learned scores are not known here yet."""
-        shared = self.game.side.messages.read_ticket(text)
+    async def taken_over(self, text: str) -> Ticket | None:
+        """A ticket of another gateway; none if it was cut off, or if an alarm has rung since."""
+        side = self.game.side
+        shared = side.messages.read_ticket(text)
+        if shared is None:  # perhaps this gateway has not heard yet what was published before the ticket was given out
+            with suppress(StoreError):
+                await side.sent()
+            shared = side.messages.read_ticket(text)
         return None if shared is None else self._under_way(shared)
 
     async def arrive_named(self, name: str) -> DecidedBefore | Ticket | None:
