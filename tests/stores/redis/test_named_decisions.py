@@ -85,6 +85,16 @@ def test_a_name_is_free_when_its_ticket_is(redis: RedisServer) -> None:
         assert isinstance(await one.side.join_name(named("a")), SharedTicket)
         assert isinstance(await one.side.join_name(named("b", hold=-1.0)), SharedTicket)
         assert isinstance(await one.side.join_name(named("b")), SharedTicket)
+        # A ticket whose time with the name was over does not take it from the one that was decided.
+        late, early = [await one.side.join_name(named("d", hold)) for hold in (-1.0, 600.0)]
+        assert isinstance(late, SharedTicket)
+        assert isinstance(early, SharedTicket)
+        draft = draft_scores(one.rules, 0.3, 0.5)
+        decided = [await one.side.decide(ticket, draft, {"at": 1.0}, named("d")) for ticket in (early, late)]
+        found = await one.side.find_name("d")
+        assert None not in decided
+        assert found is not None
+        assert found.decision == decided[0] != decided[1]
         # A caller that leaves while it waits gives back the ticket that it would have got.
         leaving = asyncio.create_task(one.side.join_name(named("c")))
         await asyncio.sleep(0)

@@ -410,9 +410,11 @@ class SharedDesk:
 
     async def stop(self) -> None:
         """Wait for decisions that are being made."""
-        waiting = [*self._deciding, *([self._looking] if self._looking is not None else [])]
-        if waiting:
-            await asyncio.wait(waiting, timeout=self.game.side.timeout + 1.0)
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+        if self._deciding:
+            await asyncio.wait(self._deciding, timeout=self.game.side.timeout + 1.0)
 
     def _noted(self, note: Mapping[str, Any]) -> dict[str, Any]:
         noted = dict(self.savings.with_late_tokens({"at": now(), **note}))

@@ -149,9 +149,13 @@ for at, operation in ipairs(operations) do
       result = stale and -step or step
       if operation[7] then
         local name, most, idle, age = unpack(operation[7])
+        local found = find(name)
         local coins = redis.call('ZRANGEBYSCORE', keys, first, first)[1]
-        keep(name, most, {seconds(), 1, step, stale and 1 or 0, generation, id, terms, operation[5], first, coins},
-          seconds() + math.min(idle, age))
+        -- A ticket that held the name for too long does not take it from a decision that was made meanwhile.
+        if not found or #found == 2 then
+          keep(name, most, {seconds(), 1, step, stale and 1 or 0, generation, id, terms, operation[5], first, coins},
+            seconds() + math.min(idle, age))
+        end
       end
     end
   elseif kind == 'w' or kind == 'o' then
