@@ -163,6 +163,6 @@ def test_a_game_that_learns_shows_its_scores() -> None:
 def test_a_decision_by_a_learned_score_says_so() -> None:
     """The uncertainty that is compared with the threshold is not that of the route then."""
     decision = Decision(1, 0.2, 0.5, 0.05, 0.05, False, True, 1, (0.9, 0.2), features=(1.0,))
-    texts = [DecisionView(one)._decision_text() for one in (decision, decision._replace(uncertainty=0.9))]
+    texts = [DecisionView(one)._decision_text("request") for one in (decision, decision._replace(uncertainty=0.9))]
     assert texts[0].startswith("Learned score 0.2 is below the threshold 0.5")
     assert texts[1].startswith("Uncertainty 0.9 is not below the threshold 0.5")

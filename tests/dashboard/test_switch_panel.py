@@ -27,6 +27,13 @@ def test_the_dashboard_says_whether_a_model_may_replace_another(browser: Browser
         expect(page.locator('[data-field="savings.followed.requests"]')).to_have_text("12")
         expect(page.locator('[data-field="sessions.open"]')).to_have_text("12")
         expect(page.locator(".promise").first).to_contain_text("Average loss per episode over 12 episodes")
+        decisions = page.locator('[data-panel="decisions"]')
+        expect(decisions).to_contain_text("12 decisions, episodes 1 to 12.")
+        expect(decisions.locator("th").first).to_have_text("episode")
+        expect(page.locator('[data-axis="requests"]')).to_have_text("Episodes")
+        decisions.locator("tbody a").first.click()
+        expect(page.locator("h1")).to_have_text("Episode 12")
+        expect(page.locator(".decision-why")).to_contain_text("as for every episode")
 
 
 def test_other_games_have_neither(browser: Browser) -> None:

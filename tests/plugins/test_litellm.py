@@ -66,6 +66,8 @@ def config(models: str, gateway: str) -> str:
     routes = [(name, f"bpac/{name}", gateway, pair) for name in ROUTES]
     routes += [("gone", "bpac/kept", nowhere, pair), ("no-route", "bpac/missing", gateway, pair)]
     routes += [("unset", "bpac/kept", gateway, {})]
+    routes += [("no-expert", "bpac/asked", gateway, {"bpac": {"draft": "small", "expert": "missing"}})]
+    routes += [("no-draft", "bpac/asked", gateway, {"bpac": {"draft": "missing", "expert": "large"}})]
     return json.dumps(
         {
             "model_list": [
@@ -211,6 +213,19 @@ def test_an_expert_that_refuses_makes_a_fair_round(proxy: Proxy) -> None:
         proxy.ask("asked", "refused")
     assert caught.value.status_code in (400, 422)
     assert proxy.game("asked")["refused"] == before + 1
+
+
+def test_an_expert_that_the_proxy_does_not_have_is_no_refusal(proxy: Proxy) -> None:
+    """No server has refused anything: the round counts as a loss, and the caller's error names the missing group."""
+    before = proxy.game("asked")
+    with pytest.raises(APIStatusError, match=r"the model group 'missing' that model_info\.bpac names") as caught:
+        proxy.ask("no-expert", "nobody is asked")
+    assert caught.value.status_code == 500
+    after = proxy.game("asked")
+    assert (after["steps"], after["refused"]) == (before["steps"] + 1, before["refused"])
+    assert after["forfeits"]["caller gave up"] == before["forfeits"].get("caller gave up", 0) + 1
+    assert proxy.ask("no-draft", "only the expert").parse().choices[0].message.content == "42"
+    assert proxy.game("asked")["steps"] == after["steps"]
 
 
 def test_a_pair_that_is_not_configured_is_an_error_that_names_the_place(proxy: Proxy) -> None:

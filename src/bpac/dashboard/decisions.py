@@ -63,13 +63,14 @@ class DecisionView:
             return len(part.answers) + 1
         return part.stage if part.stage in made else made[-1]
 
-    def document(self, name: str, game: int, route: str, segment: str) -> dict[str, Any]:
+    def document(self, name: str, game: int, route: str, segment: str, unit: str = "request") -> dict[str, Any]:
         """The decision and its outcome as JSON values.
 
         Parameters
         ----------
         name: the identifier of the decision.
         game, route, segment: the game in which it was made.
+        unit: what a round is: a ``request`` or an ``episode`` (default: a request).
         """
         decision = self.decision
         return {
@@ -77,6 +78,7 @@ class DecisionView:
             "game": game,
             "route": route,
             "segment": segment,
+            "unit": unit,
             "step": decision.step,
             "at": self.note.get("at", 0.0),
             "uncertainty": decision.uncertainty,
@@ -89,20 +91,20 @@ class DecisionView:
             "state": self.state,
             "loss": self.outcome.loss if self.outcome else None,
             "cause": self.cause,
-            "why": f"{self._decision_text()}. {self._outcome_text()}.",
+            "why": f"{self._decision_text(unit)}. {self._outcome_text(unit)}.",
             "draft_tokens": self.note.get("draft_tokens"),
             "expert_tokens": self.outcome_note.get("expert_tokens"),
             "judge_tokens": self.outcome_note.get("judge_tokens"),
             "texts": None,
         }
 
-    def _decision_text(self) -> str:
+    def _decision_text(self, unit: str) -> str:
         decision = self.decision
         uncertainty, threshold = apart(decision.uncertainty, decision.threshold)
         learned = decision.features and decision.uncertainty != decision.uncertainties[0]
         name = "Learned score" if learned else "Uncertainty"
         if decision.threshold == 0.0:
-            return f"{name} {uncertainty}; the threshold was 0, so the expert was called, as for every request"
+            return f"{name} {uncertainty}; the threshold was 0, so the expert was called, as for every {unit}"
         if decision.uncertainty >= decision.threshold:
             return f"{name} {uncertainty} is not below the threshold {threshold}, so the expert was called"
         below = f"{name} {uncertainty} is below the threshold {threshold}"
@@ -112,14 +114,14 @@ class DecisionView:
         served = "; the caller received the draft" if decision.serve_draft else ""
         return f"{below}, but it was selected for {audit}, so the expert was called to check the draft{served}"
 
-    def _outcome_text(self) -> str:
+    def _outcome_text(self, unit: str) -> str:
         if self.state == "kept":
             return "The draft was not graded, so its loss is unknown"
         if self.state == "open":
             return "The draft is not graded yet and counts as a loss of 1 until it is"
         if self.state == "refused":
             caller = "; the caller received the draft, which was accepted" if self._draft_instead else ""
-            return f"The expert refused to answer, so the request counts neither for nor against any threshold{caller}"
+            return f"The expert refused to answer, so the {unit} counts neither for nor against any threshold{caller}"
         if self.outcome is None or self.outcome.loss is None:
             instead = "; the caller received the draft, which the certificate counts in full"
             return (

@@ -57,8 +57,17 @@ def verdict(router: Router, history: History, clean_rounds: int | None, unit: st
 
 def _in_units(text: str, unit: str) -> str:
     """What is said of requests, said of rounds that are something else."""
-    for what in ("per request", "more requests", "before request", "counts requests"):
+    for what in (
+        "per request",
+        "more requests",
+        "before request",
+        "counts requests",
+        "all requests",
+        "the requests so",
+    ):
         text = text.replace(what, what.replace("request", unit))
+    # Episodes that have begun go on with their model.
+    text = text if unit == "request" else text.replace("every request", f"every new {unit}")
     return re.sub(r"(after [\d,]+) requests", rf"\1 {unit}s", text)
 
 

@@ -44,10 +44,12 @@ class ChosenScore:
     ----------
     name: its name.
     why: why this one, in a few words.
+    instead_of: the score of the game before, which drafts cannot have any more (default: none, nothing has changed).
     """
 
     name: str
     why: str
+    instead_of: str | None = None
 
 
 async def alone(route: RouteSettings, latest: Game | None, score: str) -> str:
@@ -84,6 +86,7 @@ class ScoreChooser:
     async def of(self, route: RouteSettings) -> ChosenScore:
         """The score of a route; ``SettingsError`` if its model does not answer and no game has begun."""
         before = recorded_score(self.store, route) if self.store is not None else None
+        lost: str | None = None
         if before is not None:
             score, game = before
             seconds = min(PATIENCE, self.config.probe_timeout)
@@ -94,6 +97,7 @@ class ScoreChooser:
                     return ChosenScore(score, f"game {game.number} began with it")
                 said = fault.message
                 self.probed.clear()
+            lost = score
             log.warning(
                 'score = "auto": drafts cannot have the score %s of game %d any more (%s): another score is chosen, '
                 "and a new game begins",
@@ -114,7 +118,8 @@ class ScoreChooser:
                 games = self.store.games() if self.store is not None else []
                 latest = next((game for game in reversed(games) if game.route == route.name), None)
                 agreed = await self.agree(route, latest, score)
-                return ChosenScore(agreed, found.message if agreed == score else "another gateway chose it before")
+                why = found.message if agreed == score else "another gateway chose it before"
+                return ChosenScore(agreed, why, lost if agreed != lost else None)
         raise SettingsError(f"routes.{route.name}.score: drafts cannot have any score: name another draft")
 
     async def _fault(self, route: RouteSettings, score: str, seconds: float) -> Checked | None:

@@ -131,6 +131,7 @@ class Service:
             self._opener.open_models(self._running.current, {})
             self._opener.open_single_routes(self._running.current)
             self._open_routes(self._running.current)
+            self._count_changed_scores()
             await self.store.durable()
             await self._watch_models()
         except BaseException:
@@ -147,11 +148,16 @@ class Service:
         chooser = ScoreChooser(running.config, self._session, self.store, self._agreed_score)
         running.config, running.chosen_scores = await chooser.chosen()
 
+    def _count_changed_scores(self) -> None:
+        """Count the routes whose score is another one than before, because drafts cannot have that any more."""
+        for name, score in self._running.current.chosen_scores.items():
+            self.metrics.count("bpac_score_changes_total", by=int(score.instead_of is not None), route=name)
+
     async def _agreed_score(self, route: RouteSettings, latest: Game | None, score: str) -> str:
         """The score that all gateways take which choose one for the same game."""
         return score
 
-    def chosen_scores(self) -> dict[str, dict[str, str]]:
+    def chosen_scores(self) -> dict[str, dict[str, str | None]]:
         """The scores of the routes whose file says ``auto``, and why each was chosen, as JSON values."""
         return {name: asdict(score) for name, score in self._running.current.chosen_scores.items()}
 
@@ -197,6 +203,7 @@ class Service:
             await self._running.close_graders(running)
             raise
         before = self._running.replace(running)
+        self._count_changed_scores()
         self._retired.replace(before.games(), running.games())
         warn_of_keys(self.config)
         await self._watch_models()

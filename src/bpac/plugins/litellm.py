@@ -19,7 +19,9 @@ logs are LiteLLM's own; the gateway has a route with ``decide_only = true``, and
 2. If the gateway is gone, the expert answers: nothing is kept that the gateway did not decide.
 3. From the decision on the round counts. The expert is asked in a task of its own, which grades the draft and reports
    the loss, even if the caller leaves.
-4. LiteLLM repeats calls that failed. A call whose expert failed, or was cut off by a time limit, is repeated with the
+4. A refusal is what the expert's server said about the request. If LiteLLM itself cannot send it, because the model
+   group is unknown or not allowed, that is a mistake in the proxy's configuration: an error, and the round is lost.
+5. LiteLLM repeats calls that failed. A call whose expert failed, or was cut off by a time limit, is repeated with the
    expert alone: one query, one coin.
 """
 
@@ -84,7 +86,18 @@ class ProxiedCall(NamedTuple):
         if llm_router is None:
             raise CustomLLMError(500, "bpac.plugins.litellm is for LiteLLM's proxy, which is not running here")
         fields = {**self.options, **more, "metadata": dict(self.metadata)}
-        return await llm_router.acompletion(model=model, messages=self.messages, **fields)
+        try:
+            return await llm_router.acompletion(model=model, messages=self.messages, **fields)
+        except Exception as error:
+            # LiteLLM names the provider whose server said no; where there is none, no server was asked.
+            if is_refused(_status_of(error)) and not getattr(error, "llm_provider", ""):
+                message = (
+                    f"LiteLLM cannot ask the model group {model!r} that model_info.bpac names ({error}): check that it "
+                    "is in model_list and that this key may use it"
+                )
+                log.error(message)
+                raise CustomLLMError(500, message) from error
+            raise
 
 
 class DecidedDraft(NamedTuple):
@@ -251,8 +264,7 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
 
     async def _expert_failed(self, call: ProxiedCall, drafted: DecidedDraft, error: Exception) -> bool:
         """Report that there is no answer of the expert; whether the draft may be served instead."""
-        status = getattr(error, "status_code", None)
-        refused = isinstance(status, int) and is_refused(status)
+        refused = is_refused(_status_of(error))
         self._remember(call)
         try:
             report = call.router.refuse if refused else call.router.forfeit
@@ -280,6 +292,11 @@ class BpacProvider(CustomLLM):  # type: ignore[misc]  # LiteLLM is in another en
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # its caller gets it, if there is one
+
+
+def _status_of(error: Exception) -> int | None:
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
 
 
 handler = BpacProvider()

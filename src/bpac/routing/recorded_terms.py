@@ -22,7 +22,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.dithering import dithered
 from bpac.routing.learning.features import Feature, Features, checked_features
 from bpac.routing.learning.model import FrozenModel, OwnScore
-from bpac.routing.policies import Budget, Portfolio
+from bpac.routing.policies import Budget, Fixed, Portfolio
 from bpac.routing.rule import decide_query
 from bpac.routing.settings import Settings
 from bpac.routing.tickets.ticket import Ticket
@@ -63,7 +63,8 @@ class DecisionRules(NamedTuple):
         policy = settings.policy
         # The bound must move with audits only, so that whoever counts them knows it.
         budget = isinstance(policy, Budget) and settings.certificate == "plain"
-        if not policy.in_order and not budget:
+        # A threshold that is set by hand does not depend on the state at all.
+        if not policy.in_order and not budget and not isinstance(policy, Fixed):
             raise InputError(
                 f"{type(policy).__name__} decides on the newest state of its game, which several gateways do not have"
             )

@@ -91,7 +91,10 @@ def test_an_idempotency_key_stands_for_one_ticket(gateway: RunningGateway, team:
     assert one == two != other
     first = team.post("decide", key, route="own", uncertainty=0.4).json
     assert first["ticket"] == one
-    assert team.post("decide", key, route="own", uncertainty=0.1).json == first
+    assert team.post("decide", key, route="own", uncertainty=0.4).json == first
+    reused = team.post("decide", key, route="own", uncertainty=0.1)
+    assert (reused.status, reused.json["error"]["code"]) == (422, "idempotency_key_reused")
+    assert "uncertainty 0.4, and this request has 0.1" in reused.json["error"]["message"]
     assert team.post("decide", {"Idempotency-Key": "x" * 256}, route="own", uncertainty=0.1).status == 422
     assert Client(gateway, "other-key").post("withdraw", ticket=other).status == 200
 
@@ -242,6 +245,14 @@ def test_features_are_learned_from() -> None:
         (game,) = [game for game in gateway.service.live_games() if game.segment == "a"]
         (decision,) = game.router.owed
         assert decision.features == (12.0, "law", "a")
+        keyed = {"x-tenant": "b", "Idempotency-Key": "key"}
+        assert client.post("decide", keyed, route="own", uncertainty=0.5, features=features).status == 200
+        assert client.post("decide", keyed, route="own", uncertainty=0.5, features=features).status == 200
+        other = client.post("decide", keyed, route="own", uncertainty=0.5, features={"task": "tax"})
+        assert (other.status, other.json["error"]["param"]) == (422, "features")
+        # A key belongs to a segment, as it does to a route.
+        elsewhere = client.post("decide", {**keyed, "x-tenant": "c"}, route="own", uncertainty=0.1)
+        assert (elsewhere.status, elsewhere.json["step"]) == (200, 1)
         ticket = client.arrive()
         assert client.refusal("decide", ticket=ticket, uncertainty=0.5, features={"size": 1}) == (
             422,

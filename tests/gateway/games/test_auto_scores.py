@@ -72,6 +72,14 @@ def scores(tmp_path: Path) -> list[str]:
         return [score_of(game.terms) for game in store.games()]
 
 
+def changes(gateway: RunningGateway) -> tuple[int, str | None]:
+    """How often the score has changed, as the metrics say, and the score before, as the status says."""
+    page = post(gateway.url, b"", "/metrics", method="GET").body.decode()
+    (line,) = [line for line in page.splitlines() if line.startswith("bpac_score_changes_total{")]
+    before = get_json(f"{gateway.url}/v1/status")["chosen_scores"]["homework"]["instead_of"]
+    return int(float(line.split()[-1])), before
+
+
 @pytest.mark.parametrize("kind", CANDIDATES)
 def test_the_best_score_that_the_model_allows_is_taken(
     kind: str, models: ScriptedServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -155,6 +163,7 @@ def test_a_score_that_is_not_possible_any_more_begins_a_new_game(
     models.script = pair(draft(WORDS), Reply("42"))
     with caplog.at_level(logging.WARNING, "bpac.gateway"), RunningGateway(kept) as gateway:
         assert (gateway.status()["score"], gateway.status()["steps"]) == (WORDS, 0)
+        assert changes(gateway) == (1, LOGPROBS)
         post(gateway.url, ASK)
     assert f"drafts cannot have the score {LOGPROBS} of game 1 any more" in caplog.text
     assert "a new game begins" in caplog.text
@@ -162,7 +171,11 @@ def test_a_score_that_is_not_possible_any_more_begins_a_new_game(
     models.script = pair(lambda request: replace(both(request), logprobs=True), Reply("42"))
     with RunningGateway(kept) as gateway:
         assert (gateway.status()["score"], gateway.status()["steps"]) == (WORDS, 1)
-    assert scores(tmp_path) == [LOGPROBS, WORDS]
+        assert changes(gateway) == (0, None)
+        models.script = pair(draft(NEITHER), Reply("42"))
+        assert gateway.reload(kept)
+        assert changes(gateway) == (1, WORDS)
+    assert scores(tmp_path) == [LOGPROBS, WORDS, NEITHER]
 
 
 def test_one_answer_without_log_probabilities_changes_nothing(models: ScriptedServer, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from openai import RateLimitError
 
 from bpac.cli.program import main
-from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
 from bpac.gateway.health.machine_checks import check_store
 from bpac.gateway.server import new_server
@@ -60,18 +59,21 @@ def test_a_budget_is_kept_by_two_gateways(redis: RedisServer, tmp_path: Path) ->
     assert main(["audit", str(tmp_path / "gateway.toml"), "--strict"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("route", "why"),
-    [
-        ({"policy": "never"}, ": policy = 'never'"),
-        ({"sticky_by": "user"}, ".sticky_by: gateways that share a game in Redis do not share its sessions"),
-    ],
-)
-def test_routes_that_need_the_newest_state_are_refused(redis: RedisServer, route: dict[str, Any], why: str) -> None:
-    """One line says why, and what to do instead."""
-    config = settings(NOWHERE, gateway={"store": redis.address(new_name())}, **route)
-    with pytest.raises(SettingsError, match=f"routes.homework{why}.*--workers N"):
-        new_server(Config.read(config))
+@pytest.mark.parametrize(("policy", "by"), [("never", "draft"), ("always", "expert"), ("offline", "expert")])
+def test_thresholds_that_nobody_certifies_are_shared(
+    redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str, by: str
+) -> None:
+    """Set by hand, or fixed once: gateways answer as one does and count together, and the journal passes its audit."""
+    shared: dict[str, Any] = {"gateway": {"store": redis.address(new_name(), lease=2.0, timeout=30)}, "policy": policy}
+    (tmp_path / "gateway.toml").write_text(to_toml(settings(NOWHERE, **shared)))
+    with Running(Reply("42"), **shared) as (one, _), Running(Reply("42"), **shared) as (other, _):
+        for number in range(6):
+            got = post((one, other)[number % 2].url, ASK)
+            assert (got.status, got.headers["x-bpac-answered-by"]) == (200, by)
+        for gateway in (one, other):
+            wait_for(lambda gateway=gateway: (gateway.status()["steps"], gateway.status()["owed"]) == (6, 0))  # type: ignore[misc]
+    assert main(["audit", str(tmp_path / "gateway.toml"), "--strict"]) == 0
+    capsys.readouterr()
 
 
 def test_the_verdict_on_a_switch_is_shared(

@@ -248,6 +248,26 @@ def test_feedback_is_about_the_episode() -> None:
         assert gateway.status()["owed"] == 0
 
 
+def test_a_drift_alarm_ends_no_episode() -> None:
+    """An episode that was decided before goes on with its model and its decision; new ones go to the expert."""
+    bad = threading.Event()
+    names = (f"session {number}" for number in range(5000))
+
+    def draft(_: Request) -> Reply:
+        return Reply("41" if bad.is_set() else "42")
+
+    with Running(pair(draft, Reply("42")), epsilon=0.4, **STICKY) as (gateway, _):
+        kept = next(name for name in names if told(ask(gateway, name))[1] == "draft")
+        decision = told(ask(gateway, kept))[0]
+        bad.set()
+        while gateway.status()["epoch"] == 1:
+            for _ in range(20):
+                ask(gateway, next(names))
+            gateway.idle()
+        assert told(ask(gateway, next(names)))[1:] == ("expert", "first")
+        assert told(ask(gateway, kept)) == (decision, "draft", "following")
+
+
 @pytest.mark.parametrize(
     ("route", "message"),
     [

@@ -1,14 +1,12 @@
 """Tickets that another replica decides: as letters and digits, and only where they can still be decided."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 from bpac.routing.learning.model import OwnScore
 from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.router import Router
 from bpac.routing.tickets.ticket import Ticket
+from bpac.stores.redis.keys import GameNames
 from bpac.stores.redis.messages import ReplicaMessages, SharedTicket
 
 TERMS = Ticket(17, 2, 0.25, 0.05, 0, 123)
@@ -16,8 +14,7 @@ TERMS = Ticket(17, 2, 0.25, 0.05, 0, 123)
 
 def replica(generation: int = 3, epoch: int = 2) -> ReplicaMessages:
     """A replica that knows a generation and an epoch."""
-    names: Any = SimpleNamespace(state="s", inbox="i", open="o", keys="k", replies="r", replicas="p")
-    messages = ReplicaMessages("one", names, DecisionRules.of(Router(0.2).settings))
+    messages = ReplicaMessages("one", GameNames("test", 1), DecisionRules.of(Router(0.2).settings))
     messages.generation, messages.epoch = generation, epoch
     return messages
 

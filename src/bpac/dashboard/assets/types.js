@@ -378,6 +378,7 @@
  * All games of a route together.
  * @typedef {object} RouteTotals
  * @property {string} route
+ * @property {Unit} unit what a round is
  * @property {number} games
  * @property {number} steps
  * @property {number} expert_calls
@@ -403,6 +404,7 @@
  * @property {number} game
  * @property {string} route
  * @property {string} segment
+ * @property {Unit} unit what a round is
  * @property {number} step
  * @property {number} at
  * @property {number} uncertainty

@@ -96,7 +96,13 @@ class ServedRoute:
             response = await self._answer(request, game, caller_left)
             response.headers.append((SESSION, NONE))
             return response
-        joined = await game.join_session(request.caller, request.session)
+        try:
+            joined = await game.join_session(request.caller, request.session)
+        except NoTicket:
+            # What the session follows is not known: the expert loses nothing, whatever it is.
+            response = await self._answer_without_score(request, game, WITHOUT_TICKET, STORE_DOWN)
+            response.headers.append((SESSION, NONE))
+            return response
         if joined.episode is not None:
             return await self._following.answer(request, game, joined.episode)
         try:
@@ -115,7 +121,7 @@ class ServedRoute:
     async def _answer(self, request: ChatRequest, game: GameDesk, caller_left: Callable[[], bool]) -> ChatResponse:
         """Rules 1 to 8."""
         try:
-            ticket, skips_draft = await game.arrive(self.expert.load.calls)
+            ticket, skips_draft = await game.arrive(self.expert.load.calls, request.joined)
         except NoTicket as error:
             if error.last_terms is None or request.unscorable or self.draft_model.down is not None:
                 return await self._answer_without_score(request, game, WITHOUT_TICKET, STORE_DOWN)

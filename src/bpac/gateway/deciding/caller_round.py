@@ -6,7 +6,9 @@ from typing import Any
 
 from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.deciding.ticket_ids import TicketId
-from bpac.gateway.games.desk import Decided, GameDesk
+from bpac.gateway.games.desk import Decided, DecidedBefore, GameDesk
+from bpac.gateway.http.bad_request import BadRequest
+from bpac.routing.learning.features import Feature
 from bpac.routing.tickets.ticket import Ticket
 
 
@@ -27,6 +29,8 @@ class CallerRound:
     reply: what every further request about it is answered with; none as long as nothing is decided.
     closed_at: when it got its reply, on the monotonic clock.
     late: whether its draft deadline has passed before it was decided.
+    reported: the uncertainty that was reported with the decision; none if it is not known.
+    features: what else was reported, in the order of the game, where it learns from it.
     """
 
     text: str
@@ -40,6 +44,8 @@ class CallerRound:
     reply: dict[str, Any] | None = None
     closed_at: float = 0.0
     late: bool = False
+    reported: float | None = None
+    features: tuple[Feature, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -49,6 +55,31 @@ class CallerRound:
     def close(self, reply: dict[str, Any], time_now: float) -> None:
         """Note what became of it."""
         self.reply, self.closed_at = reply, time_now
+
+    def told_again(self, before: DecidedBefore, time_now: float) -> None:
+        """Note that it was decided before: earlier, or at another gateway."""
+        self.reported, self.features = before.reported, before.decided.decision.features
+        self.close(self.decided(before.decided), time_now)
+
+    def check_same(self, uncertainty: float, features: tuple[Feature, ...]) -> None:
+        """Raise ``BadRequest`` unless a request with its idempotency key reports what its first one did.
+
+        Parameters
+        ----------
+        uncertainty, features: what the request reports.
+        """
+        if self.reported is None:
+            return
+        for name, before, now in (("uncertainty", self.reported, uncertainty), ("features", self.features, features)):
+            if before != now:
+                raise BadRequest(
+                    f"this Idempotency-Key has decided a draft with {name} {before!r}, and this request has {now!r}: "
+                    "nothing was decided. Send what was sent first to get that decision again, or another key for "
+                    "another draft",
+                    422,
+                    name,
+                    "idempotency_key_reused",
+                )
 
     def decided(self, decided: Decided) -> dict[str, Any]:
         """The reply that tells a decision."""

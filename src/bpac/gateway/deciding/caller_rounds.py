@@ -5,8 +5,10 @@
    after the other.
 2. Decide. The game decides on the terms of the ticket, once. A ticket that is decided again gets the same reply, never
    a second coin: otherwise a caller could ask until the coin spares it the expert.
-3. Retries. An idempotency key of a caller stands for one ticket. Replies are kept for a while; after a restart they are
-   looked up in the journal. Where it is not known whether a decision was made, the reply is *the expert answers*.
+3. Retries. An idempotency key of a caller stands for one ticket of a route and a segment, at all gateways that share
+   the game. Replies are kept for a while; after a restart they are looked up in the journal, at another gateway in
+   Redis. Where it is not known whether a decision was made, the reply is *the expert answers*. A key that comes back
+   with another draft is an error: the reply would be about a draft that the caller no longer has.
 4. A ticket is withdrawn because its draft has no score or its user left, which are properties of that query. Drafts
    that fail together are an outage, as they are for chats (``games/draft_outages.py``).
 5. A ticket that is neither decided nor withdrawn is charged as a loss of 1 after ``draft_deadline``, and forgotten
@@ -25,11 +27,11 @@ from bpac.errors import BpacError, StoreError
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.deciding.caller_round import CallerRound
-from bpac.gateway.deciding.held_tickets import HeldTickets
+from bpac.gateway.deciding.held_tickets import ELSEWHERE, HeldTickets
 from bpac.gateway.deciding.journal_lookup import JournalLookup
 from bpac.gateway.deciding.requests import DraftReport, no_such_ticket, not_decide_only
 from bpac.gateway.deciding.ticket_ids import TicketId, new_nonce, nonce_of_key
-from bpac.gateway.games.desk import GameDesk, PortableTickets, RouteDesks
+from bpac.gateway.games.desk import REPORTED, TICKET, DecidedBefore, GameDesk, PortableTickets, RouteDesks
 from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.running_config import RunningConfigs
@@ -94,25 +96,42 @@ class CallerRounds:
         settings, desk = await self._game(route, body, asker)
         if not asker.key:
             return await self._give(TicketId(desk.number, new_nonce()), settings, desk, asker.owner)
-        id_ = TicketId(desk.number, nonce_of_key(self._secret(), asker.owner, route, asker.key))
+        where = f"{settings.name}\0{desk.segment}"
+        id_ = TicketId(desk.number, nonce_of_key(self._secret(), asker.owner, where, asker.key))
         known = self.held.get(id_.nonce) or self._recalled(id_, settings, desk, asker.owner)
         if known is not None:
             self.held.count(settings, "repeated")
             return known
         task = self._arriving.get(id_.nonce)
         if task is None:
-            task = self._arriving[id_.nonce] = self._spawn(self._give(id_, settings, desk, asker.owner))
+            task = self._arriving[id_.nonce] = self._spawn(self._give(id_, settings, desk, asker.owner, keyed=True))
             task.add_done_callback(lambda _: self._arriving.pop(id_.nonce, None))
         return cast(CallerRound, await _outcome(task))
 
-    async def _give(self, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str) -> CallerRound:
+    async def _give(
+        self, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str, *, keyed: bool = False
+    ) -> CallerRound:
         self.held.check_limit(owner, settings)
         self.held.hold(owner, settings)  # before anything waits, so that the limit holds
         try:
-            ticket, _ = await desk.arrive(0)
+            if keyed and isinstance(desk, PortableTickets):
+                found = await desk.arrive_named(id_.nonce)
+            else:
+                found = (await desk.arrive(0)).ticket
         except BaseException:
             self.held.let_go(owner, settings)
             raise
+        if isinstance(found, DecidedBefore):  # at another gateway
+            self.held.let_go(owner, settings)
+            self.held.count(settings, "repeated")
+            return self._closed(id_, settings, desk, owner, found)
+        if found is None:
+            self.held.let_go(owner, settings)
+            return self._void(id_.text(self._secret(), owner), id_, settings, desk, owner)
+        if (known := self.held.get(id_.nonce)) is not None:  # it was taken over meanwhile
+            self.held.let_go(owner, settings)
+            return known
+        ticket = found
         if isinstance(desk, PortableTickets):
             id_ = id_._replace(terms=desk.portable(ticket))
         self.held.count(settings, "given")
@@ -128,17 +147,12 @@ class CallerRounds:
         draft: what is known of the draft.
         """
         settings, desk = await self._game(route, body, asker)
-        if asker.key and isinstance(desk, PortableTickets):
-            # Another gateway would not know the key, and flip a second coin.
-            raise BadRequest(
-                "several gateways share this route, and an idempotency key is known to one of them only: take a ticket "
-                "(POST /v1/arrive) and decide it",
-                422,
-                "ticket",
-                "ticket_needed",
-            )
-        draft.features_for(settings, desk)  # what is wrong is found before there is a ticket
-        return await self._decided(await self.arrive(route, body, asker), draft)
+        features = draft.features_for(settings, desk) or ()  # what is wrong is found before there is a ticket
+        round_ = await self.arrive(route, body, asker)
+        round_.check_same(draft.uncertainty, features)
+        reply = await self._decided(round_, draft)
+        round_.check_same(draft.uncertainty, features)  # another gateway may have decided it meanwhile
+        return reply
 
     async def decide(self, ticket: str, route: str | None, owner: str, draft: DraftReport) -> dict[str, Any]:
         """The reply to a query that has a ticket; the same one as before if it was decided already.
@@ -150,18 +164,21 @@ class CallerRounds:
         owner: who asks.
         draft: what is known of the draft.
         """
-        round_ = self._find(ticket, owner)
+        round_ = await self._find(ticket, owner)
         if route is not None and round_.route.name not in (route, route.partition(":")[0]):
             raise BadRequest(f"the ticket is one of the route {round_.route.name}", 422, "route", "other_route")
         return await self._decided(round_, draft)
 
     async def _decided(self, round_: CallerRound, draft: DraftReport) -> dict[str, Any]:
         if round_.reply is not None:
+            if round_.reply["reason"] == ELSEWHERE:
+                await self._look_elsewhere(round_)
             self.held.count(round_.route, "repeated")
             return round_.reply
         if round_.deciding is None:
             # A task of its own: the round counts from the decision on, even if its caller leaves while this waits.
             features = draft.features_for(round_.route, round_.desk)
+            round_.reported, round_.features = draft.uncertainty, features or ()
             round_.deciding = self._spawn(self._decide(round_, draft, features))
         await _outcome(round_.deciding)
         assert round_.reply is not None
@@ -170,7 +187,8 @@ class CallerRounds:
     async def _decide(self, round_: CallerRound, draft: DraftReport, features: Features | None) -> None:
         desk, ticket = round_.desk, round_.ticket
         assert ticket is not None
-        note = {"ticket": round_.id.nonce, **({"caller": round_.owner} if round_.owner else {}), **draft.note}
+        asked_by = {"caller": round_.owner} if round_.owner else {}
+        note = {TICKET: round_.id.nonce, REPORTED: draft.uncertainty, **asked_by, **draft.note}
         made = None
         try:
             if desk.is_under_way(ticket):
@@ -178,6 +196,9 @@ class CallerRounds:
                 made = await desk.decide(draft.uncertainty, ticket, note, lambda decided: decided, features=features)
             if made is not None:
                 await desk.durable()
+            elif await self._look_elsewhere(round_):
+                self.held.close(round_, round_.reply or {}, ELSEWHERE)
+                return
         except Exception as error:
             # Perhaps the decision is in the journal and perhaps not. A later attempt must not decide it again.
             reason = STORE_FAILED if isinstance(error, StoreError) else FAILED
@@ -192,7 +213,9 @@ class CallerRounds:
 
     async def withdraw(self, ticket: str, owner: str, reason: str) -> dict[str, Any]:
         """Take a ticket back without a decision, for one of ``REASONS``; ``BadRequest`` if it was decided."""
-        round_ = self._find(ticket, owner)
+        round_ = await self._find(ticket, owner)
+        if round_.reply is None and await self._look_elsewhere(round_) and round_.deciding is None:
+            self.held.close(round_, round_.reply or {}, ELSEWHERE)
         if round_.deciding is not None:
             await _outcome(round_.deciding)
         if round_.reply is None and round_.ticket is not None:
@@ -223,7 +246,19 @@ class CallerRounds:
                 raise not_decide_only(candidate)
         raise BadRequest(f"there is no route {name!r} with decide_only", 404, "route", "route_not_found")
 
-    def _find(self, text: str, owner: str) -> CallerRound:
+    async def _look_elsewhere(self, round_: CallerRound) -> bool:
+        """Whether another gateway has decided a ticket; then the round has its reply."""
+        if not isinstance(round_.desk, PortableTickets):
+            return False
+        try:
+            found = await round_.desk.decided_under(round_.id.nonce)
+        except StoreError:
+            return False  # nobody knows: the expert answers
+        if found is not None:
+            round_.told_again(found, time.monotonic())
+        return found is not None
+
+    async def _find(self, text: str, owner: str) -> CallerRound:
         id_ = TicketId.read(text, self._secret(), owner)
         if id_ is None:
             raise no_such_ticket()
@@ -236,30 +271,44 @@ class CallerRounds:
                 if desk.number == id_.game:
                     settings = running.config.decide_routes[name]
                     recalled = self._recalled(id_, settings, desk, owner)
-                    return recalled or self._taken_over(text, id_, settings, desk, owner)
+                    return recalled or await self._taken_over(text, id_, settings, desk, owner)
         raise no_such_ticket()
 
     def _recalled(self, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str) -> CallerRound | None:
         """A round whose decision is in the journal; none if it is not there."""
-        decided = self._lookup.find(desk, id_.nonce)
-        if decided is None:
-            return None
+        found = self._lookup.find(desk, id_.nonce)
+        return None if found is None else self._closed(id_, settings, desk, owner, found)
+
+    def _closed(
+        self, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str, found: DecidedBefore
+    ) -> CallerRound:
+        """A round that was decided before."""
+        id_ = id_._replace(terms=found.portable or id_.terms)
         round_ = CallerRound(id_.text(self._secret(), owner), id_, owner, settings, desk, None, time.monotonic())
-        round_.close(round_.decided(decided), time.monotonic())
+        round_.told_again(found, time.monotonic())
         return self.held.add(round_)
 
-    def _taken_over(
+    async def _taken_over(
         self, text: str, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str
     ) -> CallerRound:
         """A ticket of another gateway on the same game; of any other it is not known what became of it."""
-        ticket = desk.taken_over(id_.terms) if isinstance(desk, PortableTickets) and id_.terms else None
+        ticket = await desk.taken_over(id_.terms) if isinstance(desk, PortableTickets) and id_.terms else None
+        if (known := self.held.get(id_.nonce)) is not None:  # another request with this ticket came meanwhile
+            return known
         round_ = CallerRound(text, id_, owner, settings, desk, ticket, time.monotonic())
         if ticket is None:
-            self.held.count(settings, "void")
-            round_.close(round_.without_decision(OUTAGE), time.monotonic())
-            return round_
+            if await self._look_elsewhere(round_):
+                return self.held.add(round_)
+            return self._void(text, id_, settings, desk, owner)
         self.held.hold(owner, settings)
         return self.held.add(round_)
+
+    def _void(self, text: str, id_: TicketId, settings: DecideRouteSettings, desk: GameDesk, owner: str) -> CallerRound:
+        """A round that nobody decides here any more: the expert answers."""
+        self.held.count(settings, "void")
+        round_ = CallerRound(text, id_, owner, settings, desk, None, time.monotonic())
+        round_.close(round_.without_decision(OUTAGE), time.monotonic())
+        return round_
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         return self._running.current.spawn(_caught(work))

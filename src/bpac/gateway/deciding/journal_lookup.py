@@ -3,7 +3,7 @@
 import time
 
 from bpac.gateway.deciding.held_tickets import KEEP_REPLY
-from bpac.gateway.games.desk import Decided, GameDesk
+from bpac.gateway.games.desk import REPORTED, TICKET, Decided, DecidedBefore, GameDesk
 from bpac.gateway.games.local_desk import LocalDesk
 from bpac.routing.decision import Decision
 
@@ -16,10 +16,10 @@ class JournalLookup:
     """Finds the decision of a ticket among the latest rounds of a game of this process."""
 
     def __init__(self) -> None:
-        # For each game: when its rounds were read, and the decisions of tickets in them.
-        self._read: dict[int, tuple[float, dict[str, Decision]]] = {}
+        # For each game: when its rounds were read, and the decisions of tickets in them with what was reported.
+        self._read: dict[int, tuple[float, dict[str, tuple[Decision, float | None]]]] = {}
 
-    def find(self, desk: GameDesk, nonce: str) -> Decided | None:
+    def find(self, desk: GameDesk, nonce: str) -> DecidedBefore | None:
         """The decision of a ticket; none if it is not there, or if the journal is elsewhere.
 
         Parameters
@@ -34,10 +34,12 @@ class JournalLookup:
         if not read_at or time_now - read_at > READ_EVERY:
             rounds = game.store.rounds(game.kept, limit=LATEST)
             decisions = {
-                str(note["ticket"]): entry
+                str(note[TICKET]): (entry, note.get(REPORTED))
                 for (entry, note), _ in rounds
-                if isinstance(entry, Decision) and "ticket" in note
+                if isinstance(entry, Decision) and TICKET in note
             }
             self._read[game.number] = (time_now, decisions)
-        decision = decisions.get(nonce)
-        return None if decision is None else Decided(decision, game.decision_id(decision.step))
+        if nonce not in decisions:
+            return None
+        decision, reported = decisions[nonce]
+        return DecidedBefore(Decided(decision, game.decision_id(decision.step)), reported)

@@ -33,6 +33,8 @@ from bpac.wire.usage import Usage
 
 T = TypeVar("T")
 
+# In the note of a decision on a caller's own draft: its ticket, and the uncertainty as it was reported.
+TICKET, REPORTED = "ticket", "reported"
 # The terms of a request without a ticket: the expert answers it.
 WITHOUT_TICKET = Ticket(0, 0, 0.0, 1.0, 0, 0)
 
@@ -89,6 +91,21 @@ class Decided(NamedTuple):
     worth_grading: bool = True
 
 
+class DecidedBefore(NamedTuple):
+    """A decision that a caller asks for again.
+
+    Parameters
+    ----------
+    decided: the decision.
+    reported: the uncertainty that the caller reported with it; none if it is not known.
+    portable: its ticket as ``PortableTickets.portable`` writes it (default: empty, it is not known).
+    """
+
+    decided: Decided
+    reported: float | None
+    portable: str = ""
+
+
 class Joined(NamedTuple):
     """What a request of a session does (``games/sessions.py``).
 
@@ -97,11 +114,13 @@ class Joined(NamedTuple):
     key: of the session, which is noted with the decision.
     claim: the number of the claim of a request that begins an episode; 0 if it follows one.
     episode: the decision that it follows; none if it begins an episode.
+    ticket: the ticket that comes with the claim, where claims are tickets (default: none).
     """
 
     key: str
     claim: int
     episode: Decided | None
+    ticket: Ticket | None = None
 
 
 class TokenCounts(Protocol):
@@ -143,19 +162,21 @@ class GameDesk(Protocol):
     def savings(self) -> TokenCounts:
         """Counts tokens that belong to no entry."""
 
-    async def arrive(self, expert_calls: int) -> Arrival:
+    async def arrive(self, expert_calls: int, joined: Joined | None = None) -> Arrival:
         """Take the ticket of a request that has just arrived; ``NoTicket`` if the expert is to answer without one.
 
         Parameters
         ----------
         expert_calls: calls of the expert's model that are under way in this process.
+        joined: the claim of its session, if it begins an episode (default: none).
         """
 
     async def join_session(self, caller: str, session: str) -> Joined:
         """The decision that a request of a session follows, which is durable, or the claim to begin an episode.
 
         It waits while another request of the session is on its way to its decision. A claim ends with the decision,
-        whose note must have its key, or with ``leave_session``.
+        whose note must have its key, or with ``leave_session``. ``NoTicket`` if nobody knows what is followed: the
+        expert is to answer.
 
         Parameters
         ----------
@@ -249,10 +270,23 @@ class AbandonedTickets(Protocol):
 class PortableTickets(Protocol):
     """A game whose tickets can be decided in another gateway than the one that gave them out."""
 
+    async def arrive_named(self, name: str) -> DecidedBefore | Ticket | None:
+        """The ticket of a name, or its decision: the same at every gateway; a new ticket if it has none.
+
+        None if its ticket cannot be decided here any more.
+
+        Parameters
+        ----------
+        name: noted with the decision (as ``ticket``).
+        """
+
+    async def decided_under(self, name: str) -> DecidedBefore | None:
+        """The decision of the ticket with a name, wherever it was made; none if there is none (any more)."""
+
     def portable(self, ticket: Ticket) -> str:
         """What another gateway needs to decide a ticket, as letters and digits."""
 
-    def taken_over(self, text: str) -> Ticket | None:
+    async def taken_over(self, text: str) -> Ticket | None:
         """The ticket that ``portable`` wrote elsewhere; none if it cannot be decided any more."""
 
     def done_elsewhere(self, ticket: Ticket) -> bool:

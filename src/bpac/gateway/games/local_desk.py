@@ -60,7 +60,7 @@ class LocalDesk:
         """Counts tokens that belong to no entry."""
         return self.game.savings
 
-    async def arrive(self, expert_calls: int) -> Arrival:
+    async def arrive(self, expert_calls: int, joined: Joined | None = None) -> Arrival:
         """Take the ticket of a request that has just arrived."""
         game = self.game
         game.expect(expert_calls)

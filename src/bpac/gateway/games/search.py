@@ -170,5 +170,6 @@ def decision_document(view: DecisionView, game: ShownGame, *, texts: bool = Fals
     texts: whether to include both answers, where they are kept (default: false; they would make a list too long).
     """
     step = view.decision.step
-    document = view.document(game.decision_id(step), game.number, game.route.name, game.segment)
+    unit = "request" if game.route.sticky_by is None else "episode"
+    document = view.document(game.decision_id(step), game.number, game.route.name, game.segment, unit)
     return document | {"texts": game.answers(step) if texts else None}

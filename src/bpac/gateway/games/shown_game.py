@@ -3,7 +3,7 @@
 A game of this process (``LiveGame``) is one. So is a copy that follows a journal which another process writes.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from bpac.dashboard.history.history import History
 from bpac.gateway.config.routes import RouteSettings
@@ -13,6 +13,13 @@ from bpac.gateway.games.status import GameStatus
 from bpac.gateway.games.troubles import GameTrouble
 from bpac.routing.router import Router
 from bpac.stores.store import Game, Store
+
+
+class ShownSessions(Protocol):
+    """The sessions of a game."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What the status says of them."""
 
 
 class ShownGame(Protocol):
@@ -53,6 +60,10 @@ class ShownGame(Protocol):
     @property
     def savings(self) -> Savings:
         """What was spent and saved."""
+
+    @property
+    def sessions(self) -> ShownSessions:
+        """Its sessions, which are sticky or not."""
 
     @property
     def score_trouble(self) -> GameTrouble | None:

@@ -15,7 +15,6 @@ from bpac.gateway.auth.cookies import COOKIE, LIFETIME, DashboardCookies
 from bpac.gateway.auth.keys import Identity, Role
 from bpac.gateway.auth.proxies import TrustedProxies
 from bpac.gateway.config.decide_routes import DecideRouteSettings
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.savings import Prices
 from bpac.gateway.games.search import DecisionQuery, Search, decision_document, whole_number
 from bpac.gateway.games.shown_game import ShownGame
@@ -199,12 +198,13 @@ def _game_document(service: Service, game: ShownGame, *, short: bool = False) ->
     """The document of a game, from the same values as ``/metrics``; a short one lacks charts and latency."""
     route = game.route
     about = route.about if isinstance(route, DecideRouteSettings) else None
-    chosen = route.name in service.chosen_scores()
+    chosen = service.chosen_scores().get(route.name)
+    auto = "" if chosen is None else f" (auto{f', instead of {before}' if (before := chosen['instead_of']) else ''})"
     subject = Subject(
         route=route.name,
         segment=game.segment,
         game=game.number,
-        score=None if about is not None else route.score_name + (" (auto)" if chosen else ""),
+        score=None if about is not None else route.score_name + auto,
         loss=route.loss["name"],
         savings=game.savings.report(Prices.of(route)),
         latency=() if short else latency(service.metrics, route.name),
@@ -212,7 +212,7 @@ def _game_document(service: Service, game: ShownGame, *, short: bool = False) ->
         stages=stages_of(game.router, [model.name for model in route.models]),
         unit="request" if route.sticky_by is None else "episode",
         about=about,
-        sessions=game.sessions.to_json() if route.sticky_by is not None and isinstance(game, LiveGame) else None,
+        sessions=game.sessions.to_json() if route.sticky_by is not None else None,
     )
     return game_document(subject, game.router, game.history, short=short)
 

@@ -31,6 +31,7 @@ class GameRow(NamedTuple):
     Parameters
     ----------
     game, route, segment: its number and its names.
+    unit: what a round of it is.
     level: the level of its verdict.
     steps, expert_calls, tokens_saved, average_upper, unscored: as in its document.
     body: its short document, as JSON.
@@ -39,6 +40,7 @@ class GameRow(NamedTuple):
     game: int
     route: str
     segment: str
+    unit: str
     level: str
     steps: int
     expert_calls: int
@@ -149,8 +151,8 @@ def routes_document(rows: Iterable[GameRow]) -> list[dict[str, Any]]:
     routes: dict[str, dict[str, Any]] = {}
     levels: dict[str, Counter[str]] = {}
     for row in rows:
-        empty = {"route": row.route, "games": 0, "steps": 0, "expert_calls": 0, "tokens_saved": 0.0, "unscored": 0}
-        total = routes.setdefault(row.route, empty)
+        empty = {"games": 0, "steps": 0, "expert_calls": 0, "tokens_saved": 0.0, "unscored": 0}
+        total = routes.setdefault(row.route, {"route": row.route, "unit": row.unit, **empty})
         total["games"] += 1
         for name in ("steps", "expert_calls", "tokens_saved", "unscored"):
             total[name] += getattr(row, name)
@@ -163,6 +165,7 @@ def _row(document: dict[str, Any]) -> GameRow:
         document["game"],
         document["route"],
         document["segment"],
+        document["unit"],
         document["verdict"]["level"],
         document["steps"],
         document["expert_calls"],

@@ -7,6 +7,7 @@ not have been made when Redis was lost is answered by the expert, too; if it was
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpac.answer import Answer
@@ -14,12 +15,16 @@ from bpac.arguments import fraction
 from bpac.dashboard.history.refusals import NOTED, RefusalReason
 from bpac.errors import InputError, StoreError
 from bpac.gateway.games.decision_ids import id_with_key
-from bpac.gateway.games.desk import Arrival, Decided, Joined, NoTicket
+from bpac.gateway.games.desk import REPORTED, TICKET, Arrival, Decided, DecidedBefore, Joined, NoTicket
 from bpac.gateway.games.drafting import DraftsUnderWay
+from bpac.gateway.games.followed import NONE_FOLLOWED
 from bpac.gateway.games.journal import now
 from bpac.gateway.games.open_rounds import OpenRounds
 from bpac.gateway.games.outcomes import DEADLINE, GRADER_FAILED
 from bpac.gateway.games.savings import DRAFT, Savings
+from bpac.gateway.games.sessions import NOTED as SESSION
+from bpac.gateway.games.sessions import session_key
+from bpac.gateway.shared.named_tickets import named_ticket
 from bpac.gateway.shared.tickets_here import TicketsHere
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.unscored_log import UnscoredLog
@@ -34,6 +39,7 @@ from bpac.routing.learning.features import Features
 from bpac.routing.recorded_terms import draft_scores
 from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.redis.messages import SharedTicket, resolving
+from bpac.stores.redis.named_decisions import NamedDecision, NamedTerms
 from bpac.stores.redis.replica import Draft
 from bpac.wire.usage import Usage
 
@@ -42,6 +48,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# Seconds until a request looks again whether the first one of its session is decided, at first and at most.
+FIRST_LOOK, LONGEST_LOOK = 0.02, 0.25
 # Draws that dither scores; callers must not be able to predict them.
 _DITHER = random.SystemRandom()
 
@@ -65,6 +73,7 @@ class SharedDesk:
         # Rounds that were decided in this gateway.
         self._open = OpenRounds()
         self._deciding: set[asyncio.Task[Any]] = set()
+        self._looking: asyncio.Task[None] | None = None
         self._unscored_log = UnscoredLog(game.route.name)
         metrics.count("bpac_without_store_total", by=0, route=game.route.name)
 
@@ -88,21 +97,30 @@ class SharedDesk:
         """Whether the embedding of the prompt is among it."""
         return not set(PROMPT_FEATURES).isdisjoint(self.feature_names)
 
-    async def arrive(self, expert_calls: int) -> Arrival:
-        """Take the ticket of a request that has just arrived."""
+    async def arrive(self, expert_calls: int, joined: Joined | None = None) -> Arrival:
+        """Take the ticket of a request that has just arrived, unless it came with the claim of its session."""
         skips = self.game.arrived(expert_calls)
+        if joined is not None and joined.ticket is not None:
+            return Arrival(joined.ticket, skips)
         try:
             shared = await self.game.side.arrive()
         except StoreError as error:
-            self._metrics.count("bpac_without_store_total", route=self.game.route.name)
-            refused = NoTicket(str(error), cause=error.cause, remedy=error.remedy)
+            refused = self._no_ticket(error)
             refused.last_terms = None if skips else self.game.outside.last_terms()
             raise refused from error
+        return Arrival(self._under_way(shared), skips)
+
+    def _no_ticket(self, error: StoreError) -> NoTicket:
+        self._metrics.count("bpac_without_store_total", route=self.game.route.name)
+        return NoTicket(str(error), cause=error.cause, remedy=error.remedy)
+
+    def _under_way(self, shared: SharedTicket) -> Ticket:
+        """Note a ticket that may be decided here."""
         # A ticket that was given out before a cut is void by now; its place must not be mistaken for another one's.
         self._forget_void(shared.generation)
         self._tickets.shared[shared.terms] = shared
         self.drafting.arrived(shared.terms)
-        return Arrival(shared.terms, skips)
+        return shared.terms
 
     def _forget_void(self, generation: int) -> None:
         void = [terms for terms, ticket in self._tickets.shared.items() if ticket.generation < generation]
@@ -114,14 +132,41 @@ class SharedDesk:
         """What another gateway needs to decide a ticket."""
         return self._tickets.shared[ticket].to_text()
 
-    def taken_over(self, text: str) -> Ticket | None:
-        """A ticket of another gateway; none if it was cut off, or if its learned scores are not known here yet."""
-        shared = self.game.side.messages.read_ticket(text)
-        if shared is None:
-            return None
-        self._tickets.shared[shared.terms] = shared
-        self.drafting.arrived(shared.terms)
-        return shared.terms
+    async def taken_over(self, text: str) -> Ticket | None:
+        """A ticket of another gateway; none if it was cut off, or if an alarm has rung since."""
+        side = self.game.side
+        shared = side.messages.read_ticket(text)
+        if shared is None:  # perhaps this gateway has not heard yet what was published before the ticket was given out
+            with suppress(StoreError):
+                await side.sent()
+            shared = side.messages.read_ticket(text)
+        return None if shared is None else self._under_way(shared)
+
+    async def arrive_named(self, name: str) -> DecidedBefore | Ticket | None:
+        """The ticket of a name, or its decision; none if an alarm has rung since another gateway gave it out."""
+        side = self.game.side
+        try:
+            found = await side.join_name(named_ticket(self.game.route, name))
+        except StoreError as error:
+            raise self._no_ticket(error) from error
+        if isinstance(found, NamedDecision):
+            return self._decided_before(found)
+        if isinstance(found, SharedTicket):
+            return self._under_way(found)
+        ticket = side.messages.ticket_of(found.generation, found.terms, found.scores - 1)
+        return None if ticket is None else self._under_way(ticket)
+
+    async def decided_under(self, name: str) -> DecidedBefore | None:
+        """The decision of the ticket with a name, wherever it was made; none if there is none (any more)."""
+        found = await self.game.side.find_name(name)
+        return None if found is None else self._decided_before(found)
+
+    def _decided_before(self, found: NamedDecision) -> DecidedBefore:
+        return DecidedBefore(self._decided_by(found), found.note.get(REPORTED), found.ticket.to_text())
+
+    def _decided_by(self, found: NamedDecision) -> Decided:
+        step = found.decision.step
+        return Decided(found.decision, id_with_key(self.game.store.secret, self.game.kept, step, found.key))
 
     def done_elsewhere(self, ticket: Ticket) -> bool:
         """Whether the journal says that a ticket of this gateway was decided or withdrawn; then it is forgotten."""
@@ -135,11 +180,24 @@ class SharedDesk:
         return True
 
     async def join_session(self, caller: str, session: str) -> Joined:
-        """Raise ``TypeError``: the sessions of shared games are not sticky."""
-        raise TypeError("the sessions of shared games are not sticky")
+        """The decision that a request of a session follows, or the claim to begin an episode, which is a ticket."""
+        game, pause = self.game, FIRST_LOOK
+        key = session_key(game.store.secret, caller, session)
+        while True:
+            try:
+                found = await game.side.join_name(game.sessions.named(key))
+            except StoreError as error:
+                raise self._no_ticket(error) from error
+            if isinstance(found, NamedDecision):
+                return Joined(key, 0, self._decided_by(found))
+            if isinstance(found, SharedTicket):
+                return Joined(key, found.terms.number, None, self._under_way(found))
+            # Another request of the session is on its way to its decision, here or at another gateway.
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_LOOK)
 
     def leave_session(self, joined: Joined) -> None:
-        """Nothing to give back."""
+        """Nothing to do: the claim ends with the ticket, which is decided, withdrawn or cut off."""
 
     async def walk(self, ticket: Ticket) -> Walk:
         """Send a request of a cascade on its way, on the terms of its ticket."""
@@ -206,7 +264,7 @@ class SharedDesk:
         self.drafting.decided(ticket)
         noted = self._noted(note)
         try:
-            decision = await game.side.decide(shared, draft, noted)
+            decision = await game.side.decide(shared, draft, noted, self._named(note))
         except StoreError:
             decision = None
         if decision is None:
@@ -219,6 +277,12 @@ class SharedDesk:
         worth = not unfinished or game.router.worth_grading(decision)
         decided = Decided(decision, id_with_key(game.store.secret, game.kept, decision.step, key), worth)
         return decided, carry_out(decided)
+
+    def _named(self, note: Mapping[str, Any]) -> NamedTerms | None:
+        """The name under which a decision is kept: of its session, or of the ticket that its caller holds."""
+        if SESSION in note:
+            return self.game.sessions.named(note[SESSION])
+        return named_ticket(self.game.route, note[TICKET]) if TICKET in note else None
 
     async def durable(self) -> None:
         """Nothing to wait for: a decision that Redis has acknowledged is as durable as Redis makes it."""
@@ -311,8 +375,27 @@ class SharedDesk:
         """Give up on the drafts and the outcomes whose deadline has passed."""
         self.drafting.sweep(time_now)
         self._adopt_orphans()
-        for decision in self._open.late(time_now):
+        late = self._open.late(time_now)
+        if late and self.game.sessions.loss_is_reported:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._give_up_silent(late))
+        else:
+            self._give_up(late)
+
+    def _give_up(self, late: Sequence[Decision]) -> None:
+        for decision in late:
             self.game.side.tell(resolving(decision.step, None, self.closed(decision.step), cause=DEADLINE))
+
+    async def _give_up_silent(self, late: Sequence[Decision]) -> None:
+        """Give up on the outcomes of episodes that had no request lately, at any gateway."""
+        try:
+            silent = await self.game.sessions.silent(late)
+        except StoreError:
+            return  # it is asked again; until then the round is open, which counts as a loss of 1
+        for decision in late:
+            if decision not in silent:
+                self._open.extend(decision, self.game.route)
+        self._give_up([decision for decision in silent if decision.step in self._open])
 
     def _adopt_orphans(self) -> None:
         """The folder watches the deadlines of audits that wait for feedback and whose gateway is gone."""
@@ -327,10 +410,13 @@ class SharedDesk:
 
     async def stop(self) -> None:
         """Wait for decisions that are being made."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
         if self._deciding:
             await asyncio.wait(self._deciding, timeout=self.game.side.timeout + 1.0)
 
     def _noted(self, note: Mapping[str, Any]) -> dict[str, Any]:
         noted = dict(self.savings.with_late_tokens({"at": now(), **note}))
-        self.savings.late = {}
+        self.savings.late, self.savings.late_followed = {}, NONE_FOLLOWED
         return noted

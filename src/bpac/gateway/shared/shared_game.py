@@ -25,6 +25,7 @@ from bpac.gateway.shared.journal_watch import JournalWatch
 from bpac.gateway.shared.outage_terms import OutageServing
 from bpac.gateway.shared.outside_game import OutsideGame
 from bpac.gateway.shared.shared_desk import SharedDesk
+from bpac.gateway.shared.shared_sessions import SharedSessions
 from bpac.gateway.shared.state import SharedRestoring, SharedState
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.gateway.telemetry.score_watch import ScoreWatch
@@ -117,6 +118,7 @@ class SharedGame:
         )
         self.side = GameReplica(client, store.of(kept), self.rules, client.address.timeout, self._renamed)
         self.outside = OutsideGame(outage, client, store.of(kept), route.name, self.side)
+        self.sessions = SharedSessions(route, client, store.of(kept))
         self.scores = ScoreWatch(route.name)
         self._watch = JournalWatch()
         self.desk = SharedDesk(self, metrics)
@@ -229,6 +231,7 @@ class SharedGame:
                 try:
                     await self.folder.refresh()
                     await self.outside.read()
+                    await self.sessions.read()
                     self._refreshed_at = time.monotonic()
                 except EntriesLost as error:
                     self.side.end(error)
@@ -268,7 +271,7 @@ class SharedGame:
 
     def go_on_under(self, route: RouteSettings, snapshot_every: int) -> None:
         """Continue under other settings of the route, with equal terms."""
-        self.route = route
+        self.route = self.sessions.route = route
         self.folder.snapshot_every = snapshot_every
         self.desk.drafting.go_on_under(route)
 
@@ -354,7 +357,8 @@ class SharedGame:
         status = game_status(self.kept, state.router, state.history, savings, self.scores.trouble, models=names)
         trouble = self._archiving.trouble
         troubles = status.troubles if trouble is None else (*status.troubles, trouble)
-        return replace(status, shared=self._shared(), troubles=troubles)
+        sessions = self.sessions.to_json() if self.route.sticky_by is not None else None
+        return replace(status, shared=self._shared(), troubles=troubles, sessions=sessions)
 
     def sharing(self) -> dict[str, Any]:
         """The part of the status about the gateways that share the game, and since when the journal is behind."""

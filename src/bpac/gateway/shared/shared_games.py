@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from bpac.errors import InputError, SettingsError, StoreError
+from bpac.errors import StoreError
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.decide_routes import DecideRouteSettings
@@ -20,7 +20,6 @@ from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.unopened_desk import WITHOUT_STORE, UnopenedDesk
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.segments import OTHERS, alpha_of_each, place_of
 from bpac.stores.redis.connecting import RedisClient
 from bpac.stores.redis.journal import EntriesLost
@@ -143,7 +142,6 @@ class SharedGames:
     """
 
     def __init__(self, games: AllSharedGames, route: RouteSettings, snapshot_every: int) -> None:
-        check_route(route)
         self._all = games
         self._route = route
         self._snapshot_every = snapshot_every
@@ -227,21 +225,3 @@ def latest(game: SharedGame) -> SharedGame:
     while game.successor is not None:
         game = game.successor
     return game
-
-
-def check_route(route: RouteSettings) -> None:
-    """Raise ``SettingsError`` if the decisions of a route need the newest state of its game."""
-    if route.sticky_by is not None:
-        raise SettingsError(
-            f"routes.{route.name}.sticky_by: gateways that share a game in Redis do not share its sessions, so that "
-            'requests of one conversation would be decided apart: use store = "sqlite:///FILE" and '
-            " bpac serve --workers N  for this route, on one machine"
-        )
-    try:
-        DecisionRules.of(route.new_router().settings)
-    except InputError as error:
-        raise SettingsError(
-            f"routes.{route.name}: policy = {route.policy!r} decides on the newest state of its game, which gateways "
-            'that share a game in Redis do not have: use store = "sqlite:///FILE" and  bpac serve --workers N  for '
-            "this route, on one machine"
-        ) from error

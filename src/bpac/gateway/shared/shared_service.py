@@ -18,7 +18,7 @@ from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
 from bpac.gateway.shared.shared_decisions import SharedDecisions
 from bpac.gateway.shared.shared_game import SharedGame
-from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames, check_route
+from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.stores.redis.connecting import RedisGone
 from bpac.stores.redis.store import RedisStore
@@ -160,7 +160,6 @@ class SharedService(Service):
 
 def _check_routes(config: Config) -> None:
     for route in config.routes_with_games.values():
-        check_route(route)
         if config.store_outage is not None:
             check_outage(route)
 

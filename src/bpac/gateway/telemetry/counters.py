@@ -27,6 +27,7 @@ COUNTERS: Mapping[str, str] = {
     "bpac_outside_total": "Requests answered outside the games: forced, of a route with one model, or passed through.",
     "bpac_prompt_features_missing_total": "Requests whose prompt was not embedded for a learned score, by reason.",
     "bpac_reloads_total": "Reloads of the configuration, by result (ok, failed).",
+    "bpac_score_changes_total": "How often score = auto became another score, because drafts cannot have the old one.",
     "bpac_stage_answers_total": "Answers served to callers of cascades, by the stage and model that wrote them.",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
     "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",

@@ -36,9 +36,8 @@ from bpac.routing.journal.rebuild import follow
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.recorded_terms import DecisionRules, decide_on_terms
 from bpac.routing.route import Route
-from bpac.routing.tickets.ticket import Ticket
 from bpac.stores.encoding import encode
-from bpac.stores.redis.messages import read_draft
+from bpac.stores.redis.messages import read_draft, read_terms
 from bpac.stores.sqlite.statements import entry_text
 from bpac.stores.store import CoinKey
 
@@ -256,9 +255,7 @@ class Fold:
         return [epsilon, *needs]
 
     def _decided(self, event: Mapping[str, str]) -> None:
-        epoch, number = map(int, event["ticket"].split(":"))
-        replica, threshold, rate, score, seen, _ = event["terms"].split("|")
-        ticket = Ticket(number, epoch, float(threshold), float(rate), int(score), int(seen))
+        replica, ticket, _ = read_terms(event["ticket"], event["terms"])
         draft = decode(event["draft"])
         step = int(event["step"])
         if step != self.state.route.step + 1:

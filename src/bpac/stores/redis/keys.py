@@ -30,6 +30,9 @@ class GameNames:
             "claims",
             "point",
             "archived",
+            "named",
+            "named_ends",
+            "followed",
         ),
     )
 
@@ -99,6 +102,21 @@ class GameNames:
     def archived(self) -> str:
         """What takes the place of the entries that were archived."""
         return self.of("archived")
+
+    @property
+    def named(self) -> str:
+        """A hash: decisions by name (``named_decisions.py``), and tickets that are on their way to one."""
+        return self.of("named")
+
+    @property
+    def named_ends(self) -> str:
+        """A sorted set: until when each of these names is kept, in seconds since 1970 on the clock of Redis."""
+        return self.of("named_ends")
+
+    @property
+    def followed(self) -> str:
+        """A sorted set: when the last request came that followed a decision, by its step."""
+        return self.of("followed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,7 @@ class SharedTicket(NamedTuple):
 
     def to_text(self) -> str:
         """The ticket as letters and digits, for another replica; ``ReplicaMessages.read_ticket`` reads it."""
-        values = [self.generation, *self.terms, len(self.models)]
-        return urlsafe_b64encode(json.encode(values)).decode()
+        return ticket_text(self.generation, self.terms, len(self.models))
 
 
 class BatchReply(NamedTuple):
@@ -63,12 +62,13 @@ class BatchReply(NamedTuple):
     status: ``ok``; ``earlier``: the batch that this one replaced had taken effect, this one has not; ``gone``: the
         replica counts as dead and must join again; ``over``: the game ended; ``lost``: entries were lost.
     detail: why.
-    results: one for each operation: the first ticket, the step, or whether it took effect; 0 if it did not.
+    results: one for each operation: the first ticket, the step, or whether it took effect; 0 if it did not; or what a
+        name stands for (``named_decisions.py``).
     """
 
     status: str
     detail: str
-    results: list[int]
+    results: list[Any]
 
 
 class ReplicaMessages:
@@ -87,7 +87,10 @@ class ReplicaMessages:
         self.acknowledged = 0
         self.epoch = 0
         self.generation = 0
-        self.keys = [names.state, names.inbox, names.open, names.keys, names.replies, names.replicas]
+        self.keys = [
+            *(names.state, names.inbox, names.open, names.keys, names.replies, names.replicas),
+            *(names.named, names.named_ends, names.followed),
+        ]
         self._terms_version = -1
         # Threshold, rate, score and entries seen, as they are published.
         self._terms = (0.0, 1.0, 0, 0)
@@ -160,7 +163,16 @@ class ReplicaMessages:
         This replica may not have heard of a cut yet, so the generation of the ticket may be newer than its own.
         """
         generation, *values, models = json.decode(urlsafe_b64decode(text))
-        terms = Ticket._make(values)
+        return self.ticket_of(generation, Ticket._make(values), models)
+
+    def ticket_of(self, generation: int, terms: Ticket, models: int) -> SharedTicket | None:
+        """A ticket that any replica may have given out; none if it was cut off, or has learned scores not known here.
+
+        Parameters
+        ----------
+        generation, terms: of the ticket.
+        models: how many learned scores it has.
+        """
         if generation < self.generation or terms.epoch != self.epoch or models > len(self._models):
             return None
         return SharedTicket(generation, terms, self._models[:models])
@@ -185,13 +197,29 @@ class ReplicaMessages:
         return next((first, block) for first, block in reversed(self._blocks.items()) if first <= step)
 
 
+def ticket_text(generation: int, terms: Ticket, models: int) -> str:
+    """A ticket as letters and digits.
+
+    Parameters
+    ----------
+    generation, terms: of the ticket.
+    models: how many learned scores it has.
+    """
+    return urlsafe_b64encode(json.encode([generation, *terms, models])).decode()
+
+
 def arriving(count: int) -> Operation:
     """Requests that have arrived."""
     return "a", count
 
 
 def deciding(
-    ticket: SharedTicket, draft: RecordedScores | RecordedWalk, note: dict[str, Any], *, budget: bool = False
+    ticket: SharedTicket,
+    draft: RecordedScores | RecordedWalk,
+    note: dict[str, Any],
+    *,
+    budget: bool = False,
+    named: Sequence[Any] | None = None,
 ) -> Operation:
     """A draft that is scored, or a walk that has ended.
 
@@ -199,10 +227,19 @@ def deciding(
     ----------
     ticket, draft, note: of the request.
     budget: whether the draft may be kept only while a budget has room (default: false).
+    named: the name under which the decision is kept, and how long (``named_decisions.py``; default: none).
     """
     known = {"w": draft} if isinstance(draft, RecordedWalk) else {"u": draft.uncertainties, "f": draft.features}
     operation = "d", ticket.generation, ticket.terms.epoch, ticket.terms.number, encode({**known, "n": note})
-    return (*operation, draft[0][0]) if budget and isinstance(draft, RecordedScores) else operation
+    score = draft[0][0] if budget and isinstance(draft, RecordedScores) else False
+    return (*operation, score, named or False)
+
+
+def read_terms(ticket: str, terms: str) -> tuple[str, Ticket, int]:
+    """The replica, the terms and the number of scores of a ticket, as Redis keeps them."""
+    epoch, number = map(int, ticket.split(":"))
+    replica, threshold, rate, score, seen, scores = terms.split("|")
+    return replica, Ticket(number, epoch, float(threshold), float(rate), int(score), int(seen)), int(scores)
 
 
 def read_draft(draft: dict[str, Any]) -> RecordedScores | RecordedWalk:

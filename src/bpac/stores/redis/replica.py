@@ -16,7 +16,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from bpac.errors import StoreError
 from bpac.routing.cascade.recorded_walks import RecordedWalk
@@ -39,6 +39,7 @@ from bpac.stores.redis.messages import (
     resolving,
     withdrawing,
 )
+from bpac.stores.redis.named_decisions import HeldName, NamedDecision, NamedTerms, finding, joining, read_named
 
 log = logging.getLogger("bpac.stores")
 
@@ -143,36 +144,59 @@ class GameReplica:
 
     async def arrive(self) -> SharedTicket:
         """Take a ticket; ``StoreError`` if Redis cannot give one out."""
+        ticket: SharedTicket = await self._given_out(arriving(1))
+        return ticket
+
+    async def _given_out(self, operation: Operation) -> Any:
+        """The result of an operation that gives out a ticket."""
         give_up = time.monotonic() + self.timeout
         while True:
-            ticket = await self._ticket()
-            if ticket is not None:
-                return ticket
+            found = await self._ticket(operation)
+            if found is not None:
+                return found
             # Tickets are not given out for a moment: a cut or a learned score is being published.
             if time.monotonic() > give_up:
                 raise StoreError("no replica publishes what is in force", cause="the game has no folder")
             await asyncio.sleep(SEALED_PAUSE)
 
-    async def _ticket(self) -> SharedTicket | None:
-        result = self._queued(arriving(1))
+    async def _ticket(self, operation: Operation) -> Any:
+        result = self._queued(operation)
         try:
-            ticket: SharedTicket | None = await asyncio.shield(result)
+            return await asyncio.shield(result)
         except asyncio.CancelledError:
             # The caller has left while it waited: the ticket, if there is going to be one, is withdrawn.
             result.add_done_callback(self._return_ticket)
             raise
-        return ticket
 
     def _return_ticket(self, result: "asyncio.Future[Any]") -> None:
-        if not result.cancelled() and result.exception() is None and result.result() is not None:
+        if not result.cancelled() and result.exception() is None and isinstance(result.result(), SharedTicket):
             self.tell(withdrawing(result.result(), CALLER_LEFT, round(time.time(), 3)))
 
-    async def decide(self, ticket: SharedTicket, draft: Draft, note: dict[str, Any]) -> Decision | None:
-        """The decision of a request, which cannot be lost any more; none if its ticket was cut off."""
+    async def decide(
+        self, ticket: SharedTicket, draft: Draft, note: dict[str, Any], named: NamedTerms | None = None
+    ) -> Decision | None:
+        """The decision of a request, which cannot be lost any more; none if its ticket was cut off.
+
+        Parameters
+        ----------
+        ticket, draft, note: of the request.
+        named: the name under which the decision is kept (default: none).
+        """
         decision: Decision | None = await self._sent(
-            deciding(ticket, draft, note, budget=self.messages.rules.budget), (ticket, draft)
+            deciding(ticket, draft, note, budget=self.messages.rules.budget, named=named), (ticket, draft)
         )
         return decision
+
+    async def join_name(self, named: NamedTerms) -> NamedDecision | HeldName | SharedTicket:
+        """The decision of a name, the ticket under way that holds it, or a new ticket that holds it from now on."""
+        found = await self._given_out(joining(named))
+        assert found is not None
+        return cast(NamedDecision | HeldName | SharedTicket, found)
+
+    async def find_name(self, name: str) -> NamedDecision | None:
+        """The decision of a name; none if there is none."""
+        found: NamedDecision | None = await self._sent(finding(name))
+        return found
 
     def tell(self, operation: Operation) -> None:
         """Send an operation whose result does not matter; while Redis is gone only outcomes are kept."""
@@ -286,17 +310,19 @@ class GameReplica:
         self.operations += len(operations)
         return messages.read(raw)
 
-    def _distribute(self, batch: list[Waiting], results: list[int]) -> None:
+    def _distribute(self, batch: list[Waiting], results: list[Any]) -> None:
         for one, result in zip(batch, results, strict=True):
             if one.result is not None and not one.result.done():
                 one.result.set_result(self._value(one, result))
 
-    def _value(self, one: Waiting, result: int) -> Any:
+    def _value(self, one: Waiting, result: Any) -> Any:
         if not result:
             return None
         if one.scored is not None:
             return self.messages.decision(*one.scored, result)
-        return self.messages.ticket(result) if one.operation[0] == "a" else result
+        if isinstance(result, list):
+            return read_named(result, self.messages.rules)
+        return self.messages.ticket(result) if one.operation[0] in ("a", "j") else result
 
     def _fail(self, batch: list[Waiting]) -> None:
         """Nothing of it, and nothing that waits, can be done."""
@@ -350,7 +376,7 @@ class GameReplica:
                 self.end(EntriesLost(f"the game cannot go on: {reply.detail}", cause=reply.detail))
                 return done
 
-    def _give_up_decided(self, batch: list[Waiting], results: list[int]) -> None:
+    def _give_up_decided(self, batch: list[Waiting], results: list[Any]) -> None:
         """Give up on the rounds that were decided without this process knowing it."""
         for one, result in zip(batch, results, strict=True):
             if one.scored is not None and result:

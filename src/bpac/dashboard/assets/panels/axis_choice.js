@@ -1,8 +1,9 @@
 // The choice of the horizontal axis of all charts over the requests of a game, remembered in this browser.
 
-import { element, setAttribute } from "../dom.js";
+import { element, setAttribute, setText } from "../dom.js";
 
 /** @import { AxisName } from "../charts/series_axis.js" */
+/** @import { Unit } from "../types.js" */
 
 const AXIS_STORAGE_KEY = "bpac-axis";
 /** @type {Record<AxisName, string>} */
@@ -27,6 +28,12 @@ export class AxisChoice {
     group.append(...this.buttons);
     this.node = element("div", { class: "axis-choice" }, element("span", {}, "Charts by"), group);
     this.showPressed();
+  }
+
+  /** @param {Unit} unit what a round of the game is */
+  nameRounds(unit) {
+    for (const button of this.buttons)
+      if (button.dataset.axis === "requests") setText(button, unit === "episode" ? "Episodes" : AXIS_NAMES.requests);
   }
 
   showPressed() {

@@ -4,7 +4,7 @@ import { element, find, reconcile, setAttribute, setText, shape } from "../dom.j
 import { integer, percent, plural, score, time } from "../numbers.js";
 import { SourceError } from "../sources.js";
 
-/** @import { DataSource, Decision, DecisionPage, DecisionQuery } from "../types.js" */
+/** @import { DataSource, Decision, DecisionPage, DecisionQuery, Unit } from "../types.js" */
 
 /** @type {Record<string, [label: string, options: [value: string, text: string][]]>} */
 const CHOICES = {
@@ -40,7 +40,7 @@ const BOUNDS = [
   { name: "min_uncertainty", label: "Uncertainty from", placeholder: "0" },
   { name: "max_uncertainty", label: "Uncertainty to", placeholder: "1" },
 ];
-const HEADS = ["request", "uncertainty and threshold", "answered by", "expert call probability", "outcome", "time"];
+const HEADS = ["uncertainty and threshold", "answered by", "expert call probability", "outcome", "time"];
 const PAGE_SIZE = 25;
 
 /**
@@ -69,12 +69,15 @@ export class DecisionList {
     this.before = null;
     /** @type {number | null} */
     this.next = null;
+    /** @type {Unit} what a round is */
+    this.unit = "request";
     this.requests = 0;
     /** @type {Record<string, HTMLSelectElement | HTMLInputElement>} */
     this.controls = {};
     const form = this.filterForm();
     this.rows = element("tbody");
-    const head = element("tr", {}, ...HEADS.map((name) => element("th", { scope: "col" }, name)));
+    this.unitHead = element("th", { scope: "col" }, this.unit);
+    const head = element("tr", {}, this.unitHead, ...HEADS.map((name) => element("th", { scope: "col" }, name)));
     const caption = element("caption", { class: "hidden-text" }, "Recent decisions");
     this.table = element("table", { class: "decisions cards" }, caption, element("thead", {}, head), this.rows);
     this.count = element("p", { class: "empty" });
@@ -108,9 +111,12 @@ export class DecisionList {
   /**
    * Follow a game, with the filters that the address names.
    * @param {number} game
+   * @param {Unit} unit what a round of it is
    * @param {URLSearchParams} filters
    */
-  follow(game, filters) {
+  follow(game, unit, filters) {
+    this.unit = unit;
+    setText(this.unitHead, unit);
     for (const [name, control] of Object.entries(this.controls)) {
       const wanted = filters.get(name) ?? "";
       if (control.value !== wanted && document.activeElement !== control) control.value = wanted;
@@ -185,11 +191,11 @@ export class DecisionList {
     const limited = this.source.live ? "" : " A replay's page contains only the last decisions.";
     if (decisions.length) {
       const [newest, oldest] = [decisions[0], decisions[decisions.length - 1]];
-      const range = `requests ${integer(oldest.step)} to ${integer(newest.step)}`;
+      const range = `${this.unit}s ${integer(oldest.step)} to ${integer(newest.step)}`;
       return `${plural(decisions.length, "decision")}, ${range}.${limited}`;
     }
     if (!Object.keys(this.filters()).length) return `No decisions yet.${limited}`;
-    const searched = next === null ? "" : ` in requests ${integer(next)} and later; older ones may`;
+    const searched = next === null ? "" : ` in ${this.unit}s ${integer(next)} and later; older ones may`;
     return `No decision matches these filters${searched}.${limited}`;
   }
 }

@@ -1,7 +1,7 @@
 // The routes of a gateway whose traffic is divided into segments: the totals of all games of each.
 
 import { element, escapeInvisible, find, reconcile, setAttribute, setText } from "../dom.js";
-import { integer, percent, tokens } from "../numbers.js";
+import { integer, percent, plural, tokens } from "../numbers.js";
 import { levelPill, levelsText, URGENCY } from "./verdict.js";
 
 /** @import { RouteTotals } from "../types.js" */
@@ -47,7 +47,7 @@ function routeRow({ route }) {
  * @param {HTMLTableRowElement} row
  * @param {RouteTotals} totals
  */
-function updateRouteRow(row, { games, steps, expert_calls: calls, tokens_saved: saved, levels }) {
+function updateRouteRow(row, { games, unit, steps, expert_calls: calls, tokens_saved: saved, levels }) {
   const worst = URGENCY.find((level) => levels[level]) ?? "safe";
   const cell = find(row, ".pill-cell");
   if (cell.querySelector(`[data-level="${worst}"]`) === null) cell.replaceChildren(levelPill(worst));
@@ -55,5 +55,5 @@ function updateRouteRow(row, { games, steps, expert_calls: calls, tokens_saved: 
   setText(find(row, ".route-segments"), integer(games));
   setText(find(row, ".route-calls"), steps ? percent(calls / steps) : "–");
   setText(find(row, ".route-saved"), tokens(saved));
-  setText(find(row, ".route-requests"), integer(steps));
+  setText(find(row, ".route-requests"), unit === "episode" ? plural(steps, unit) : integer(steps));
 }

@@ -84,12 +84,15 @@ export class VerdictPanel {
     this.text = element("h2", { "data-field": "verdict" });
     this.detail = element("p", { class: "detail" });
     this.needed = field("clean_rounds_needed");
+    this.everyUnit = element("span");
     this.warming = element(
       "p",
       { class: "warming" },
       "Drafts are kept once enough of them have been checked, which takes at least ",
       this.needed,
-      " without a loss. Until then the expert answers every request.",
+      " without a loss. Until then the expert answers every ",
+      this.everyUnit,
+      ".",
     );
     this.bar = new LimitBar();
     this.basis = element("p", { class: "promise" });
@@ -114,6 +117,7 @@ export class VerdictPanel {
     // Without scores no number of requests is enough.
     setAttribute(this.warming, "hidden", needed === null || level === "stopped");
     setField(this.needed, needed, needed === null ? "" : plural(needed, `more ${game.unit}`));
+    setText(this.everyUnit, game.unit === "episode" ? "new episode" : game.unit);
     this.bar.update(game);
     setAttribute(this.actual, "hidden", game.served_loss === undefined);
     setField(this.served, game.served_loss, percent(game.served_loss));

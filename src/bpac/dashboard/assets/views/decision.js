@@ -48,7 +48,7 @@ export class SingleDecisionView {
   fill(decision) {
     this.back.href = `#game=${decision.game}`;
     setText(this.back, `Back to ${gameName(decision)}`);
-    setText(this.heading, `Request ${integer(decision.step)}`);
+    setText(this.heading, `${decision.unit === "episode" ? "Episode" : "Request"} ${integer(decision.step)}`);
     const answered = `${decision.answered_by === "draft" ? "The draft" : "The expert"} answered.`;
     const explained = [
       element("p", { class: "decision-answer" }, answered),

@@ -85,7 +85,8 @@ export class GameView {
     this.cascade.update(game);
     this.latency.update(game, data.live);
     this.events.update(game);
-    this.decisions.follow(game.game, filters);
+    this.decisions.follow(game.game, game.unit, filters);
+    this.axis.nameRounds(game.unit);
     const state = JSON.stringify([game.game, game.steps, game.owed, game.forfeits, game.certificate]);
     if (state !== this.state) this.decisions.gameChanged();
     this.state = state;
@@ -111,14 +112,14 @@ function settingsText(game) {
       const gain = percent(estimated_gain ?? 0);
       parts.push(
         `learned score ${score}: none, because a model of ${rounds} audits after round ${since_step} would accept ` +
-          `only ${gain} more requests; its share of α went back to the score of the route`,
+          `only ${gain} more ${game.unit}s; its share of α went back to the score of the route`,
       );
       continue;
     }
     const use = in_force ? "in force" : "not in force";
     parts.push(
       `learned score ${score}: fitted to ${rounds} audits${shared ? " of all segments" : ""} after round ${since_step}, ` +
-        `accepts ${percent(accepted)} of the latest requests, ${use}`,
+        `accepts ${percent(accepted)} of the latest ${game.unit}s, ${use}`,
     );
   }
   if (game.loss) parts.push(`loss ${game.loss}`);

@@ -102,7 +102,7 @@ class RemoteDesk:
         self.embeds_prompts = facts.embeds_prompts
         self.savings = RemoteSavings(link, facts.number)
 
-    async def arrive(self, expert_calls: int) -> Arrival:
+    async def arrive(self, expert_calls: int, joined: Joined | None = None) -> Arrival:
         """Take the ticket of a request that has just arrived."""
         terms, skips_draft, walk = await self._asked(
             self._give_back, "arrive", self.number, expert_calls, self._cascade

@@ -1,11 +1,11 @@
 -- What happened in a replica since its last call, in order: arrivals, decisions, outcomes. All of it or nothing takes
 -- effect. A call that is repeated because its reply was lost gets the reply of the first time.
--- KEYS: state, inbox, open, keys, replies, replicas.
+-- KEYS: state, inbox, open, keys, replies, replicas, named, named_ends, followed.
 -- ARGV: replica, sequence number, nonce, and packed: versions of terms and models that the replica knows, first step of
 -- the block of coins it knows, a new key and its digest, operations, and the draws of the key if a budget needs them.
 -- Returns a status and, packed: generation, epoch, version of the terms, terms, version of the models, models, blocks
 -- of coins, whether the new key was used, results. Terms and models are false if the replica has them.
-local state, inbox, open, keys, replies, replicas = unpack(KEYS)
+local state, inbox, open, keys, replies, replicas, named, named_ends, followed = unpack(KEYS)
 local replica, sequence, nonce = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local now = redis.call('HMGET', state, 'generation', 'epoch', 'given', 'step', 'sealed', 'first', 'terms_version',
   'models_version', 'over', 'terms', 'room', 'writing')
@@ -59,16 +59,76 @@ local function note_block(number)
   end
 end
 
+local function give(count)
+  if sealed then return 0 end
+  for number = given + 1, given + count do
+    redis.call('HSET', open, epoch .. ':' .. number, replica .. '|' .. now[10])
+  end
+  given = given + count
+  return given - count + 1
+end
+
+-- Decisions by name: see named_decisions.py. A name stands for a decision (began, requests, and what it follows from)
+-- or is held by a ticket under way (generation, ticket).
+local clock
+local function seconds()
+  if not clock then
+    local time = redis.call('TIME')
+    clock = time[1] + time[2] / 1000000
+  end
+  return clock
+end
+
+local function keep(name, most, value, ends)
+  redis.call('HSET', named, name, cmsgpack.pack(value))
+  redis.call('ZADD', named_ends, ends, name)
+  for _, old in ipairs(redis.call('ZRANGEBYSCORE', named_ends, '-inf', '(' .. seconds(), 'LIMIT', 0, 4)) do
+    redis.call('HDEL', named, old)
+    redis.call('ZREM', named_ends, old)
+  end
+  if redis.call('ZCARD', named_ends) > most then
+    redis.call('HDEL', named, redis.call('ZPOPMIN', named_ends)[1])
+    redis.call('HINCRBY', state, 'names_forgotten', 1)
+  end
+end
+
+local function find(name)
+  local ends = redis.call('ZSCORE', named_ends, name)
+  if not ends or tonumber(ends) < seconds() then return end
+  local value = redis.call('HGET', named, name)
+  return value and cmsgpack.unpack(value)
+end
+
+local function join(name, most, idle, age, requests, hold, deadline)
+  local found = find(name)
+  if found and #found > 2 and found[2] < requests then
+    found[2] = found[2] + 1
+    redis.call('HSET', named, name, cmsgpack.pack(found))
+    redis.call('ZADD', named_ends, math.min(seconds() + idle, found[1] + age), name)
+    if deadline > 0 then
+      redis.call('ZADD', followed, seconds(), found[3])
+      redis.call('ZREMRANGEBYSCORE', followed, '-inf', seconds() - deadline)
+    end
+    return found
+  end
+  if found and #found == 2 and found[1] == generation then
+    local terms = redis.call('HGET', open, found[2])
+    if terms then return {generation, found[2], terms} end
+  end
+  local number = give(1)
+  if number > 0 then keep(name, most, {generation, epoch .. ':' .. number}, seconds() + hold) end
+  return number
+end
+
 for at, operation in ipairs(operations) do
   local kind, result = operation[1], 0
   if kind == 'a' then
-    if not sealed then
-      result = given + 1
-      for number = result, given + operation[2] do
-        redis.call('HSET', open, epoch .. ':' .. number, replica .. '|' .. now[10])
-      end
-      given = given + operation[2]
-    end
+    result = give(operation[2])
+  elseif kind == 'j' then
+    result = join(unpack(operation, 2))
+  elseif kind == 'f' then
+    local found = find(operation[2])
+    if found and #found > 2 then result = found end
   elseif kind == 'd' then
     local id = operation[3] .. ':' .. operation[4]
     local terms = operation[2] == generation and redis.call('HGET', open, id)
@@ -89,6 +149,16 @@ for at, operation in ipairs(operations) do
       redis.call('XADD', inbox, '0-*', 'kind', 'decided', 'step', step, 'ticket', id, 'terms', terms,
         'stale', stale and 1 or 0, 'draft', operation[5], 'audits', audits or 0)
       result = stale and -step or step
+      if operation[7] then
+        local name, most, idle, age = unpack(operation[7])
+        local found = find(name)
+        local coins = redis.call('ZRANGEBYSCORE', keys, first, first)[1]
+        -- A ticket that held the name for too long does not take it from a decision that was made meanwhile.
+        if not found or #found == 2 then
+          keep(name, most, {seconds(), 1, step, stale and 1 or 0, generation, id, terms, operation[5], first, coins},
+            seconds() + math.min(idle, age))
+        end
+      end
     end
   elseif kind == 'w' or kind == 'o' then
     local id = operation[3] .. ':' .. operation[4]
