@@ -250,7 +250,9 @@ def test_crashes_and_an_outage_throw_no_second_coin(tmp_path: Path, capsys: pyte
     with (
         redis_server(tmp_path / "redis", "--appendonly", "yes", "--appendfsync", "always") as server,
         ScriptedServer(script) as models,
-        closing(Replica(tmp_path / "one", models.base_url, address := server.address("gone", lease=2))) as one,
+        closing(
+            Replica(tmp_path / "one", models.base_url, address := server.address("gone", lease=6, timeout=5))
+        ) as one,
         closing(Replica(tmp_path / "two", models.base_url, address)) as two,
         ThreadPoolExecutor(2) as pool,
     ):

@@ -64,7 +64,7 @@ def test_thresholds_that_nobody_certifies_are_shared(
     redis: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str, by: str
 ) -> None:
     """Set by hand, or fixed once: gateways answer as one does and count together, and the journal passes its audit."""
-    shared: dict[str, Any] = {"gateway": {"store": redis.address(new_name(), lease=2.0, timeout=30)}, "policy": policy}
+    shared: dict[str, Any] = {"gateway": {"store": redis.address(new_name(), lease=30, timeout=30)}, "policy": policy}
     (tmp_path / "gateway.toml").write_text(to_toml(settings(NOWHERE, **shared)))
     with Running(Reply("42"), **shared) as (one, _), Running(Reply("42"), **shared) as (other, _):
         for number in range(6):
