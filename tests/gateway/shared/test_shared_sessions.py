@@ -247,12 +247,11 @@ def test_crashes_and_an_outage_throw_no_second_coin(tmp_path: Path, capsys: pyte
         return Reply("41" if name == "draft" else "42", delay=60.0 if name in slow else 0.0)
 
     (tmp_path / "redis").mkdir()
+    patient = {"lease": 6, "timeout": 5}
     with (
         redis_server(tmp_path / "redis", "--appendonly", "yes", "--appendfsync", "always") as server,
         ScriptedServer(script) as models,
-        closing(
-            Replica(tmp_path / "one", models.base_url, address := server.address("gone", lease=6, timeout=5))
-        ) as one,
+        closing(Replica(tmp_path / "one", models.base_url, address := server.address("gone", **patient))) as one,
         closing(Replica(tmp_path / "two", models.base_url, address)) as two,
         ThreadPoolExecutor(2) as pool,
     ):
