@@ -24,7 +24,7 @@ from bpac.gateway.chat.expert_result import ExpertResult
 from bpac.gateway.chat.grading import Grader, graded
 from bpac.gateway.chat.model import Model, deployment_note
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.chat.upstream import UpstreamRefused
+from bpac.gateway.chat.upstream_errors import UpstreamRefused
 from bpac.gateway.games.desk import Decided, GameDesk
 from bpac.gateway.games.outcomes import DRAFT_CANCELLED, DRAFT_FAILED, EXPERT_FAILED
 from bpac.gateway.games.savings import COUNTED, expert_note

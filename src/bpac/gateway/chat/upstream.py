@@ -7,9 +7,10 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from bpac.errors import AnswerError, Refused, Unavailable
+from bpac.errors import AnswerError, Unavailable
 from bpac.gateway.chat.model import Check
 from bpac.gateway.chat.sent_request import SentRequest, sent_request
+from bpac.gateway.chat.upstream_errors import Busy, CredentialsRefused, UpstreamRefused, json_object
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
@@ -34,7 +35,7 @@ from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, rea
 from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
 from bpac.models.via import via
 from bpac.wire.completions import Completion
-from bpac.wire.json import from_strict_json, to_json
+from bpac.wire.json import to_json
 from bpac.wire.originals import in_own_words
 from bpac.wire.signers import signer_of
 from bpac.wire.stream import StreamEvent
@@ -48,47 +49,6 @@ LONGEST_ERROR = 2**20
 TRIAL: Mapping[str, Any] = {"messages": [{"role": "user", "content": "1 + 1 ="}], "max_tokens": 1}
 
 T = TypeVar("T")
-
-
-class UpstreamRefused(Refused):
-    """The server refused the request, and the caller gets the server's own error.
-
-    Parameters
-    ----------
-    message: which server refused, and with which status.
-    status: the server's status.
-    body: the JSON object it sent; empty if it sent something else.
-    retry_after: its ``Retry-After`` header.
-    fields: the request fields that the server named (default: none).
-    """
-
-    def __init__(
-        self, message: str, status: int, body: bytes, retry_after: str | None, fields: tuple[str, ...] = ()
-    ) -> None:
-        super().__init__(message, status)
-        self.body = body
-        self.retry_after = retry_after
-        self.fields = fields
-
-
-class CredentialsRefused(Unavailable):
-    """The server does not accept the gateway's own key.
-
-    Parameters
-    ----------
-    message: which server.
-    replied: the server's status; it is not this error's own, because callers must not take it for theirs.
-    """
-
-    def __init__(self, message: str, replied: int) -> None:
-        super().__init__(message)
-        self.replied = replied
-
-
-class _Busy(Failed):
-    """An attempt that the server answered with an error which may pass."""
-
-    refusal: UpstreamRefused
 
 
 class Upstream:
@@ -281,7 +241,7 @@ class Upstream:
             return await self._retrying.get(partial(self.breaker.attempt, attempt), str(self))
         except Unavailable as error:
             # A caller can wait as long as the server asks for, and so gets its error.
-            if isinstance(error.__cause__, _Busy) and error.status is not None and error.status < 500:
+            if isinstance(error.__cause__, Busy) and error.status is not None and error.status < 500:
                 raise error.__cause__.refusal from error
             raise
 
@@ -366,7 +326,7 @@ class Upstream:
             self._failed("refused", "it refused the request", status, fields)
             raise refusal
         self._failed("busy", "it failed" if status >= 500 else "it is busy", status)
-        busy = _Busy(f"status {status}", status, requested_wait(retry_after))
+        busy = Busy(f"status {status}", status, requested_wait(retry_after))
         busy.refusal = refusal
         raise busy
 
@@ -398,15 +358,3 @@ class Upstream:
     def _failed(self, kind: str, text: str, status: int | None = None, fields: tuple[str, ...] = ()) -> None:
         said = f"{self}: {text}" if status is None else f"{self}: {text} (status {status})"
         self.record.failed(kind, status, said, fields)
-
-
-def json_object(data: bytes) -> bytes:
-    """The data if it is a JSON object, and nothing otherwise: only JSON is passed on to callers.
-
-    >>> json_object(b'{"error": {}}'), json_object(b"<html>")
-    (b'{"error": {}}', b'')
-    """
-    try:
-        return data if isinstance(from_strict_json(data), dict) else b""
-    except ValueError:
-        return b""
