@@ -35,14 +35,16 @@ def all_folded(address: str, *gateways: Replica) -> bool:
 
 
 def pictures_agree(gateways: list[Replica]) -> bool:
-    """Whether all gateways show as many rounds, replicas and the same folder."""
+    """Whether all gateways show all of them, as many rounds, and the same folder."""
     found = [gateway.game() for gateway in gateways]
-    return len({(game["steps"], game["shared"]["folder"], game["shared"]["replicas"]) for game in found}) == 1
+    pictures = {(game["steps"], game["shared"]["folder"], game["shared"]["replicas"]) for game in found}
+    return len(pictures) == 1 and found[0]["shared"]["replicas"] == len(gateways)
 
 
 def shows_speed(gateway: Replica) -> bool:
-    """Whether the dashboard shows how fast the journal grows."""
-    return bool(get_json(f"{gateway.url}/dashboard/data")["replicas"]["entries_per_second"])
+    """Whether the dashboard shows both gateways, and how fast the journal grows."""
+    replicas = get_json(f"{gateway.url}/dashboard/data")["replicas"]  # none until each has heard of the other
+    return bool(replicas and replicas["entries_per_second"])
 
 
 @contextmanager
