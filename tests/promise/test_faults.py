@@ -9,11 +9,11 @@ from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.simulation.fault_rules import FaultRules, WrongFaultRules
 from bpac.replay.simulation.faults import Faults
 from bpac.replay.simulation.laws import LAWS
-from bpac.replay.validation import MakeRouter, StreamResult, Validation
+from bpac.replay.validation import MakeRouter, Validation
 from bpac.routing.decision import Decision
 from bpac.routing.policies import named_policy
 from bpac.routing.router import Router
-from tests.promise.test_order import ALPHA, calls, holds
+from tests.promise.test_order import ALPHA, Streams, calls, holds
 from tests.promise.test_promise import Routers
 
 pytestmark = pytest.mark.promise
@@ -38,12 +38,12 @@ def streams(
     drafting: Drafting = ONE_AT_A_TIME,
     steps: int = 1500,
     count: int = 60,
-) -> list[StreamResult]:
-    """Send streams with faults through fresh routers."""
+) -> Streams:
+    """Streams with faults through fresh routers."""
     validation = Validation(
         routers or start(), LAWS[law], steps=steps, drafting=drafting, faults=Faults.parse(faults), rules=rules
     )
-    return validation.run(count, seed=1, workers=1)
+    return Streams(validation, count)
 
 
 @pytest.mark.parametrize("memory", ["alarmed", "latched"])

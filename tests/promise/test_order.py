@@ -1,5 +1,8 @@
 """The promise with many drafts under way: queries count in the order in which they arrive, or the promise breaks."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import pytest
 
 from bpac.replay.router_factory import RouterFactory
@@ -8,7 +11,7 @@ from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.simulation.laws import LAWS
 from bpac.replay.validation import Promise, StreamResult, Validation
 from bpac.routing.policies import named_policy
-from tests.promise.test_promise import most_explained
+from tests.promise.test_promise import explained
 
 pytestmark = pytest.mark.promise
 
@@ -24,6 +27,17 @@ POLICIES: list[tuple[str, str | None, Promise]] = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """A number of streams, each of which is played when it is asked for."""
+
+    validation: Validation
+    count: int
+
+    def __iter__(self) -> Iterator[StreamResult]:
+        return (self.validation.stream(seed) for seed in range(1, 1 + self.count))
+
+
 def streams(
     policy: str,
     memory: str | None,
@@ -33,11 +47,10 @@ def streams(
     steps: int = 1000,
     delay: str = "none",
     count: int = 80,
-) -> list[StreamResult]:
-    """Send streams through fresh routers, with drafts that take as long as ``drafting`` says."""
+) -> Streams:
+    """Streams through fresh routers, with drafts that take as long as ``drafting`` says."""
     make_router = RouterFactory(named_policy(policy, memory), 0.1, ALPHA)
-    validation = Validation(make_router, LAWS[law], steps, Delay.parse(delay), drafting)
-    return validation.run(count, seed=1, workers=1)
+    return Streams(Validation(make_router, LAWS[law], steps, Delay.parse(delay), drafting), count)
 
 
 def slow_losses(in_flight: int, *, tickets: bool = True) -> Drafting:
@@ -45,14 +58,14 @@ def slow_losses(in_flight: int, *, tickets: bool = True) -> Drafting:
     return Drafting.parse("losses:3", in_flight, tickets=tickets)
 
 
-def holds(results: list[StreamResult], promise: Promise = "threshold") -> bool:
+def holds(streams: Streams, promise: Promise = "threshold") -> bool:
     """Whether a true rate of α explains the violations."""
-    return sum(promise in result.broken for result in results) <= most_explained(len(results), ALPHA)
+    return explained((promise in result.broken for result in streams), streams.count, ALPHA)
 
 
-def calls(results: list[StreamResult]) -> float:
+def calls(streams: Streams) -> float:
     """The share of queries that went to the expert."""
-    return sum(result.expert_call_rate for result in results) / len(results)
+    return sum(result.expert_call_rate for result in streams) / streams.count
 
 
 @pytest.mark.parametrize(("policy", "memory", "promise"), POLICIES)

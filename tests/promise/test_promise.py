@@ -58,6 +58,22 @@ def more_than(count: int, broken: Iterable[bool]) -> bool:
     return any(so_far > count for so_far in accumulate(broken))
 
 
+def explained(broken: Iterable[bool], streams: int, chance: float) -> bool:
+    """Whether a true rate of ``chance`` explains the violations; streams that cannot change the verdict are not played.
+
+    Parameters
+    ----------
+    broken: whether each stream breaks its promise, in order.
+    streams: how many there are.
+    """
+    most, found = most_explained(streams, chance), 0
+    for left, one in zip(range(streams - 1, -1, -1), broken, strict=False):
+        found += one
+        if found > most or found + left <= most:
+            break
+    return found <= most
+
+
 MOST = most_explained(STREAMS, ALPHA)
 # The promises that each policy makes. One simulation checks all of them.
 POLICIES: list[tuple[str, str | None, tuple[Promise, ...]]] = [
