@@ -272,8 +272,8 @@ def test_a_filter_without_column_or_rows_is_refused() -> None:
 
 
 def test_a_long_table_takes_few_bytes_per_row(tmp_path: Path) -> None:
-    """Reading and replaying half a million rows takes some bytes per cell, not a Python object per cell."""
-    rows = 500_000
+    """Reading and replaying 200,000 rows takes some bytes per cell, not a Python object per cell."""
+    rows = 200_000
     path = tmp_path / "large.csv"
     rng = np.random.default_rng(1)
     with path.open("w", encoding="utf-8") as file:
