@@ -118,12 +118,19 @@ class SharedScene(Scene):
         for gateway in self.gateways:
             gateway.start()
             self.stack.callback(self._end, gateway)
-        wait_for(lambda: all(gateway.is_ready() for gateway in self.gateways), 60.0)
+        wait_for(self._are_ready, 60.0)
         self._address = addresses[-1]
         self.books = Books(self.opened_store())
         self.callers = self.stack.enter_context(Callers(self.urls))
         self.wait_for_decisions(self.urls, 0.0)
         self.books.read()
+
+    def _are_ready(self) -> bool:
+        """Whether all gateways answer; one that ended, because it did not find Redis yet, is started again."""
+        for gateway in self.gateways:
+            if not is_alive(gateway.pid):
+                gateway.start()
+        return all(gateway.is_ready() for gateway in self.gateways)
 
     def _servers(self) -> list[str]:
         """Start the servers; the address of the store for each gateway."""
