@@ -1,5 +1,6 @@
 """Answers that were logged as they were streamed: as a list of chunks, or as the text of server-sent events."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,17 +10,20 @@ from bpac.wire.json import to_json
 from bpac.wire.sse import SseReader
 from bpac.wire.stream import Transcript, before_done, read_events
 
-_EVENTS = ("data:", "event:")
+# An answer may begin with the word, too: events have JSON, or their name in a line before.
+_EVENTS = re.compile(r"\s*(?:event:[^\n]*\n\s*)?data:\s*[\[{]")
 
 
 def is_streamed(value: Any) -> bool:
     """Whether a response was logged as a stream of chat completion chunks.
 
-    >>> [is_streamed(one) for one in ([{"choices": [{"delta": {"content": "4"}}]}], 'data: {"choices": []}', "4")]
-    [True, True, False]
+    >>> is_streamed([{"choices": [{"delta": {"content": "4"}}]}]), is_streamed('data: {"choices": []}')
+    (True, True)
+    >>> is_streamed("4"), is_streamed("data: 4")
+    (False, False)
     """
     if isinstance(value, str):
-        return value.lstrip().startswith(_EVENTS)
+        return _EVENTS.match(value) is not None
     return isinstance(value, list) and bool(value) and all(_is_chunk(one) for one in value)
 
 

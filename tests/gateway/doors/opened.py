@@ -48,6 +48,26 @@ class Opened(NamedTuple):
         return dict(found[-1])
 
 
+APIS = ("chat", "responses", "messages")
+
+
+def reached_at(base_url: str) -> dict[str, Any]:
+    """Settings of a model that is there at once, or not at all."""
+    return {"base_url": base_url, "timeout": 60.0, "retries": 0, "backoff": 0.01, "breaker": 0}
+
+
+def pairs(base_url: str) -> dict[str, Any]:
+    """A model for drafts and one for experts behind each API."""
+    ours = reached_at(base_url)
+    names = {"small": "draft", "large": "expert"}
+    return {f"{size}-{api}": {**ours, "model": name, "api": api} for api in APIS for size, name in names.items()}
+
+
+def score_with(api: str) -> dict[str, Any]:
+    """A score that drafts behind an API can have."""
+    return {"name": "verbalized" if api == "messages" else "perplexity", "otherwise": 0.5}
+
+
 @contextmanager
 def opened_with(config: Callable[[str], dict[str, Any]]) -> Iterator[Opened]:
     """Open a gateway whose configuration follows from the address of its models."""
@@ -63,7 +83,7 @@ def opened_with(config: Callable[[str], dict[str, Any]]) -> Iterator[Opened]:
 def opened(**gateway: Any) -> Iterator[Opened]:
     """Open a gateway: the route ``homework`` asks the expert, ``kept`` keeps drafts, ``single`` has one model."""
     with ScriptedServer(pair(DRAFT, EXPERT)) as models:
-        ours = {"base_url": models.base_url, "timeout": 60.0, "retries": 0, "backoff": 0.01, "breaker": 0}
+        ours = reached_at(models.base_url)
         route = {"draft": "small", "expert": "large", "epsilon": 0.2}
         score = {"name": "perplexity", "otherwise": 0.5}
         keys = [

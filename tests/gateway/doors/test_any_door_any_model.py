@@ -12,11 +12,10 @@ from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request
 from bpac.testing.messages_format import SIGNATURE
 from tests.gateway.configured import bearer
-from tests.gateway.doors.opened import CALLS, EXPERT, KEY, Opened, Point, opened_with
+from tests.gateway.doors.opened import APIS, CALLS, EXPERT, KEY, Opened, Point, opened_with, pairs, score_with
 from tests.gateway.doors.speakers import DOORS, USER, ask, ask_with_tools, parsed, result
 from tests.gateway.raw import CHAT, post
 
-APIS = ("chat", "responses", "messages")
 every = pytest.mark.parametrize("at", DOORS)
 upstream = pytest.mark.parametrize("api", APIS)
 streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -29,14 +28,10 @@ CUT = {
 
 def config(base_url: str) -> dict[str, Any]:
     """A route to each model alone, and one for each pair of APIs, whose expert answers every request."""
-    ours = {"base_url": base_url, "timeout": 60.0, "retries": 0, "backoff": 0.01, "breaker": 0}
-    models: dict[str, Any] = {}
     routes: dict[str, Any] = {}
     for api in APIS:
-        models |= {f"small-{api}": {**ours, "model": "draft", "api": api}}
-        models |= {f"large-{api}": {**ours, "model": "expert", "api": api}}
         routes[f"only-{api}"] = {"expert": f"large-{api}"}
-        score: dict[str, Any] = {"name": "verbalized" if api == "messages" else "perplexity", "otherwise": 0.5}
+        score = score_with(api)
         for other in APIS:
             route = {"draft": f"small-{api}", "expert": f"large-{other}", "epsilon": 0.2, "score": score}
             routes[f"{api}-{other}"] = {**route, "policy": "always"}
@@ -45,7 +40,7 @@ def config(base_url: str) -> dict[str, Any]:
                 routes[f"{api}-{other}-early"] = {**route, "policy": "never", "score": {**score, "first_tokens": 2}}
     keys = [{"name": "all", "key": KEY, "roles": ["call"], "tokens_per_day": 10**9}]
     gateway = {"listen": "127.0.0.1:0", "store": "memory://", "probe": False, "keys": keys}
-    return {"gateway": gateway, "models": models, "routes": routes}
+    return {"gateway": gateway, "models": pairs(base_url), "routes": routes}
 
 
 @pytest.fixture(scope="module")

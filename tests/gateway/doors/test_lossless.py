@@ -13,11 +13,10 @@ from bpac.testing import Reply
 from bpac.wire.originals import ORIGINAL
 from tests.gateway.configured import bearer
 from tests.gateway.doors import rich
-from tests.gateway.doors.opened import EXPERT, KEY, Opened, opened_with
+from tests.gateway.doors.opened import APIS, EXPERT, KEY, Opened, opened_with, pairs, reached_at, score_with
 from tests.gateway.raw import CHAT, post
 from tests.wire.translating.chats import MESSAGE_EVENT, MESSAGE_REQUEST, RESPONSE_EVENT, RESPONSE_REQUEST, known
 
-APIS = ("chat", "responses", "messages")
 streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 SSE = {"Content-Type": "text/event-stream"}
 MARK = re.compile(r"~[0-9a-f]{8}")
@@ -25,14 +24,10 @@ MARK = re.compile(r"~[0-9a-f]{8}")
 
 def config(base_url: str) -> dict[str, Any]:
     """For each API a route with one model, one whose expert answers, and one whose drafts are kept."""
-    ours = {"base_url": base_url, "timeout": 20.0, "retries": 0, "backoff": 0.01, "breaker": 0}
-    models: dict[str, Any] = {}
+    ours, models = reached_at(base_url), pairs(base_url)
     routes: dict[str, Any] = {}
     for api in APIS:
-        models |= {f"small-{api}": {**ours, "model": "draft", "api": api}}
-        models |= {f"large-{api}": {**ours, "model": "expert", "api": api}}
-        score: dict[str, Any] = {"name": "verbalized" if api == "messages" else "perplexity", "otherwise": 0.5}
-        pair_of = {"draft": f"small-{api}", "expert": f"large-{api}", "epsilon": 0.2, "score": score}
+        pair_of = {"draft": f"small-{api}", "expert": f"large-{api}", "epsilon": 0.2, "score": score_with(api)}
         routes[f"only-{api}"] = {"expert": f"large-{api}"}
         routes[f"kept-{api}"] = {**pair_of, "policy": "never"}
         routes[f"asked-{api}"] = {**pair_of, "policy": "always", "explore": "shadow"}
