@@ -126,7 +126,7 @@ def refitted(game: Router, samples: list[tuple[Decision, float]]) -> None:
             for decision, loss in samples[-FIT_AT:]
         ]
         learning.joined[0] = learning.joined[0]._replace(model=fit(latest, 0.5))
-        learning.all_scores = learning._first_scores  # by the newer one from here on
+        learning.quick_scores = learning._first_scores  # by the newer one from here on
 
 
 def broken(law: Cells, **options: Any) -> Iterator[bool]:

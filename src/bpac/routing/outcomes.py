@@ -91,10 +91,9 @@ class Outcomes:
 
     def resolved(self, decision: Decision, loss: float) -> None:
         """Apply the loss of an audit that is owed or given up."""
-        step, uncertainty, threshold, _, _, _, _, number, *_ = decision
         self.outcomes += 1
         epoch, late = self.current, False
-        current = number == epoch.number
+        current = decision[7] == epoch.number
         if self.learning is not None and current and self.learning.wants_more:
             self.learning.observed(decision, loss)
         if decision is self.uncharged:
@@ -105,11 +104,11 @@ class Outcomes:
             elif current:
                 epoch.receiver.resolve(decision, 0.0)  # the others have nothing to book
         else:
-            late = step in self.given_up
+            late = decision.step in self.given_up
             self._close(decision)
             for account in epoch.accounts if current else self._lasting:
                 account.refund(decision, loss)
-        if uncertainty < threshold and not late and self.forfeit_share:
+        if self.forfeit_share and decision.uncertainty < decision.threshold and not late:
             self.forfeit_share -= self.forfeit_share / SHARE_MEMORY
         if current and epoch.drift is not None:
             self._watch(epoch.drift, decision, loss, late)

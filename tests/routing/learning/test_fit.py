@@ -15,7 +15,7 @@ from bpac.routing.learning.fit import Regression, fit
 from bpac.routing.learning.logistic import product, sum_over_samples
 from bpac.routing.learning.model import FrozenModel, OwnScore
 from bpac.routing.learning.samples import MOST_SAMPLES, Sample, Samples
-from bpac.routing.learning.scorer import first_score, scorer
+from bpac.routing.learning.scorer import scorer
 from tests.routing.learning.drafts import drafts
 
 features = st.one_of(st.none(), st.floats(-1e300, 1e300), st.sampled_from(["law", "physics", "x" * 64]))
@@ -171,13 +171,41 @@ def test_models_score_together_as_each_does_alone_to_the_same_bits(kinds: str) -
         models = [
             _drawn_model(dice, dice.choice((0.0, -60.0, 60.0, 3.0))) if kind == "m" else OwnScore() for kind in kinds
         ]
-        together = scorer(models) if models else first_score
+        together = scorer(models, features=3)
         terms = [term for model in models for term in (model.to_json() or {"terms": []})["terms"]]
         numbers = [knot for term in terms for knot in term["knots"]]
         for _ in range(30):
             values = [dice.choice([*numbers, dice.uniform(-3, 3), 1e300, -1e300, None]) for _ in range(2)]
             known = (dice.random(), *values, dice.choice(("a", "b", "c", None)))
-            assert together(known) == (known[0], *[model.score(known) for model in models])
+            assert together(known[0], known[1:]) == (known[0], *[model.score(known) for model in models])
+
+
+@pytest.mark.parametrize("kinds", ["", "o", "m", "mm"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        (float("nan"), "law", None),
+        (float("inf"), "law", None),
+        (-float("inf"), "law", None),
+        (-1.1e300, "law", None),
+        (1, "law", None),
+        (True, "law", None),
+        (np.float64(0.5), "law", None),
+        (0.5, "x" * 65, None),
+        (0.5, "\ud800", None),
+        (0.5, "law", b"law"),
+        (0.5, "law"),
+        [0.5, "law", None],
+        {"length": 0.5},
+        None,
+    ],
+)
+def test_features_that_need_a_closer_look_get_no_score(kinds: str, given: Any) -> None:
+    """Whether or not a model has a term for them: no score is computed from what was not checked."""
+    dice = random.Random(6)
+    models = [_drawn_model(dice, 0.0) if kind == "m" else OwnScore() for kind in kinds]
+    assert scorer(models, features=3)(0.5, given) is None
+    assert scorer(models, features=3)(0.5, (0.5, "law", None)) is not None
 
 
 def _drawn_model(dice: random.Random, intercept: float) -> FrozenModel:

@@ -53,21 +53,23 @@ class LossTable:
 
         Of amounts below 0 the last must be the lowest: it alone is watched for the level's death.
         """
+        sums, width = self._sums, self._width
         place = self._places[code]
         if not place:
-            self._places[code] = place = len(self._sums) // self._width
+            self._places[code] = len(sums) // width
             self._booked[code] = 1
-            self._sums.extend([0] * self._width)
-        sums = self._sums
-        index = place * self._width
-        last = index + self._width - 1
+            sums.extend(amounts)
+            last = len(sums) - 1
+        else:
+            index = place * width
+            last = index + width - 1
+            if sums[last] <= DEAD:
+                return
+            for amount in amounts:
+                sums[index] += amount
+                index += 1
         if sums[last] <= DEAD:
-            return
-        for amount in amounts:
-            sums[index] += amount
-            index += 1
-        if sums[last] <= DEAD:
-            sums[last - self._width + 1 : last + 1] = array("q", [DEAD] * self._width)
+            sums[last - width + 1 : last + 1] = array("q", [DEAD] * width)
             self.below = self.sums_below(self.limit)
         elif code < self.limit:
             self.below = list(map(plus, self.below, amounts))

@@ -110,39 +110,38 @@ class Candidates:
 
     def decided(self, decision: Round) -> None:
         """Every score that the round carries bets on it; the score in force is chosen from the past."""
-        wealths = self._wealths
-        if len(wealths) == 1:
-            wealth = wealths[0]
-            wealth.decided(decision)
-            self.threshold = wealth.threshold
-            return
-        uncertainties = decision.uncertainties
-        carries_all = len(uncertainties) == len(wealths)
-        if carries_all:
-            self._recent.append(uncertainties)
-        if carries_all and self._quiet > 1 and decision.least_propensity == self._least_propensity:
-            self._quiet -= 1
-            self._uncounted += 1
-        else:
-            self._count()
-            for wealth, _ in zip(wealths, uncertainties, strict=False):
+        wealths, uncertainties = self._wealths, decision.uncertainties
+        if len(uncertainties) == len(wealths):
+            if self._quiet > 1 and decision.least_propensity == self._least_propensity:
+                self._recent.append(uncertainties)
+                self._quiet -= 1
+                self._uncounted += 1
+                return
+            if len(wealths) == 1:
+                wealth = wealths[0]
                 wealth.decided(decision)
-            self._least_propensity = decision.least_propensity
-            self._rounds += 1
-            if not self._rounds % self.EVERY:
-                self._choose()
-            self._look()
+                self.threshold = wealth.threshold
+                return
+            self._recent.append(uncertainties)
+        self._count()
+        for wealth in wealths[: len(uncertainties)]:
+            wealth.decided(decision)
+        self._least_propensity = decision.least_propensity
+        self._rounds += 1
+        if not self._rounds % self.EVERY:
+            self._choose()
+        self._look()
 
     def resolve(self, decision: Round, loss: float) -> None:
         """Every score books the loss."""
         if self._quiet > 0 and (loss == 0.0 or self._latched):
             # No wealth looks at its threshold, and a loss lowers none that is latched.
             if loss > 0.0:
-                for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
+                for wealth in self._wealths[: len(decision.uncertainties)]:
                     wealth.add(decision, loss)
             return
         self._count()
-        for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
+        for wealth in self._wealths[: len(decision.uncertainties)]:
             wealth.resolve(decision, loss)
         self._look()
 
@@ -153,7 +152,7 @@ class Candidates:
     def refund(self, decision: Round, loss: float) -> None:
         """Every score replaces its charge."""
         self._count()
-        for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
+        for wealth in self._wealths[: len(decision.uncertainties)]:
             wealth.refund(decision, loss)
         self._look()
 
@@ -163,7 +162,7 @@ class Candidates:
     def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
         """Every score books the loss of the other round."""
         self._count()
-        for wealth, _ in zip(self._wealths, decision.uncertainties, strict=False):
+        for wealth in self._wealths[: len(decision.uncertainties)]:
             wealth.replace(decision, instead, loss, charged=charged)
         self._look()
 

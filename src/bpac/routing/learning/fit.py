@@ -169,7 +169,9 @@ class _Term:
         self._bent: list[tuple[float, float]] = []  # mean and deviation of each power of the rank's log-odds
         self._knots, self._at_knots = np.empty(0), np.empty(0)
         kinds = set(map(type, values))
-        if float in kinds:
+        if kinds == {float}:  # as in most cases
+            self._add_number(np.array(values), np.ones(len(values), dtype=np.bool_), weights)
+        elif float in kinds:
             known = [value for value in values if isinstance(value, float)]
             where = np.array([value.__class__ is float for value in values])
             self._add_number(np.array(known), where, weights)

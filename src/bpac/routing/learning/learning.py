@@ -10,10 +10,12 @@ from bpac.routing.learning.fit import Regression
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.model import FrozenModel, OwnScore, frozen
 from bpac.routing.learning.samples import Sample, Samples
-from bpac.routing.learning.scorer import Scorer, first_score, scorer
+from bpac.routing.learning.scorer import Scorer, scorer
 
 # After this multiple of the audits that a fit needs, too few losses mean that there is nothing to learn from.
 PATIENCE = 2
+# ``Sample(*values)`` without the cost of naming the fields.
+new_tuple = tuple.__new__
 
 
 class JoinedModel(NamedTuple):
@@ -62,9 +64,9 @@ class Learning:
         self.epsilon = epsilon
         self.samples = Samples()
         self.joined: list[JoinedModel] = []
-        # All scores of nearly every query.
+        # How many scores a query has, and all of them, where its features need no closer look.
         self.count = 1
-        self.all_scores: Scorer = first_score
+        self.quick_scores: Scorer = self._first_scores
         self.entries = 0
         self.wants_more = True  # whether there are scores still to be learned in this epoch
         self._fit_at = settings.fit_at[0]  # how many audits the next one needs
@@ -85,12 +87,14 @@ class Learning:
 
     def observed(self, decision: Decision, loss: float) -> None:
         """An audit has an outcome; only while there are scores still to be learned."""
-        sample = Sample((decision.uncertainties[0], *decision.features), loss, decision.propensity)
-        self.samples.add(decision.step, sample)
+        step, _, _, propensity, _, _, _, _, scores, _, _, features, _ = decision
+        sample = new_tuple(Sample, ((scores[0], *features), loss, propensity))
+        samples = self.samples
+        samples.add(step, sample)
         if self.pool is not None:
-            self.pool.observed(self.number, decision.step, sample)
-        else:
-            self.due = self.samples.count >= self._fit_at and self.enough
+            self.pool.observed(self.number, step, sample)
+        elif samples.count >= self._fit_at:
+            self.due = self.enough
 
     def next(self, tickets: int) -> Learned | None:
         """The entry of the next score; none if there is none after all.
@@ -127,16 +131,16 @@ class Learning:
 
     def _joined_changed(self) -> None:
         self.count = 1 + len(self.joined)
-        self.all_scores = self._first_scores if self.joined else first_score
+        self.quick_scores = self._first_scores
         gave_up = not self.settings.tries_all and bool(self.joined) and isinstance(self.joined[-1].model, OwnScore)
         self.wants_more = len(self.joined) < len(self.settings.fit_at) and not gave_up
         if self.wants_more:
             self._fit_at = self.settings.fit_at[len(self.joined)]
 
-    def _first_scores(self, known: Sequence[Feature]) -> tuple[float, ...]:
+    def _first_scores(self, uncertainty: float, features: object) -> tuple[float, ...] | None:
         """All scores, after the function for them has been made: there may be many games that score no draft."""
-        self.all_scores = scorer([joined.model for joined in self.joined])
-        return self.all_scores(known)
+        self.quick_scores = scorer([joined.model for joined in self.joined], len(self.settings.features))
+        return self.quick_scores(uncertainty, features)
 
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""

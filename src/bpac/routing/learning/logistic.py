@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 NEWTON_STEPS, LEAST_GAINED = 60, 1e-9
+MOST_EXPONENT = 700.0  # beyond it, exponentials overflow
 # Up to so many multiplications, of a matrix with a vector and with a matrix, OpenBLAS uses one thread. With several, on
 # a busy machine, they wait for each other for up to a hundred times as long as such a product takes.
 OF_VECTOR, OF_MATRIX = 9_000, 260_000
@@ -24,25 +25,26 @@ def minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector,
 
     at, ridge = start, np.diag(penalties)
     value, log_odds = objective(at)
-    gained, steps = np.inf, 0
-    while gained >= LEAST_GAINED and steps < NEWTON_STEPS:
-        steps += 1
+    for _ in range(NEWTON_STEPS):
         predicted = logistic(log_odds)
         gradient = sum_over_samples(columns, weights * (predicted - losses)) + penalties * at
         step = np.linalg.solve(curvature(columns, weights, predicted) + ridge, gradient)
+        # What the step gains if the objective is a parabola, as it is nearly near its minimum. There the gain drowns in
+        # rounding errors, and a search for a step that does not increase the value would find none.
+        if float(gradient @ step) / 2.0 < LEAST_GAINED:
+            return at - step
         size = 1.0
         reached, log_odds = objective(at - step)
         while reached > value and size > 1e-9:
             size /= 2.0
             reached, log_odds = objective(at - size * step)
-        at = at - size * step
-        gained, value = value - reached, reached
+        at, value = at - size * step, reached
     return at
 
 
 def logistic(log_odds: Vector) -> Vector:
     """The probabilities with these log-odds."""
-    return 0.5 + 0.5 * np.tanh(log_odds / 2.0)  # without overflow
+    return 1.0 / (1.0 + np.exp(np.minimum(-log_odds, MOST_EXPONENT)))
 
 
 def curvature(columns: Vector, weights: Vector, predicted: Vector) -> Vector:

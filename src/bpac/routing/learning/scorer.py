@@ -3,10 +3,12 @@
 1. Every draft is scored by every model that has joined, so nothing about learned scores is done more often.
 2. Models that join share their features. For each feature the knots of all models are merged, and one search finds the
    stretches of all of them.
-3. The function is written out for the numbers of features and models, as Python's named tuples are: loops over them
+3. Features are checked on the way. What is not plainly a valid tuple of features is left to ``checked_features``, which
+   takes longer, and knows what to say about mistakes.
+4. The function is written out for the numbers of features and models, as Python's named tuples are: loops over them
    would take twice as long for three models. Its text follows from these numbers alone; what the models contain is
    passed to it as values.
-4. Each score is what its model computes alone, to the same bits.
+5. Each score is what its model computes alone, to the same bits.
 """
 
 from bisect import bisect_right
@@ -16,7 +18,7 @@ from math import exp
 from types import CodeType
 from typing import Any
 
-from bpac.routing.learning.features import Feature
+from bpac.routing.learning.features import LARGEST, LEAST, LONGEST_WORD
 from bpac.routing.learning.model import (
     MOST_LOG_ODDS,
     PARTS,
@@ -28,32 +30,30 @@ from bpac.routing.learning.model import (
     predicted_loss,
 )
 
-# From the score that was there first and the features of a draft to all its scores.
-Scorer = Callable[[Sequence[Feature]], tuple[float, ...]]
+# From the score that was there first and the features of a draft to all its scores; none if the features need a closer
+# look.
+Scorer = Callable[[float, Any], tuple[float, ...] | None]
 
 
-def first_score(known: Sequence[Any]) -> tuple[float, ...]:
-    """The only score while no model has joined."""
-    return (known[0],)
-
-
-def scorer(models: Sequence[FrozenModel | OwnScore]) -> Scorer:
+def scorer(models: Sequence[FrozenModel | OwnScore], features: int) -> Scorer:
     """A function that gives the score that was there first and those of all models.
 
     Parameters
     ----------
-    models: one or more, of the same features, or the score that was there first in place of one.
+    models: those that have joined, or the score that was there first in place of one.
+    features: how many features a draft has beside its score.
 
     >>> term = {"knots": [10.0, 30.0], "values": [-2.0, 2.0], "words": {}, "missing": 0.0}
-    >>> model, other = (FrozenModel({"intercept": start, "terms": [term]}) for start in (0.0, 1.0))
-    >>> scorer([model, other])((20.0,)) == (20.0, model.score((20.0,)), other.score((20.0,)))
+    >>> model, other = (FrozenModel({"intercept": start, "terms": [term, term]}) for start in (0.0, 1.0))
+    >>> scores = scorer([model, other], features=1)
+    >>> scores(0.3, (20.0,)) == (0.3, model.score((0.3, 20.0)), other.score((0.3, 20.0)))
+    True
+    >>> scores(0.3, (float("nan"),)) is None
     True
     """
     fitted = [model.to_json() for model in models if isinstance(model, FrozenModel)]
-    if not fitted:
-        return lambda known: (known[0],) * (1 + len(models))  # type: ignore[return-value]  # always a number
     names: dict[str, Any] = {"bisect": bisect_right, "exp": exp, "predicted_loss": predicted_loss}
-    names |= {"PARTS": PARTS, "WHOLE": WHOLE, "MOST": MOST_LOG_ODDS}
+    names |= {"PARTS": PARTS, "WHOLE": WHOLE, "MOST": MOST_LOG_ODDS, "LEAST": LEAST, "LARGEST": LARGEST}
     names |= {f"intercept_{i}": data["intercept"] for i, data in enumerate(fitted)}
     used = []
     for index, terms in enumerate(zip(*(data["terms"] for data in fitted), strict=True)):
@@ -61,7 +61,7 @@ def scorer(models: Sequence[FrozenModel | OwnScore]) -> Scorer:
             used.append(index)
             names |= _values(index, [compiled(index, term) for term in terms])
     own = tuple(isinstance(model, OwnScore) for model in models)
-    exec(_code(len(fitted[0]["terms"]), tuple(used), own), names)
+    exec(_code(features, tuple(used), own), names)
     scores: Scorer = names["scores"]
     return scores
 
@@ -84,30 +84,44 @@ def _code(features: int, used: tuple[int, ...], own: tuple[bool, ...]) -> CodeTy
 
     Parameters
     ----------
-    features: how many values a draft has, the score that was there first included.
-    used: those that have a term in any model.
+    features: how many features a draft has beside its score.
+    used: those that have a term in any model, counted from 1; 0 is the score.
     own: whether the score that was there first stands in place of each model.
     """
     models = range(own.count(False))
-    lines = ["def scores(known):", f"    {''.join(f'value_{index}, ' for index in range(features))}= known"]
-    lines += [f"    odds_{i} = intercept_{i}" for i in models]
+    values = [f"value_{index}" for index in range(features + 1)]
     parts = ", ".join(f"at_{i}, slope_{i}, knot_{i}" for i in models)
-    for index in used:
-        value = f"value_{index}"
+    lines = ["def scores(value_0, known):", f"    if known.__class__ is not tuple or len(known) != {features}: return None"]
+    lines += [f"    {', '.join(values[1:])}, = known"] if features else []
+    lines += [f"    odds_{i} = intercept_{i}" for i in models]
+    for index, value in enumerate(values):
+        number = missing = word = ["pass"]
+        if index in used:
+            number = [
+                f"{parts} = stretches_{index}[bisect(knots_{index}, {value})]",
+                *[f"odds_{i} += at_{i} + slope_{i} * ({value} - knot_{i})" for i in models],
+            ]
+            missing = [f"odds_{i} += missing_{index}_{i}" for i in models]
+            word = [f"odds_{i} += word_{index}_{i}({value}, 0.0)" for i in models]
+        if index == 0:  # the score, which is a number and was checked before
+            lines += [f"    {line}" for line in number]
+            continue
         lines += [
             f"    if {value}.__class__ is float:",
-            f"        {parts} = stretches_{index}[bisect(knots_{index}, {value})]",
-            *[f"        odds_{i} += at_{i} + slope_{i} * ({value} - knot_{i})" for i in models],
+            f"        if not LEAST <= {value} <= LARGEST: return None",
+            *[f"        {line}" for line in number],
             f"    elif {value} is None:",
-            *[f"        odds_{i} += missing_{index}_{i}" for i in models],
-            "    else:",
-            *[f"        odds_{i} += word_{index}_{i}({value}, 0.0)" for i in models],
+            *[f"        {line}" for line in missing],
+            f"    elif {value}.__class__ is str and len({value}) <= {LONGEST_WORD} and {value}.isascii():",
+            *[f"        {line}" for line in word],
+            "    else: return None",
         ]
     usual = iter([f"((PARTS / (1.0 + exp(-odds_{i})) + WHOLE) - WHOLE) / PARTS" for i in models])
     extreme = iter([f"predicted_loss(odds_{i})" for i in models])
-    lines += [
-        f"    if {' and '.join(f'-MOST < odds_{i} < MOST' for i in models)}:",
-        f"        return {', '.join(['value_0', *('value_0' if one else next(usual) for one in own)])}",
-        f"    return {', '.join(['value_0', *('value_0' if one else next(extreme) for one in own)])}",
-    ]
+    if models:
+        lines += [
+            f"    if {' and '.join(f'-MOST < odds_{i} < MOST' for i in models)}:",
+            f"        return {', '.join(['value_0', *('value_0' if one else next(usual) for one in own)])}",
+        ]
+    lines += [f"    return {', '.join(['value_0', *('value_0' if one else next(extreme) for one in own)])},"]
     return compile("\n".join(lines), "<learned scores>", "exec")

@@ -1,6 +1,7 @@
 """What a router would write next: entries that are checked, and that have not taken effect."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from bpac.arguments import fraction, text
 from bpac.errors import AlreadyResolved, InputError, NotAudited, ObservationError, StaleProposal, UnknownStep
@@ -12,7 +13,7 @@ from bpac.routing.coins import Coins, CommittedCoins, DitheringCoins, SeededCoin
 from bpac.routing.decision import Decision
 from bpac.routing.dithering import dithered
 from bpac.routing.journal.entries import Entry, Resolved
-from bpac.routing.learning.features import Feature, Features, checked_features
+from bpac.routing.learning.features import Features, checked_features
 from bpac.routing.learning.learning import Learning
 from bpac.routing.route import Route
 from bpac.routing.rule import decide_query
@@ -74,37 +75,42 @@ class Proposals:
             uncertainties = all_scores(route, uncertainty)
         elif type(uncertainty) is not float or not 0.0 <= uncertainty <= 1.0:
             uncertainty = fraction(uncertainty, "uncertainty")
-        learning = route.learning
-        known: tuple[Feature, ...] = ()
-        if learning is not None or features is not None:
-            known = checked_features(features, route.feature_names)
-            while learning is not None and learning.due:
-                self._learn(learning)
         step = route.step + 1
         if step > self._last_step:
+            if features is not None:
+                checked_features(features, route.feature_names)  # bad ones change nothing, and drawing may
             self._draw(step)
         if route.dither:
             uncertainty, uncertainties = self._dithered(step, uncertainty, uncertainties)  # type: ignore[arg-type]  # a number by now
+        learning = route.learning
+        known: Any = ()
+        if learning is not None:
+            known, scores = features, learning.quick_scores(uncertainty, features)  # type: ignore[arg-type]
+            if scores is None or learning.due:
+                known = checked_features(features, route.feature_names)
+                while learning.due:
+                    self._learn(learning)
+                scores = learning.scores(uncertainty, known, learning.count)  # type: ignore[arg-type]
+            uncertainties = scores
+        elif features is not None:
+            checked_features(features, ())  # says that there is no use for them
         number = score = seen = 0
+        current = route.current
         if ticket is None and not route.running:
             # The threshold first, then the step: a threshold may be stale, never from the future.
-            current = route.current
             threshold, rate, epoch = current.bettor.threshold, current.rate, current.number
-            if uncertainties or learning is not None:
+            if uncertainties:
                 score = current.active_score
         else:
             number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
-        if learning is not None:
-            # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
-            current = route.current
-            if epoch == current.number:
-                count = current.scores_at(number) if number else current.scores
-            else:
-                score, count = 0, 1
-            if count == learning.count:  # what ``scores`` does, faster
-                uncertainties = learning.all_scores((uncertainty, *known))  # type: ignore[arg-type]  # a number by now
-            else:
-                uncertainties = learning.scores(uncertainty, known, count)  # type: ignore[arg-type]
+            if learning is not None:
+                # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
+                if epoch == current.number:
+                    count = current.scores_at(number)
+                else:
+                    score, count = 0, 1
+                if count < learning.count:
+                    uncertainties = uncertainties[:count]
         if uncertainties:
             uncertainty = uncertainties[score]
         self.latest = decision = decide_query(

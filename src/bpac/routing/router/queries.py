@@ -23,9 +23,19 @@ class Queries(RouterParts):
         >>> router.decide(0.4, ticket=first).ticket                  # … and counts second
         1
         """
-        with self._lock.change():
-            self._proposals.latest = None
-            return self._tickets.give()
+        lock = self._lock
+        lock.start()  # what ``change`` does, in half the time: this is done for every query
+        try:
+            try:
+                self._proposals.latest = None
+                ticket = self._tickets.give()
+            except Exception:
+                lock.busy = False
+                raise
+            lock.busy = False
+            return ticket
+        finally:
+            lock.release()
 
     def withdraw(self, ticket: Ticket, reason: str = "") -> None:
         """Let a ticket go without a decision: its caller left, or its draft has no score.

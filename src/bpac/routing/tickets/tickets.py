@@ -110,10 +110,12 @@ class Tickets:
         if route.stages:
             self.fit_if_due()
         route.charge()
+        current = route.current
         epoch, number = self._given
-        number = number + 1 if epoch == route.epoch else 1
-        return Ticket(
-            number, route.epoch, route.bettor.threshold, route.current.rate, route.current.active_score, route.entries
+        number = number + 1 if epoch == current.number else 1
+        return new_tuple(
+            Ticket,
+            (number, current.number, current.bettor.threshold, current.rate, current.active_score, route.entries),
         )
 
     def fit_if_due(self) -> None:
