@@ -1,6 +1,5 @@
 """What a route has learned: the audits to learn from, and the models that were fitted to them."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from bpac.routing.decision import Decision

@@ -41,7 +41,7 @@ def scorer(models: Sequence[FrozenModel | OwnScore], features: int) -> Scorer:
     Parameters
     ----------
     models: those that have joined, or the score that was there first in place of one.
-    features: how many features a draft has beside its score.
+    features: how many features a draft has beside its score, at least 1.
 
     >>> term = {"knots": [10.0, 30.0], "values": [-2.0, 2.0], "words": {}, "missing": 0.0}
     >>> model, other = (FrozenModel({"intercept": start, "terms": [term, term]}) for start in (0.0, 1.0))
@@ -91,9 +91,12 @@ def _code(features: int, used: tuple[int, ...], own: tuple[bool, ...]) -> CodeTy
     models = range(own.count(False))
     values = [f"value_{index}" for index in range(features + 1)]
     parts = ", ".join(f"at_{i}, slope_{i}, knot_{i}" for i in models)
-    lines = ["def scores(value_0, known):", f"    if known.__class__ is not tuple or len(known) != {features}: return None"]
-    lines += [f"    {', '.join(values[1:])}, = known"] if features else []
-    lines += [f"    odds_{i} = intercept_{i}" for i in models]
+    lines = [
+        "def scores(value_0, known):",
+        f"    if known.__class__ is not tuple or len(known) != {features}: return None",
+        f"    {', '.join(values[1:])}, = known",
+        *[f"    odds_{i} = intercept_{i}" for i in models],
+    ]
     for index, value in enumerate(values):
         number = missing = word = ["pass"]
         if index in used:
