@@ -25,12 +25,12 @@ from bpac.replay.studies.drift import DriftStudy
 from bpac.replay.studies.gap import GapStudy
 from bpac.replay.studies.given_tables import GivenTable, studies_of_tables
 from bpac.replay.studies.hostile import HostileStudy
-from bpac.replay.studies.learned import SEGMENT
 from bpac.replay.studies.load import FaultsStudy, OrderStudy
 from bpac.replay.studies.own import OWN
 from bpac.replay.studies.replicas import ReplicasStudy
 from bpac.replay.studies.report import ReportSection, write_report
 from bpac.replay.studies.savings import SavingsStudy
+from bpac.replay.studies.segments import SEGMENT
 from bpac.replay.studies.stall import StallStudy
 from bpac.replay.studies.study import ResultsFolder, Study
 from bpac.replay.studies.variants import VARIANTS
@@ -177,7 +177,7 @@ def reproduce(
     studies = [study for study in known if "all" in names or study.name in names]
     if not studies:
         raise InputError("nothing to reproduce: give names of results, or all")
-    names = ["checklist", *(f"{study.name}{end}" for study in studies for end in ("", "-paths", "-prompting"))]
+    names = ["checklist", *(f"{study.name}{end}" for study in studies for end in ("", "-paths", "-prompting", "-each"))]
     for name in names:
         refuse_overwriting({"--out": out / f"{name}.csv"}, inputs)
     check_installed()
