@@ -27,7 +27,7 @@ from bpac.replay.page import write_page
 from bpac.replay.replay import Replay
 from bpac.replay.router_factory import RouterFactory, learning_for, suited_to
 from bpac.replay.simulation.delays import Delay
-from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX
+from bpac.replay.tables.builtin import NAMES, PREFIX
 from bpac.replay.tables.table import Table
 from bpac.replay.tables.weights import ReplayTable, open_replay_table
 from bpac.routing.policies import Policy, Portfolio
@@ -46,7 +46,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "table",
         metavar="TABLE",
         help="file with one row per question (.csv, .jsonl, each also .gz, or .parquet), - for standard input, or a "
-        f"built-in table: {PREFIX}NAME with NAME one of {', '.join((*BENCHMARKS, *MIXED, *CASCADES))}",
+        f"built-in table: {PREFIX}NAME with NAME one of {', '.join((*NAMES, *CASCADES))}",
     )
     add_policy_options(replay, epsilon=0.05)
     replay.add_argument(

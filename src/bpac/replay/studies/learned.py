@@ -1,13 +1,14 @@
 """What a learned score saves (MATH section 14)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bpac.replay.figures import Panel, relative_bars
 from bpac.replay.metrics import replay_metrics
 from bpac.replay.parallel import Arrays
 from bpac.replay.replay import send_table
@@ -67,6 +68,11 @@ class LearnedTask:
         return {"figures": np.array([metrics.expert_call_rate, cost, metrics.empirical_risk, unsafe])}
 
 
+def panels_of_calls(calls: Mapping[float, Mapping[str, Mapping[str, float]]]) -> list[Panel]:
+    """Expert calls of each method on each stream: a panel for each ε."""
+    return [relative_bars(bars, f"Expert calls, % of requests, at ε = {epsilon:g}") for epsilon, bars in calls.items()]
+
+
 def when_learned() -> str:
     """When scores are learned by default, and with which share of α, as a sentence of the report."""
     settings = LearnedScore(("any",))
@@ -103,11 +109,13 @@ class LearnedStudy:
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """Expert calls, cost and promise of both."""
         rows, numbers, runs = [], [], len(results[0]["figures"])
+        calls: dict[float, dict[str, dict[str, float]]] = {}
         labels = [(name, epsilon, learns) for name, _ in self.tables for epsilon in EPSILONS for learns in (0, 1)]
         for (name, epsilon, learns), arrays in zip(labels, results, strict=True):
             means = arrays["figures"].mean(axis=0)
             label = "with a learned score" if learns else "the score of the table"
             numbers.append((name, epsilon, label, runs, *means.tolist()))
+            calls.setdefault(epsilon, {}).setdefault(name, {})[label] = float(means[0])
             shown = ["" if math.isnan(value) else percent(value) for value in means[:3]]
             rows.append([name, f"{epsilon:g}", label, *shown, share_with_bound(round(float(means[3]) * runs), runs)])
         learned_from = "; ".join(f"{name}: {', '.join(table.features)}" for name, table in self.tables)
@@ -118,6 +126,6 @@ class LearnedStudy:
             f"{runs} runs. {when_learned()} Learned from: {learned_from}. Unsafe: runs in which a threshold was ever "
             "in force whose risk on the table exceeds ε for the score that it belongs to, with an upper 95 % "
             f"confidence bound; promised is at most {ALPHA:.0%}.",
-            [],
+            folder.write_figure(self.name, panels_of_calls(calls), 2),
             TableOfNumbers(["stream", "ε", "method", "ECP", "cost", "ER", "unsafe"], rows),
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bpac.replay.parallel import Arrays
 from bpac.replay.replay import rows_of_features
 from bpac.replay.router_factory import learning_for, suited_to
-from bpac.replay.studies.learned import EPSILONS, when_learned
+from bpac.replay.studies.learned import EPSILONS, panels_of_calls, when_learned
 from bpac.replay.studies.methods import ALPHA
 from bpac.replay.studies.replay_results import fingerprint
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
@@ -82,11 +82,10 @@ class SegmentsTask:
         table = shuffled(self.table, np.random.default_rng([number, 1]))
         names = list(map(str, table.features[SEGMENT].tolist()))
         by_size = list(sizes(self.table))
-        small = set(by_size[(len(by_size) + 1) // 2 :])
         shared = SharedScores() if self.mode == "segments learn together" else None
         segments = Segments(lambda name, alpha: self._router(name, alpha, number), ALPHA, most=10_000, shared=shared)
         features = rows_of_features(table, tuple(table.features))
-        sums = {True: np.zeros(3), False: np.zeros(3)}
+        outcomes: list[tuple[float, float]] = []  # whether the expert was called, and the loss that was served
         decisions: dict[str, list[Decision]] = {name: [] for name in by_size}
         rows = zip(table.uncertainty.tolist(), table.loss.tolist(), names, features, strict=True)
         for uncertainty, loss, name, known in rows:
@@ -95,13 +94,16 @@ class SegmentsTask:
             decisions[name].append(decision)
             if decision.call_expert:
                 router.observe(decision, loss)
-            sums[name in small] += (1.0, decision.call_expert, loss * decision.serve_draft)
+            outcomes.append((decision.call_expert, loss * decision.serve_draft))
         kept_share = router.settings.terms.kept_share
         of_segment = np.array(names)
+        is_small = np.isin(of_segment, by_size[(len(by_size) + 1) // 2 :])
         unsafe = [
             is_unsafe(table.take(of_segment == name), decisions[name], kept_share, self.epsilon) for name in by_size
         ]
-        figures = np.concatenate([sums[part][1:] / max(sums[part][0], 1.0) for part in (True, False)])
+        figures = np.concatenate(
+            [np.array(outcomes)[part].sum(axis=0) / max(part.sum(), 1) for part in (is_small, ~is_small)]
+        )
         return {"figures": figures, "unsafe": np.array(unsafe, dtype=np.float64)}
 
 
@@ -124,12 +126,15 @@ class SegmentsStudy:
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """Expert calls and loss of small and of large segments, and the promise of each segment."""
         rows, numbers, each, runs = [], [], [], len(results[0]["figures"])
+        calls: dict[float, dict[str, dict[str, float]]] = {}
         labels = [(name, table, epsilon, mode) for name, table in self.tables for epsilon in EPSILONS for mode in MODES]
         for (name, table, epsilon, mode), arrays in zip(labels, results, strict=True):
             means = arrays["figures"].mean(axis=0).tolist()
             counts = arrays["unsafe"].sum(axis=0).astype(int).tolist()
             mean, most = sum(counts) / (runs * len(counts)), max(counts)
             numbers.append((name, epsilon, mode, runs, *means, mean, most))
+            for part, rate in (("small", means[0]), ("large", means[2])):
+                calls.setdefault(epsilon, {}).setdefault(f"{name}, {part} segments", {})[mode] = rate
             where = (name, epsilon, mode, runs)
             each += [(*where, *size, unsafe) for size, unsafe in zip(sizes(table).items(), counts, strict=True)]
             worst = f"{most} of {runs}" + (f": {list(sizes(table))[counts.index(most)]}" if most else "")
@@ -146,6 +151,6 @@ class SegmentsStudy:
             "segment exceeds ε for the score that it belongs to; the mean over segments, and the segment with most "
             f"such runs. Promised is at most {ALPHA:.0%} of the runs for each segment. {self.name}-each.csv has the "
             "number of each.",
-            [],
+            folder.write_figure(self.name, panels_of_calls(calls), 2),
             TableOfNumbers(COLUMNS, rows),
         )
