@@ -60,7 +60,8 @@ class BuiltinTasks:
         difficulty = mean[of_task] + rng.standard_normal(count)
 
         def seen(noise: float) -> NDArray[np.float64]:
-            return difficulty + noise * rng.standard_normal(count)
+            with_noise: NDArray[np.float64] = difficulty + noise * rng.standard_normal(count)
+            return with_noise
 
         loss = (rng.random(count) < 1.0 / (1.0 + np.exp(-STEEP * (difficulty - HARD)))).astype(np.float64)
         uncertainty = 1.0 / (1.0 + np.exp(-seen(SCORE_NOISE)))
