@@ -89,8 +89,8 @@ def test_replay_and_reproduce_write_their_figures(
     [
         (["reproduce", "stall", "--workers", "0"], "workers must be at least 1, or -1 for one per core; got 0"),
         (["reproduce", "stall", "--workers", "-5"], "got -5"),
-        (["reproduce", "learned"], "learned needs tables with columns to learn from"),
-        (["reproduce", "segments"], "segments needs tables with a column category: give them with --tables"),
+        (["reproduce", "learned", "--tables", "builtin:bbh-like"], "learned needs tables with columns to learn from"),
+        (["reproduce", "segments", "--tables", "builtin:bbh-like"], "segments needs tables with a column category"),
         (["replay", "builtin:bbh-like", "--learn"], "needs a table with columns to learn from, and this one has none"),
         (["validate", "--seed", "-1"], "seed must be at least 0, got -1"),
         (["validate", "--delay", "losses:"], "delay 'losses:' is none of"),

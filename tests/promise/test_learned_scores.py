@@ -56,10 +56,18 @@ class Cells:
         draws = rng.random(steps)
         return [(u, (x, w), float(d < p)) for (u, x, w, p), d in zip(rows, draws, strict=True)]
 
-    def risk(self, model: FrozenModel | OwnScore | None, threshold: float) -> float:
-        """Expected loss below a threshold of the first score, or of a learned one."""
-        below = (p for u, x, w, p in self.cells if (u if model is None else model.score((u, x, w))) < threshold)
-        return math.fsum(below) / len(self.cells)
+    def risk(self, model: FrozenModel | OwnScore | None, threshold: float, *further: str) -> float:
+        """Expected loss below a threshold of the first score, or of a learned one.
+
+        Parameters
+        ----------
+        model: the learned score; none for the first.
+        threshold: the threshold.
+        further: features that all drafts have in common, such as their segment.
+        """
+        cells = self.cells
+        below = (p for u, x, w, p in cells if (u if model is None else model.score((u, x, w, *further))) < threshold)
+        return math.fsum(below) / len(cells)
 
 
 # Losses that features say much about, and losses that nothing says anything about: whatever is learned is noise.

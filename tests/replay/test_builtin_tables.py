@@ -8,6 +8,7 @@ import pytest
 from bpac.errors import InputError
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.replay.tables.builtin import BENCHMARKS, HARD_FIRST, SCORES, builtin_table, open_table
+from bpac.replay.tables.builtin_tasks import HARD, STEEP, TASKS
 
 
 def test_unknown_tables_scores_and_impossible_laws_are_refused() -> None:
@@ -15,6 +16,7 @@ def test_unknown_tables_scores_and_impossible_laws_are_refused() -> None:
     for attempt in (
         partial(open_table, "builtin:chess"),
         partial(open_table, "builtin:math-like", "mood"),
+        partial(open_table, "builtin:tasks-like", "perplexity"),
         partial(PowerLaw, power=-1.0),
         partial(PowerLaw, weights=(0.5,)),
         partial(PowerLaw, sizes=(2.0,)),
@@ -66,3 +68,28 @@ def test_mixed_tables_combine_two_benchmarks() -> None:
     assert hard_first.uncertainty[:HARD_FIRST].max() < hard_first.uncertainty[HARD_FIRST:].min()
     shift = builtin_table("mmlu-pro-then-bbh")
     assert shift.loss[:1500].mean() < shift.loss[1500:].mean()
+
+
+def test_the_table_of_tasks_follows_its_law() -> None:
+    """Tasks have their shares, the same seed draws the same table, and each feature says something about losses."""
+    tasks, table = TASKS["tasks-like"], builtin_table("tasks-like", rows=20_000)
+    again, other = builtin_table("tasks-like"), builtin_table("tasks-like", seed=1)
+    assert len(again) == tasks.rows
+    assert again.loss.tolist() == builtin_table("tasks-like").loss.tolist() != other.loss.tolist()
+    of_task = table.features["category"]
+    for name, task in tasks.tasks.items():
+        drawn = of_task == name
+        assert drawn.mean() == pytest.approx(task.share)
+        difficulty = task.difficulty + np.random.default_rng(5).standard_normal(200_000)
+        expected = float(np.mean(1.0 / (1.0 + np.exp(-STEEP * (difficulty - HARD)))))
+        error = np.sqrt(expected * (1.0 - expected) / drawn.sum())
+        assert abs(table.loss[drawn].mean() - expected) < 4.0 * error + 0.005
+        wrong = drawn & (table.loss == 1.0)
+        known = table.features["stated_confidence"] != None  # noqa: E711  # element by element
+        for column, sign in (
+            (table.uncertainty, 1.0),
+            (table.draft_tokens, 1.0),
+            (np.where(known, table.features["stated_confidence"], 0.0).astype(float), -1.0),
+        ):
+            assert column is not None
+            assert sign * (column[wrong & known].mean() - column[drawn & ~wrong & known].mean()) > 0.0

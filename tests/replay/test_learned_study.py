@@ -1,5 +1,7 @@
 """Learned scores in replays: the option, and the studies."""
 
+import csv
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,12 @@ from bpac.replay.router_factory import RouterFactory, learning_for
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.studies.given_tables import GivenTable
-from bpac.replay.studies.learned import LearnedTask, is_unsafe
+from bpac.replay.studies.learned import LearnedTask
 from bpac.replay.studies.replay_results import fingerprint
 from bpac.replay.studies.reproduce import reproduce
+from bpac.replay.studies.segments import SegmentsStudy, SegmentsTask
+from bpac.replay.studies.study import ResultsFolder
+from bpac.replay.studies.unsafe import is_unsafe
 from bpac.replay.tables.table import Table, joined
 from bpac.replay.tables.writing import write_table
 from bpac.routing.decision import Decision
@@ -88,6 +93,35 @@ def test_the_studies_show_calls_and_promise(tmp_path: Path) -> None:
     assert len(segments.table.rows) == 6
     assert (tmp_path / "learned.csv").exists()
     assert (tmp_path / "segments.csv").exists()
+    assert "when 200, 600 and 1,800 audits have an outcome" in learned.text
+    assert "mine: hint, category" in learned.text
+
+
+def test_the_promise_of_each_segment_is_counted(tmp_path: Path) -> None:
+    """A run in which an unsafe threshold was in force counts for its segment, in the table and in both files."""
+    study = SegmentsStudy((("mine", featured(200)),))
+    arrays = [{"figures": np.full((4, 4), 0.5), "unsafe": np.zeros((4, 2))} for _ in study.tasks()]
+    arrays[2]["unsafe"][1:3, 1] = 1.0
+    section = study.section(arrays, ResultsFolder(tmp_path))
+    assert [row[-2:] for row in section.table.rows[1:3]] == [["0.0 %", "0 of 4"], ["25.0 %", "2 of 4: small"]]
+    rows = list(csv.DictReader((tmp_path / "segments.csv").read_text(encoding="utf-8").splitlines()))
+    assert [(row["unsafe_share_mean"], row["unsafe_runs_most"]) for row in rows[1:3]] == [("0.0", "0"), ("0.25", "2")]
+    each = list(csv.DictReader((tmp_path / "segments-each.csv").read_text(encoding="utf-8").splitlines()))
+    assert [(row["segment"], row["unsafe_runs"]) for row in each[4:6]] == [("large", "0"), ("small", "2")]
+    assert sum(int(row["rows"]) for row in each[4:6]) == 200
+
+
+def test_a_segment_with_an_unsafe_threshold_is_found() -> None:
+    """Losses in one segment only, of drafts that look safe in both: with ε = 1/2 their threshold is in force."""
+    table = featured(1000)
+    small = table.features["category"] == "small"
+    late = np.arange(1000) > 500
+    broken = Table(np.zeros(1000), (small & late).astype(float), features=table.features)
+    task = SegmentsTask(broken, 0.5, "one score")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bpac.replay.studies.segments.shuffled", lambda table, _: table)
+        assert task.run(0)["unsafe"].tolist() == [0.0, 0.0]
+        assert SegmentsTask(broken, 0.3, "one score").run(0)["unsafe"].tolist() == [0.0, 1.0]
 
 
 def test_tables_with_other_features_are_other_tables() -> None:
@@ -115,3 +149,23 @@ def test_a_threshold_is_unsafe_for_the_score_that_it_belongs_to() -> None:
 
     assert is_unsafe(table, decided(0.1), 0.95, 0.05)
     assert not is_unsafe(table, decided(0.6), 0.95, 0.05)
+
+
+def test_a_score_that_was_learned_after_an_alarm_is_another_one() -> None:
+    """A threshold of the first epoch says nothing about the score that has the same number in the second."""
+    table = Table(np.zeros(100), np.repeat([0.0, 1.0], 50))
+
+    def decided(epoch_of: Callable[[int], int]) -> list[Decision]:
+        return [
+            Decision(
+                *(row, 0.1, 0.5 if row < 50 else 0.05, 1.0, 0.05),
+                call_expert=True,
+                serve_draft=False,
+                epoch=epoch_of(row),
+                uncertainties=(0.9, 0.1),
+            )
+            for row in range(100)
+        ]
+
+    assert is_unsafe(table, decided(lambda row: 1), 0.95, 0.05)
+    assert not is_unsafe(table, decided(lambda row: 1 + row // 50), 0.95, 0.05)

@@ -373,3 +373,11 @@ def test_an_audit_is_worth_grading_if_any_score_can_use_it() -> None:
     assert worth == [False, True, True]
     certain = asked[0]._replace(uncertainty=1.0, uncertainties=(1.0, 1.0))
     assert not router.worth_grading(certain)
+
+
+def test_the_models_that_compete_can_be_asked_for() -> None:
+    """In the order in which they joined; a router that learns nothing has none."""
+    router = learner()
+    assert Router(0.1).learned_models() == router.learned_models() == ()
+    send(router, drafts(300))
+    assert len(router.learned_models()) == len(router.scores()) - 1 > 0

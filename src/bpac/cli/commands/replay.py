@@ -2,7 +2,7 @@
 
 import argparse
 import statistics
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from bpac.cli.cascade_options import PRICES
 from bpac.cli.commands.replay_cascade import replay_cascade
 from bpac.cli.decision_trace import write_trace
 from bpac.cli.hours_options import add_hours_options, chosen_hours, expert_costs
+from bpac.cli.learning_option import add_learn_option, chosen_learning
 from bpac.cli.output import print_report
 from bpac.cli.policy_options import add_policy_options, chosen_drafting, chosen_policy, router_factory
 from bpac.cli.replay_lines import report_lines
@@ -25,12 +26,12 @@ from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
 from bpac.replay.outlook import COMPARED, compared, headline, least_rounds, too_short
 from bpac.replay.page import write_page
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import RouterFactory, learning_for, suited_to
+from bpac.replay.router_factory import RouterFactory, suited_to
 from bpac.replay.simulation.delays import Delay
-from bpac.replay.tables.builtin import BENCHMARKS, MIXED, PREFIX
+from bpac.replay.tables.builtin import NAMES, PREFIX
 from bpac.replay.tables.table import Table
 from bpac.replay.tables.weights import ReplayTable, open_replay_table
-from bpac.routing.policies import Policy, Portfolio
+from bpac.routing.policies import Policy
 
 RUNS = 10
 # Rounds up to which other policies are replayed, too, without being asked for: about a second each.
@@ -46,7 +47,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "table",
         metavar="TABLE",
         help="file with one row per question (.csv, .jsonl, each also .gz, or .parquet), - for standard input, or a "
-        f"built-in table: {PREFIX}NAME with NAME one of {', '.join((*BENCHMARKS, *MIXED, *CASCADES))}",
+        f"built-in table: {PREFIX}NAME with NAME one of {', '.join((*NAMES, *CASCADES))}",
     )
     add_policy_options(replay, epsilon=0.05)
     replay.add_argument(
@@ -55,12 +56,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="COLUMN",
         help="column of the table with the uncertainty of the drafts (default: uncertainty)",
     )
-    replay.add_argument(
-        "--learn",
-        action=argparse.BooleanOptionalAction,
-        help="learn a score on the way from the columns that are known before the decision: feature_NAME, other "
-        "scores, draft_tokens, category, task, segment, finish_reason (default: if the default policy is used, the "
-        "table has such columns and it does not prescribe coins)",
+    add_learn_option(
+        replay, "if the default policy is used, the table has such columns and it does not prescribe coins"
     )
     replay.add_argument("--runs", type=int, help=f"number of replays (default: {RUNS}, or 1 with --order given)")
     replay.add_argument(
@@ -138,7 +135,7 @@ def _replay_file(options: argparse.Namespace, shown: str = "") -> int:
     policy = oracle_policy(table, options.epsilon) if options.policy == "oracle" else chosen_policy(options)
     if options.dither == "auto":
         policy = suited_to(policy, opened.recorded or table)
-    policy = _learning(policy, table, options.learn)
+    policy = chosen_learning(policy, table, options.learn)
     make_router = router_factory(options, policy)
     replay = Replay(
         table=table,
@@ -185,22 +182,6 @@ def _outlook(
         else None,
         "html": str(options.html) if options.html else None,
     }
-
-
-def _learning(policy: Policy, table: Table, wanted: bool | None) -> Policy:
-    """The policy, with a score that is learned from the features of the table, where that is wanted."""
-    learning = learning_for(policy, table)
-    if wanted and learning is policy:
-        if not table.features:
-            raise InputError(
-                "--learn needs a table with columns to learn from, and this one has none: feature_NAME, other scores, "
-                "draft_tokens, category, task, segment or finish_reason"
-            )
-        raise InputError("--learn needs the policy portfolio with --assume iid: leave out --policy and --assume")
-    if wanted is None:
-        # A table with coins prescribes what each decision must be.
-        wanted = isinstance(policy, Portfolio) and replace(policy, dither=0.0) == Portfolio() and table.coin is None
-    return learning if wanted else policy
 
 
 def _runs(options: argparse.Namespace) -> int:

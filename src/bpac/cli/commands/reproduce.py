@@ -13,8 +13,8 @@ from bpac.replay.paper.table_1 import PromptedAnswers
 from bpac.replay.parallel import Engine
 from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.given_tables import GivenTable
-from bpac.replay.studies.reproduce import NAMES, OF_COLUMNS, Measurements, reproduce
-from bpac.replay.tables.builtin import PREFIX, SCORES, open_table
+from bpac.replay.studies.reproduce import NAMES, Measurements, reproduce
+from bpac.replay.tables.builtin import PREFIX, open_table, scores_of
 from bpac.replay.tables.reading import other_scores
 from bpac.replay.tables.table import Table
 
@@ -24,7 +24,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     results = commands.add_parser(
         "reproduce", help="write the tables and figures of the paper and of this package, and a report with all of them"
     )
-    names = f"sections to write: all, {', '.join(NAMES)}; with --tables also {', '.join(OF_COLUMNS)} (default: all)"
+    names = f"sections to write: all, {', '.join(NAMES)} (default: all)"
     results.add_argument("names", nargs="*", metavar="NAME", help=names)
     results.add_argument("--runs", type=int, default=100, help="number of replays of each method (default: 100)")
     results.add_argument(
@@ -139,7 +139,8 @@ def _short_name(source: str, sources: Sequence[str]) -> str:
 def _scores(source: str) -> dict[str, Table]:
     """The table with its main score, and with every other score that it has in all rows."""
     scores = {"uncertainty": open_table(source)}
-    for name in SCORES[1:] if source.startswith(PREFIX) else other_scores(source):
+    built_in = source.startswith(PREFIX)
+    for name in scores_of(source.removeprefix(PREFIX))[1:] if built_in else other_scores(source):
         try:
             scores[name] = open_table(source, name)
         except TableError as error:

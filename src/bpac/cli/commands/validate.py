@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bpac.cli.cascade_options import PRICES, cascade_factory
+from bpac.cli.learning_option import add_learn_option, chosen_learning
 from bpac.cli.output import counted
 from bpac.cli.policy_options import (
     WITHOUT_PROMISE,
@@ -22,6 +23,7 @@ from bpac.replay.router_factory import suited_to
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.faults import FAULTS, Faults
 from bpac.replay.simulation.laws import LAWS, Law, LevelLaw, RecordedLaw, largest_safe, named_law
+from bpac.replay.simulation.recorded import RecordedStreams
 from bpac.replay.simulation.streams import Streams
 from bpac.replay.tables.builtin import PREFIX, open_table
 from bpac.replay.validation import MakeRouter, Promise, Validation, streams_needed, upper_95
@@ -55,6 +57,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="draw the queries from the rows of this table instead, with replacement, so that their average loss is "
         f"the true risk: a file or {PREFIX}NAME, of two models or of a cascade, as for bpac replay",
     )
+    add_learn_option(validate, "if the default policy is used and --table has such columns")
     validate.add_argument(
         "--prices",
         metavar="P1,…,PM",
@@ -92,7 +95,8 @@ class Validated(NamedTuple):
     policy: the policy.
     make_router: makes its routers.
     law: distribution of the queries.
-    largest_safe: the largest threshold that is safe; none for a cascade, where each stopping rule has its own.
+    largest_safe: the largest threshold of the first score that is safe; none for a cascade, where each stopping rule
+        has its own.
     """
 
     name: str
@@ -105,6 +109,8 @@ class Validated(NamedTuple):
 def _subject(options: argparse.Namespace) -> Validated:
     """What the options name."""
     if options.table and is_cascade(options.table):
+        if options.learn:
+            raise InputError("--learn is for tables of two models, and this one is of a cascade: leave it out")
         answers = open_cascade(options.table)
         factory = cascade_factory(options, answers)
         return Validated("cascade", factory.policy, factory, CascadeStreams(answers))
@@ -120,8 +126,11 @@ def _subject(options: argparse.Namespace) -> Validated:
             policy = suited_to(policy, table)
         elif isinstance(law, LevelLaw) and policy == Portfolio():
             policy = replace(Portfolio(), dither=WIDTH)
+    policy = chosen_learning(policy, table, options.learn)
     make_router = router_factory(options, policy)
     safe = largest_safe(law, options.epsilon / make_router.kept_share)
+    if table is not None and policy.learned is not None:
+        return Validated(options.policy, policy, make_router, RecordedStreams(table), safe)
     return Validated(options.policy, policy, make_router, law, safe)
 
 
@@ -147,6 +156,7 @@ def _validate(options: argparse.Namespace) -> int:
         "policy": subject.name,
         "memory": getattr(policy, "memory", None),
         "dither": getattr(policy, "dither", 0.0),
+        "learn": list(policy.learned.features) if policy.learned is not None else None,
         "promise": promise,
         "law": None if options.table else options.law,
         "table": options.table,
@@ -173,8 +183,9 @@ def _validate(options: argparse.Namespace) -> int:
         print(json.dumps(report))
         return 0
     promised = f"promised: at most {options.alpha:.2%}"
+    learned = f" with a score learned from {', '.join(report['learn'])}" if report["learn"] else ""
     print(
-        f"{subject.name}: {PROMISES[promise]} in {violations:,} of {counted(options.streams, 'stream')} "
+        f"{subject.name}{learned}: {PROMISES[promise]} in {violations:,} of {counted(options.streams, 'stream')} "
         f"of {counted(options.steps, 'query', 'queries')}\n"
         f"  rate {report['rate']:.2%}, at most {report['upper_95']:.2%} with 95% confidence; "
         f"{'this policy makes no promise' if options.policy in WITHOUT_PROMISE else promised}"

@@ -9,8 +9,9 @@ from bpac.replay.studies.calls import CallsStudy
 from bpac.replay.studies.cheap_hours import CheapHoursStudy
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.gap import GapStudy
-from bpac.replay.studies.learned import SEGMENT, LearnedStudy, SegmentsStudy
+from bpac.replay.studies.learned import LearnedStudy
 from bpac.replay.studies.savings import SavingsStudy
+from bpac.replay.studies.segments import SEGMENT, SegmentsStudy
 from bpac.replay.studies.study import Study
 from bpac.replay.studies.variants import VARIANTS
 from bpac.replay.tables.table import Table

@@ -21,19 +21,22 @@ from bpac.replay.studies.cascade import CascadeStudy, GivenCascade, builtin_casc
 from bpac.replay.studies.certificate import CertificateStudy
 from bpac.replay.studies.cheap_hours import CheapHoursStudy
 from bpac.replay.studies.checklist import write_checklist
+from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.drift import DriftStudy
 from bpac.replay.studies.gap import GapStudy
 from bpac.replay.studies.given_tables import GivenTable, studies_of_tables
 from bpac.replay.studies.hostile import HostileStudy
-from bpac.replay.studies.learned import SEGMENT
+from bpac.replay.studies.learned import LearnedStudy
 from bpac.replay.studies.load import FaultsStudy, OrderStudy
 from bpac.replay.studies.own import OWN
 from bpac.replay.studies.replicas import ReplicasStudy
 from bpac.replay.studies.report import ReportSection, write_report
 from bpac.replay.studies.savings import SavingsStudy
+from bpac.replay.studies.segments import SEGMENT, SegmentsStudy
 from bpac.replay.studies.stall import StallStudy
 from bpac.replay.studies.study import ResultsFolder, Study
 from bpac.replay.studies.variants import VARIANTS
+from bpac.replay.tables.builtin import builtin_table
 
 METHODS = (
     "B-PAC is the paper's policy as printed: a grid of 1,001 thresholds, adaptive bets, a warm-up of 200 questions. "
@@ -52,13 +55,18 @@ BUILTIN = (
     "The paper's data cannot be had: the streams are built-in tables. Their few shape parameters were fitted to the "
     "numbers that the paper prints (scripts/fit_builtin_tables.py), and to its statement that on MATH the threshold of "
     "B-PAC comes close to that of PAC. All other statements without numbers, and all figures of other policies, are "
-    "results. Every run draws a new table and new coins from its own seed."
+    "results. Every run draws a new table and new coins from its own seed. The table tasks-like, which has features to "
+    "learn from, follows no printed number: how much is saved on it follows from the noise that its features were "
+    "given (replay/tables/builtin_tasks.py). The sections learned and segments shuffle one draw of it."
 )
 GIVEN = (
     "The streams are the given tables. Every run shuffles them with its own seed, except where the recorded order is "
     "kept."
 )
 
+# The built-in table with features. Shorter where every variant is replayed at five times its length, too.
+TASKS = "tasks-like"
+TASKS_PART = Part("Tasks", TASKS, rows=2000)
 BENCHMARK_PARTS = (paper.MMLU, paper.MATH, paper.BBH, paper.MAGPIE)
 
 
@@ -92,6 +100,7 @@ class Reproduced:
 
 def builtin_studies(measurements: Measurements) -> list[Study]:
     """Every section on the built-in tables, in the order of the paper, and then our own."""
+    with_features = ((TASKS_PART.label, builtin_table(TASKS)),)
     return [
         paper.FIGURE_1,
         paper.FIGURE_2,
@@ -107,7 +116,9 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         OverheadStudy(),
         CascadeStudy(),
         GapStudy("summary", BENCHMARK_PARTS, 0.08),
-        SavingsStudy(BENCHMARK_PARTS, VARIANTS, builtin_cascades()),
+        SavingsStudy((*BENCHMARK_PARTS, TASKS_PART), VARIANTS, builtin_cascades()),
+        LearnedStudy(with_features),
+        SegmentsStudy(with_features),
         CallsStudy(BENCHMARK_PARTS),
         CheapHoursStudy(BENCHMARK_PARTS),
         StallStudy(),
@@ -129,7 +140,7 @@ def _unmeasured(_: Path) -> Any:
 UNMEASURED = Measurements(_unmeasured, _unmeasured)
 # In the order of the paper, and then our own.
 NAMES = tuple(study.name for study in builtin_studies(UNMEASURED))
-# Sections that no built-in table has the columns for, and these columns.
+# Sections that a table needs certain columns for, and these columns.
 OF_COLUMNS = {
     "learned": "columns to learn from, such as draft_tokens, category or feature_NAME",
     "segments": f"a column {SEGMENT}",
@@ -177,7 +188,7 @@ def reproduce(
     studies = [study for study in known if "all" in names or study.name in names]
     if not studies:
         raise InputError("nothing to reproduce: give names of results, or all")
-    names = ["checklist", *(f"{study.name}{end}" for study in studies for end in ("", "-paths", "-prompting"))]
+    names = ["checklist", *(f"{study.name}{end}" for study in studies for end in ("", "-paths", "-prompting", "-each"))]
     for name in names:
         refuse_overwriting({"--out": out / f"{name}.csv"}, inputs)
     check_installed()

@@ -30,7 +30,7 @@ from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.savings_cascade import cascade_tasks, name_of, oracle_share
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 from bpac.replay.studies.unsafe import ever_unsafe
-from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
+from bpac.replay.tables.builtin import builtin_table, natural_rows
 from bpac.replay.tables.table import Table, repeated
 
 EPSILONS = (0.05, 0.08)
@@ -210,7 +210,7 @@ def longer(part: Part, times: int) -> Part:
     if times == 1:
         return part
     if part.tables is None:
-        return replace(part, rows=times * (part.rows or BENCHMARKS[part.stream].rows))
+        return replace(part, rows=times * (part.rows or natural_rows(part.stream)))
     return replace(part, tables={score: repeated(table, times) for score, table in part.tables.items()})
 
 

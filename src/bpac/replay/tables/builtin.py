@@ -2,7 +2,8 @@
 
 Their shapes (``builtin_shapes.json``) were fitted by ``scripts/fit_builtin_tables.py``, so that the paper's policy has
 on them the figures that the paper prints for its own benchmarks. Everything else is a result: the figures of other
-policies, of other values of ε and of other settings. The true risk of every threshold is known in closed form.
+policies, of other values of ε and of other settings. The true risk of every threshold is known in closed form. One more
+table, with features to learn from, resembles nothing in the paper (``builtin_tasks.py``).
 """
 
 import json
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from bpac.arguments import one_of
 from bpac.errors import TableError
 from bpac.replay.simulation.laws import PowerLaw
+from bpac.replay.tables.builtin_tasks import TASKS
 from bpac.replay.tables.reading import read_table
 from bpac.replay.tables.table import Table, head, joined, shuffled
 
@@ -109,6 +111,7 @@ BENCHMARKS = {
     name: BuiltinBenchmark.of(shape) for name, shape in json.loads(SHAPES.read_text(encoding="utf-8")).items()
 }
 MIXED = ("bbh-then-magpie", "mmlu-pro-then-bbh")
+NAMES = (*BENCHMARKS, *MIXED, *TASKS)
 # In the first mixed table, as many questions as offline PAC needs for its calibration are hard ones.
 HARD_FIRST = 50
 
@@ -118,19 +121,23 @@ def builtin_table(name: str, seed: int = 0, rows: int | None = None, score: str 
 
     Besides the four benchmarks there are two mixed tables: ``bbh-then-magpie`` is 50 questions of ``bbh-like`` followed
     by all of ``magpie-like``, and ``mmlu-pro-then-bbh`` is 1,500 questions of ``mmlu-pro-like`` followed by 3,000 of
-    ``bbh-like``.
+    ``bbh-like``. ``tasks-like`` has features, and one score.
 
     Parameters
     ----------
     name: name of the table.
     seed: random seed.
-    rows: number of questions, for the four benchmarks (default: that of the benchmark).
+    rows: number of questions, except for mixed tables (default: that of the table).
     score: name of the score.
 
     >>> len(builtin_table("mmlu-pro-then-bbh"))
     4500
     """
-    one_of(name, "built-in table", (*BENCHMARKS, *MIXED))
+    one_of(name, "built-in table", NAMES)
+    if score not in scores_of(name):
+        raise TableError(f"{PREFIX}{name} has no column {score}; it has {', '.join(scores_of(name))}")
+    if name in TASKS:
+        return TASKS[name].table(seed, rows)
     if name in BENCHMARKS:
         return BENCHMARKS[name].table(seed, rows, score)
     hard = BENCHMARKS["bbh-like"].table(seed + 1, score=score)
@@ -139,10 +146,18 @@ def builtin_table(name: str, seed: int = 0, rows: int | None = None, score: str 
     return joined(head(BENCHMARKS["mmlu-pro-like"].table(seed, score=score), 1500), head(hard, 3000))
 
 
+def scores_of(name: str) -> tuple[str, ...]:
+    """The scores of the built-in table of that name."""
+    return SCORES[:1] if name in TASKS else SCORES
+
+
+def natural_rows(name: str) -> int:
+    """Number of rows of the built-in table of that name, unless it is mixed."""
+    return TASKS[name].rows if name in TASKS else BENCHMARKS[name].rows
+
+
 def open_table(source: str, score: str = "uncertainty") -> Table:
     """The table in a file, or the built-in table if ``source`` is ``builtin:NAME``."""
     if not source.startswith(PREFIX):
         return read_table(source, score)
-    if score not in SCORES:
-        raise TableError(f"{source} has no column {score}; it has {', '.join(SCORES)}")
     return builtin_table(source.removeprefix(PREFIX), score=score)

@@ -8,6 +8,7 @@ from bpac.errors import InputError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Expected
 from bpac.routing.journal.snapshot import take_snapshot
+from bpac.routing.learning.model import FrozenModel, OwnScore
 from bpac.routing.learning.standing import ScoreStanding, standings
 from bpac.routing.router.parts import RouterParts
 from bpac.routing.settings import Settings
@@ -128,6 +129,12 @@ class RouterView(RouterParts):
         with self._lock:
             self._route.charge()
             return standings(self._route)
+
+    def learned_models(self) -> tuple[FrozenModel | OwnScore, ...]:
+        """The models whose scores compete after the first one, in order; an ``OwnScore`` where a fit did not join."""
+        with self._lock:
+            learning = self._route.learning
+            return tuple(joined.model for joined in learning.joined) if learning is not None else ()
 
     def bettor_state(self) -> dict[str, Any]:
         """The state of the bettor in this epoch, as a snapshot would keep it."""
