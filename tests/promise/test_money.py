@@ -11,7 +11,7 @@ from bpac.gateway.config.prices import Price
 from bpac.gateway.games import draft_worth
 from bpac.gateway.games.draft_worth import MoneyTerms, drafts_pay, skips_draft
 from bpac.gateway.games.savings import Savings
-from bpac.gateway.games.savings_report import Prices
+from bpac.gateway.games.spending import Prices
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.journal.entries import Resolved
 from bpac.routing.router import Router
