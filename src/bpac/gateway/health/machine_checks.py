@@ -1,4 +1,4 @@
-"""Checks of what a gateway needs from its machine (a store that it can write, a free address), of its keys and prices."""
+"""Checks of what a gateway needs: a store that it can write, a free address, keys, and the prices of cascades."""
 
 import os
 import shutil
