@@ -62,7 +62,7 @@ def played(seed: int, skips: Skips, prices: Prices, requests: int) -> Played:
     coin, router, savings = random.Random(seed), Router(EPSILON, ALPHA, seed=seed), Savings()
     terms = MoneyTerms(prices, EPSILON, router.settings.exploration.floor)
     uncertainties, losses = LAW.draw(requests, np.random.default_rng(seed))
-    draft, expert, _ = prices
+    draft, expert = prices.draft, prices.expert
     assert draft is not None
     assert expert is not None
     unsafe, bill, drafted, called = False, 0.0, 0, 0
