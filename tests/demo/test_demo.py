@@ -42,6 +42,7 @@ def test_the_report_agrees_with_the_journal(finished: FinishedDemo, capsys: pyte
     assert finished.report["questions"] == game["steps"] == QUESTIONS
     assert finished.report["complete"]
     assert (game["owed"], game["forfeits"]) == (0, {})
+    assert finished.report["dial"] is None  # scripted models have no efforts
 
 
 def test_the_journal_passes_the_audit(finished: FinishedDemo, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +90,10 @@ def test_all_files_are_in_the_directory_of_the_demo(finished: FinishedDemo) -> N
 
 
 def test_the_demo_runs_with_the_local_model(tmp_path: Path) -> None:
-    """The real model answers behind the gateway, is correct more often after thinking, and its losses add up."""
+    """The real model answers behind the gateway, is correct more often after thinking, and its losses add up.
+
+    Then its effort dial answers a fifth as many questions; they are too few to certify a cheaper effort.
+    """
     report = Demo(tmp_path / "demo", questions=LOCAL, once=True, port=free_port()).run()
     truth = report.truth
     assert (report.pair, report.instead_because, report.complete) == ("local", None, True)
@@ -101,7 +105,15 @@ def test_the_demo_runs_with_the_local_model(tmp_path: Path) -> None:
     assert truth.served_right >= truth.expert_right - truth.served_loss
     assert sum(truth.losses.values()) == pytest.approx(LOCAL * truth.served_loss)
     assert sorted(truth.losses) == list(range(1, LOCAL + 1))
+    dial = report.dial
+    assert dial is not None
+    assert dial.truth is not None
+    assert dial.answered == {"effort-none": 0, "effort-low": 0, "effort-high": LOCAL // 5}
+    assert [stage["answered"] for stage in dial.game.stages] == list(dial.answered.values())
+    assert dial.truth.served_loss == 0.0
+    assert dial.truth.effort_losses["effort-none"] > dial.truth.effort_losses["effort-low"] > 0.0
     text = str(report)
+    assert f'with reasoning_effort "auto": {LOCAL // 5} questions in' in text
     assert f"The local pair behind the gateway: {LOCAL} questions" in text
     assert f"status {tmp_path}/demo/gateway.toml" in text
 

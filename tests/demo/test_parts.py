@@ -16,7 +16,7 @@ from bpac.collecting.answers_file import Role
 from bpac.dashboard.history.history import History
 from bpac.demo.client import ServedAnswer
 from bpac.demo.directory import DEFAULT_PORT, ROUTE, DemoDirectory, chosen_port
-from bpac.demo.ground_truth import GroundTruth, ground_truth
+from bpac.demo.ground_truth import Answers, GroundTruth, ground_truth
 from bpac.demo.live_display import LiveDisplay
 from bpac.demo.pair import ModelPair, PairModel, started_pair
 from bpac.demo.status_lines import status_table
@@ -136,7 +136,7 @@ def test_the_ground_truth_of_four_answers(tmp_path: Path) -> None:
     }
     tokens: dict[Role, int] = {"draft": 2, "expert": 10}
     questions = [Question(str(number), f"{number}?", "right") for number in range(4)]
-    answers = {
+    answers: Answers = {
         (question, role): Answer(text, completion_tokens=tokens[role])
         for role, texts in said.items()
         for question, text in zip(questions, texts, strict=True)

@@ -11,7 +11,7 @@ from bpac.gateway.config.prices import Price
 from bpac.gateway.games import draft_worth
 from bpac.gateway.games.draft_worth import MoneyTerms, drafts_pay, skips_draft
 from bpac.gateway.games.savings import Savings
-from bpac.gateway.games.savings_report import Prices
+from bpac.gateway.games.spending import Prices
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.journal.entries import Resolved
 from bpac.routing.router import Router
@@ -62,7 +62,7 @@ def played(seed: int, skips: Skips, prices: Prices, requests: int) -> Played:
     coin, router, savings = random.Random(seed), Router(EPSILON, ALPHA, seed=seed), Savings()
     terms = MoneyTerms(prices, EPSILON, router.settings.exploration.floor)
     uncertainties, losses = LAW.draw(requests, np.random.default_rng(seed))
-    draft, expert, _ = prices
+    draft, expert = prices.draft, prices.expert
     assert draft is not None
     assert expert is not None
     unsafe, bill, drafted, called = False, 0.0, 0, 0

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from bpac.answer import Answer
@@ -21,6 +22,9 @@ except ImportError as error:
 CONCURRENCY = 16
 # Seconds; longer than the gateway waits for both models in turn, so that its error and not a timeout is reported.
 TIMEOUT = 75.0
+# For other modules, which do not import openai.
+Client = AsyncOpenAI
+NOTHING_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,14 @@ class ServedAnswer:
     step: number of the round.
     by: which model answered.
     answer: the answer.
+    model: name of the model that answered, where the route is a cascade.
     """
 
     question: Question
     step: int
     by: Role
     answer: Answer
+    model: str = ""
 
 
 @asynccontextmanager
@@ -49,17 +55,27 @@ async def client_of(base_url: str) -> AsyncIterator[AsyncOpenAI]:
         yield client
 
 
-async def ask_route(client: AsyncOpenAI, route: str, question: Question) -> ServedAnswer:
-    """The answer of a gateway's route."""
+async def ask_route(
+    client: AsyncOpenAI, route: str, question: Question, body: Mapping[str, Any] = NOTHING_MORE
+) -> ServedAnswer:
+    """The answer of a gateway's route.
+
+    Parameters
+    ----------
+    client: client of the gateway.
+    route: name of the route, sent as ``model``.
+    question: the question.
+    body: additional fields of the request (default: none).
+    """
     try:
         raw = await client.chat.completions.with_raw_response.create(
-            model=route, messages=[{"role": "user", "content": question.prompt}]
+            model=route, messages=[{"role": "user", "content": question.prompt}], extra_body=dict(body)
         )
     except OpenAIError as error:
         raise Unavailable(_words(error)) from error
     step = int(raw.headers["x-bpac-decision"].split("-")[2])
     by: Role = "draft" if raw.headers["x-bpac-answered-by"] == "draft" else "expert"
-    return ServedAnswer(question, step, by, _answer(raw.parse()))
+    return ServedAnswer(question, step, by, _answer(raw.parse()), raw.headers.get("x-bpac-model", ""))
 
 
 async def ask_model(client: AsyncOpenAI, model: str, body: Mapping[str, Any], question: Question) -> Answer:
@@ -74,7 +90,11 @@ async def ask_model(client: AsyncOpenAI, model: str, body: Mapping[str, Any], qu
 
 
 async def ask_all(
-    client: AsyncOpenAI, route: str, questions: Iterable[Question], take: Callable[[ServedAnswer], None]
+    client: AsyncOpenAI,
+    route: str,
+    questions: Iterable[Question],
+    take: Callable[[ServedAnswer], None],
+    body: Mapping[str, Any] = NOTHING_MORE,
 ) -> None:
     """Send all questions to a route, several at a time.
 
@@ -84,12 +104,13 @@ async def ask_all(
     route: name of the route, sent as ``model``.
     questions: the questions, in order.
     take: called with each answer when it arrives.
+    body: additional fields of every request (default: none).
     """
     waiting = iter(questions)
 
     async def work() -> None:
         for question in waiting:
-            take(await ask_route(client, route, question))
+            take(await ask_route(client, route, question, body))
 
     await run_workers(CONCURRENCY, work)
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import importlib.util
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,8 @@ from random import Random
 from bpac.arguments import whole
 from bpac.benchmarks.benchmark import Question
 from bpac.demo.client import ServedAnswer, ask_all, ask_slowly, client_of
-from bpac.demo.directory import ALPHA, EPSILON, ROUTE, DemoDirectory, chosen_port
+from bpac.demo.dial import PAIR_QUESTIONS, DialSession, dial_truth
+from bpac.demo.directory import ALPHA, DIAL, EPSILON, ROUTE, DemoDirectory, chosen_port
 from bpac.demo.figure import draw_demo, read_series
 from bpac.demo.gateway_process import GatewayProcess
 from bpac.demo.ground_truth import GroundTruth, both_answers, ground_truth
@@ -31,6 +32,8 @@ from bpac.replay.figures.canvas import save
 REFRESH, PAUSE = 0.5, 0.2
 # While the missing answers are requested, progress is shown every so many answers.
 SHOW_EVERY = 20
+# What is shown: the lines of a table, and the same in one line.
+_View = Callable[[], Awaitable[tuple[list[str], str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Demo:
     Parameters
     ----------
     directory: where its files are written; those of an earlier demo are replaced.
-    questions: number of questions that are sent as fast as the models answer.
+    questions: number of questions that are sent as fast as the models answer; the effort dial gets a fifth as many.
     once: whether to end after these questions; if not, the demo goes on slowly until Ctrl-C.
     scripted: whether to use the scripted pair of models.
     port: port of the gateway (default: 8800, or any free port if that is in use).
@@ -70,7 +73,7 @@ class Demo:
         with signals_as_keyboard_interrupt(), started_pair(self.scripted, self.seed, self.model) as pair:
             directory.write_config(pair, port)
             with GatewayProcess(directory, port) as gateway:
-                session = DemoSession(self, pair, directory, gateway)
+                session = DemoSession(self, pair, directory, gateway, _dial(self, directory))
                 try:
                     asyncio.run(session.run())
                 except KeyboardInterrupt:
@@ -80,6 +83,7 @@ class Demo:
                     raise gateway.failure(f"or a model failed ({error})") from error
                 gateway.wait_until_idle()
                 game = gateway.status()
+                dial = None if session.dial is None else session.dial.report(gateway.status(DIAL))
             session.draw()
             session.display.clear()
         return DemoReport(
@@ -92,6 +96,7 @@ class Demo:
             truth=session.truth,
             dashboard=gateway.dashboard,
             directory=directory,
+            dial=dial,
         )
 
 
@@ -102,6 +107,7 @@ class DemoSession:
     Parameters
     ----------
     demo, pair, directory, gateway: the demo and its parts.
+    dial: the questions to the effort dial; None if the models have none.
     display: shows progress.
     shown: the lines that are shown.
     served: the answers so far.
@@ -113,6 +119,7 @@ class DemoSession:
     pair: ModelPair
     directory: DemoDirectory
     gateway: GatewayProcess
+    dial: DialSession | None = None
     display: LiveDisplay = field(default_factory=LiveDisplay)
     shown: list[str] = field(default_factory=list)
     served: list[ServedAnswer] = field(default_factory=list)
@@ -131,14 +138,18 @@ class DemoSession:
         questions = self._questions()
         async with client_of(self.gateway.base_url) as client:
             some = islice(questions, self.demo.questions)
-            await self._with_display(ask_all(client, ROUTE, some, self.served.append))
+            await self._with_display(ask_all(client, ROUTE, some, self.served.append), self._pair_view)
             self.ended = time.monotonic()
             answers = await both_answers(self.pair, self.served, self._show_afterwards)
             route = load_config(self.directory.config).routes[ROUTE]
             self.truth = await ground_truth(self.served, answers, route)
+            if (dial := self.dial) is not None:
+                await self._with_display(dial.ask(client, islice(questions, dial.wanted)), self._dial_view)
+                dial.truth = await dial_truth(self.pair, dial.served, answers, dial.route, self._show_afterwards)
             if not self.demo.once:
                 self.draw()
-                await self._with_display(ask_slowly(client, ROUTE, questions, self.served.append, PAUSE))
+                slowly = ask_slowly(client, ROUTE, questions, self.served.append, PAUSE)
+                await self._with_display(slowly, self._pair_view)
 
     def draw(self) -> None:
         """Draw the figure of the journal so far."""
@@ -151,40 +162,52 @@ class DemoSession:
         while True:
             yield rng.choice(self.pair.questions)
 
-    async def _with_display(self, work: Coroutine[None, None, None]) -> None:
-        """Do the work, and show the status of the game meanwhile."""
-        refreshing = asyncio.create_task(self._refresh_repeatedly())
+    async def _with_display(self, work: Coroutine[None, None, None], view: _View) -> None:
+        """Do the work, and show the status of a game meanwhile."""
+        refreshing = asyncio.create_task(self._refresh_repeatedly(view))
         try:
             await work
         finally:
             refreshing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await refreshing
-        await self._refresh()
+        await self._refresh(view)
 
-    async def _refresh_repeatedly(self) -> None:
+    async def _refresh_repeatedly(self, view: _View) -> None:
         while True:
-            await self._refresh()
+            await self._refresh(view)
             await asyncio.sleep(REFRESH)
 
-    async def _refresh(self) -> None:
+    async def _refresh(self, view: _View) -> None:
         # If the gateway does not answer, the questions fail too, and their error says more.
         with contextlib.suppress(OSError):
-            game = await asyncio.to_thread(self.gateway.status)
-            asked, wanted = len(self.served), self.demo.questions
-            rate = f"{asked / max(self.seconds, 1e-9):.0f} per second"
-            of = f"of {wanted:,}, {rate}" if self.ended is None else "Ctrl-C ends the demo"
-            self.shown = [table_row("questions", f"{asked:,}", of), *status_table(game)]
-            if (truth := self.truth) is not None:
-                actual = table_row(
-                    "actual loss", f"{truth.served_loss:.2%}", f"in the first {truth.questions:,} questions"
-                )
-                self.shown.append(actual)
-            self.shown.append(table_row("dashboard", self.gateway.dashboard))
-            self.display.show(self.shown, f"{asked:,} {of}: {status_line(game)}")
+            rows, line = await view()
+            self.shown = [*rows, table_row("dashboard", self.gateway.dashboard)]
+            self.display.show(self.shown, line)
+
+    async def _pair_view(self) -> tuple[list[str], str]:
+        game = await asyncio.to_thread(self.gateway.status)
+        asked, wanted = len(self.served), self.demo.questions
+        rate = f"{asked / max(self.seconds, 1e-9):.0f} per second"
+        of = f"of {wanted:,}, {rate}" if self.ended is None else "Ctrl-C ends the demo"
+        rows = [table_row("questions", f"{asked:,}", of), *status_table(game)]
+        if (truth := self.truth) is not None:
+            first = f"in the first {truth.questions:,} questions"
+            rows.append(table_row("actual loss", f"{truth.served_loss:.2%}", first))
+        return rows, f"{asked:,} {of}: {status_line(game)}"
+
+    async def _dial_view(self) -> tuple[list[str], str]:
+        assert self.dial is not None  # it is shown only while it is asked
+        return self.dial.table(await asyncio.to_thread(self.gateway.status, DIAL))
 
     def _show_afterwards(self, done: int, total: int) -> None:
         if done % SHOW_EVERY:
             return
         progress = f"{done:,} of {total:,} missing answers requested, to compute the actual loss"
         self.display.show([*self.shown, table_row("now", progress)], progress)
+
+
+def _dial(demo: Demo, directory: DemoDirectory) -> DialSession | None:
+    """The questions to the effort dial; none if the models have no dial."""
+    route = load_config(directory.config).routes.get(DIAL)
+    return None if route is None else DialSession(max(1, demo.questions // PAIR_QUESTIONS), route)

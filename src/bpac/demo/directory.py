@@ -109,7 +109,7 @@ class DemoDirectory:
 
 
 def _dial(base_url: str) -> list[str]:
-    """The effort dial of the local model as a second route, for questions that a user sends."""
+    """The effort dial of the local model as a second route."""
     lines = []
     models = effort_models(base_url)
     for name, table in models.items():

@@ -70,10 +70,10 @@ class GatewayProcess:
             if not isinstance(error, subprocess.TimeoutExpired):  # such as Ctrl-C while waiting
                 raise
 
-    def status(self) -> GameStatus:
-        """The status of its only game."""
-        (game,) = json.loads(self._get("/v1/status"))["routes"][ROUTE]
-        return GameStatus.from_json(ROUTE, game)
+    def status(self, route: str = ROUTE) -> GameStatus:
+        """The status of the only game of a route (default: the pair's)."""
+        (game,) = json.loads(self._get("/v1/status"))["routes"][route]
+        return GameStatus.from_json(route, game)
 
     def wait_until_idle(self) -> None:
         """Wait until no request and no audit is in progress."""

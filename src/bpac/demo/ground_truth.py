@@ -9,12 +9,13 @@ from bpac.benchmarks.benchmark import Question
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.workers import run_workers
 from bpac.demo.client import CONCURRENCY, ServedAnswer, ask_model, client_of
-from bpac.demo.pair import ModelPair
+from bpac.demo.pair import ModelPair, PairModel
 from bpac.gateway.chat.grading import Grader, graded, grader_of
 from bpac.gateway.config.routes import RouteSettings
 from bpac.grading.equality import same_final
 
-Answers = dict[tuple[Question, Role], Answer]
+# Answers by question and model; the models of the pair are named by their roles.
+Answers = dict[tuple[Question, str], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +54,37 @@ async def both_answers(pair: ModelPair, served: Sequence[ServedAnswer], show: Ca
     served: the answers that the gateway served.
     show: called with the number of answers requested so far, and with their total number.
     """
-    answers: Answers = {(one.question, one.by): one.answer for one in served}
+    known: Answers = {(one.question, one.by): one.answer for one in served}
+    return await completed({role: pair.models[role] for role in ROLES}, known, served, show)
+
+
+async def completed(
+    models: Mapping[str, PairModel],
+    known: Answers,
+    served: Sequence[ServedAnswer],
+    show: Callable[[int, int], None],
+) -> Answers:
+    """The answers of all models to every question that was served: the known ones, and the others, requested now.
+
+    Parameters
+    ----------
+    models: the models by name.
+    known: answers that are known.
+    served: the answers that the gateway served.
+    show: called with the number of answers requested so far, and with their total number.
+    """
+    answers = dict(known)
     asked = dict.fromkeys(one.question for one in served)
-    missing = [(question, role) for question in asked for role in ROLES if (question, role) not in answers]
+    missing = [(question, name) for question in asked for name in models if (question, name) not in answers]
     async with AsyncExitStack() as stack:
-        clients = {role: await stack.enter_async_context(client_of(pair.models[role].base_url)) for role in ROLES}
+        clients = {name: await stack.enter_async_context(client_of(model.base_url)) for name, model in models.items()}
         found = len(answers)
-        waiting: Iterator[tuple[Question, Role]] = iter(missing)
+        waiting: Iterator[tuple[Question, str]] = iter(missing)
 
         async def work() -> None:
-            for question, role in waiting:
-                model = pair.models[role]
-                answers[question, role] = await ask_model(clients[role], model.name, model.body, question)
+            for question, name in waiting:
+                model = models[name]
+                answers[question, name] = await ask_model(clients[name], model.name, model.body, question)
                 show(len(answers) - found, len(missing))
 
         await run_workers(CONCURRENCY, work)
@@ -82,7 +102,10 @@ async def ground_truth(served: Sequence[ServedAnswer], answers: Answers, route: 
     """
     grader = grader_of(route)
     assert grader is not None  # the demo's route grades its drafts itself
-    loss = {question: await _loss(grader, question, answers) for question in {one.question for one in served}}
+    loss = {
+        question: await loss_of(grader, question, answers[question, "draft"], answers[question, "expert"])
+        for question in {one.question for one in served}
+    }
     losses = {one.step: loss[one.question] if one.by == "draft" else 0.0 for one in served}
     count = len(served)
 
@@ -108,6 +131,7 @@ async def ground_truth(served: Sequence[ServedAnswer], answers: Answers, route: 
     )
 
 
-async def _loss(grader: Grader, question: Question, answers: Answers) -> float:
-    grade = await graded(grader, question.prompt, answers[question, "draft"], answers[question, "expert"])
+async def loss_of(grader: Grader, question: Question, answer: Answer, reference: Answer) -> float:
+    """The loss of an answer compared with the reference; 1 if it cannot be graded."""
+    grade = await graded(grader, question.prompt, answer, reference)
     return 1.0 if grade.loss is None else grade.loss

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bpac.demo.dial import DialReport
 from bpac.demo.directory import DemoDirectory
 from bpac.demo.ground_truth import GroundTruth
 from bpac.demo.status_lines import status_table, table_row
@@ -28,6 +29,7 @@ class DemoReport:
     truth: actual losses and savings; None if the demo was stopped before they were known.
     dashboard: address of the dashboard.
     directory: the files.
+    dial: the results of the effort dial; None if the models have none.
     """
 
     pair: str
@@ -39,11 +41,13 @@ class DemoReport:
     truth: GroundTruth | None
     dashboard: str
     directory: DemoDirectory
+    dial: DialReport | None = None
 
     @property
     def complete(self) -> bool:
         """Whether all questions were answered and the actual loss is known."""
-        return self.questions >= self.wanted and self.truth is not None
+        complete = self.questions >= self.wanted and self.truth is not None
+        return complete and (self.dial is None or self.dial.complete)
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -60,6 +64,7 @@ class DemoReport:
             "dashboard": self.dashboard,
             "game": {"route": self.game.route, **self.game.to_json()},
             "truth": truth,
+            "dial": self.dial and self.dial.to_json(),
             "config": str(directory.config),
             "store": str(directory.store),
             "log": str(directory.log),
@@ -74,6 +79,7 @@ class DemoReport:
             f"ε = {game.summary.epsilon:g}, α = {game.summary.alpha:g}",
             *status_table(game),
             *self._actual(),
+            *(self.dial.lines() if self.dial is not None else ()),
             "Next steps:",
             f"  {program()} status {_quoted(directory.config)}",
             f"  {program()} export {_quoted(directory.config)} --route {game.route} --out {journal}",

@@ -20,8 +20,8 @@ from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.deciding.caller_rounds import CallerRounds
 from bpac.gateway.dispatcher import Dispatcher
+from bpac.gateway.games.config_warnings import warn_of_config
 from bpac.gateway.games.decisions import Decisions
-from bpac.gateway.games.key_warnings import warn_of_keys
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.retired import RetiredGames
 from bpac.gateway.games.status import GameStatus, GatewayStatus
@@ -140,7 +140,7 @@ class Service:
             await self._prompts.close()
             raise
         self._sweeper = asyncio.create_task(self._sweep())
-        warn_of_keys(self.config)
+        warn_of_config(self.config)
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
 
     async def _choose_scores(self, running: RunningConfig) -> None:
@@ -205,7 +205,7 @@ class Service:
         before = self._running.replace(running)
         self._count_changed_scores()
         self._retired.replace(before.games(), running.games())
-        warn_of_keys(self.config)
+        warn_of_config(self.config)
         await self._watch_models()
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:

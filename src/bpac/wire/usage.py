@@ -72,6 +72,10 @@ class Usage(NamedTuple):
             self.estimated + other.estimated,
         )
 
+    def minus(self, other: "Usage") -> "Usage":
+        """What is left without the other, which is a part of it."""
+        return Usage(*(ours - theirs for ours, theirs in zip(self, other, strict=True)))
+
     def to_json(self) -> dict[str, int]:
         """The same as JSON values."""
         return {f"{name}_tokens": tokens for name, tokens in self._asdict().items()}

@@ -82,7 +82,9 @@ def test_each_model_answers_what_it_is_sure_of() -> None:
         models = [got.headers["x-bpac-model"] for got in replies]
         stages = [int(got.headers["x-bpac-stage"]) for got in replies]
         assert set(models[:20]) == {"large"}
-        assert {"large", "middle"} <= set(models) or {"large", "small"} <= set(models)
+        assert set(models) == set(MODELS)
+        # The last model answers everything at first; once others are certified, they answer most.
+        assert sum(model != "large" for model in models[160:]) >= 60
         by = {1: "draft", 2: "draft", 3: "expert"}
         assert all(got.headers["x-bpac-answered-by"] == by[stage] for got, stage in zip(replies, stages, strict=True))
         status = gateway.status()

@@ -32,7 +32,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         type=int,
         default=QUESTIONS,
         metavar="N",
-        help=f"number of questions that are sent as fast as the models answer (default: {QUESTIONS})",
+        help=f"number of questions that are sent as fast as the models answer (default: {QUESTIONS}); the local "
+        "model's effort dial is sent a fifth as many after them",
     )
     demo.add_argument(
         "--port",

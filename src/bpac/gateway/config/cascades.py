@@ -1,8 +1,8 @@
-"""Checks the settings of a route with more than two models."""
+"""A route with more than two models: checks its settings, and says what its calls cost relative to each other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.models import ModelSettings
@@ -10,6 +10,54 @@ from bpac.scores import Otherwise
 
 if TYPE_CHECKING:
     from bpac.gateway.config.routes import RouteSettings
+
+
+# Where nothing is known about prices, each call costs so many times the one before.
+STEP = 4.0
+CALL_PRICES_REMEDY = "give call_prices, what a call of each model costs on average, in any unit"
+
+
+class CallPrices(NamedTuple):
+    """What a call of each model of a cascade costs, relative to the others.
+
+    Parameters
+    ----------
+    prices: one for each model, in order.
+    assumed: whether they are a guess, because the file does not say enough.
+    """
+
+    prices: tuple[float, ...]
+    assumed: bool = False
+
+
+def call_prices(route: "RouteSettings") -> CallPrices:
+    """The prices by which a cascade weighs calls: ``call_prices``, or else the models' prices of generated tokens.
+
+    The latter are used if every model has one and they rise from each model to the next: then the models, and not only
+    the lengths of their answers, differ. Otherwise each call is assumed to cost four times the one before.
+    """
+    if route.call_prices:
+        return CallPrices(route.call_prices)
+    outputs = tuple(model.price.output for model in route.models if model.price is not None)
+    if len(outputs) == len(route.models) and all(one < other for one, other in pairwise((0.0, *outputs))):
+        return CallPrices(outputs)
+    return CallPrices(tuple(STEP**stage for stage in range(len(route.models))), assumed=True)
+
+
+def assumed_prices(routes: Mapping[str, "RouteSettings"]) -> Iterator[str]:
+    """What to say about each cascade whose prices of calls are assumed.
+
+    Parameters
+    ----------
+    routes: the routes by name.
+    """
+    for name, route in routes.items():
+        if route.models and (found := call_prices(route)).assumed:
+            listed = " : ".join(f"{price:g}" for price in found.prices)
+            yield (
+                f"routes.{name} has no call_prices, and its models have no price that rises from each to the next, so "
+                f"new games assume that calls of {', '.join(model.name for model in route.models)} cost {listed}"
+            )
 
 
 def check_cascade(route: "RouteSettings") -> None:

@@ -10,7 +10,7 @@ from msgspec import Meta, field
 
 from bpac.errors import InputError, SettingsError
 from bpac.gateway.config.auto_score import NOT_CHOSEN, ScoreToBeChosen, is_auto
-from bpac.gateway.config.cascades import check_cascade
+from bpac.gateway.config.cascades import call_prices, check_cascade
 from bpac.gateway.config.learning import Learn, learned_score, open_terms
 from bpac.gateway.config.losses import DEFAULT_LOSS, GRADED, check_model, read_loss
 from bpac.gateway.config.models import HEADER_NAME, ModelSettings
@@ -72,7 +72,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     cheap_price: price of an expert call in these hours, as a share of the price in others.
     busy_at: calls of the expert's model under way from which on audits are made at the least rate; None for no limit.
     models: all models of a cascade, in order, the last one the reference; empty for a pair.
-    call_prices: what a call of each model of a cascade costs, in any unit (default: four times the one before).
+    call_prices: what a call of each model of a cascade costs, in any unit (default: the models' prices of
+        generated tokens if they rise, otherwise four times the one before).
     """
 
     name: str
@@ -178,7 +179,8 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     @property
     def open_terms(self) -> frozenset[str]:
         """The terms that the file does not prescribe: a game goes on with those it began with, whatever they are."""
-        return open_terms(self.learn) | {f"policy.{name}" for name in Stakes._fields}
+        prices = {"policy.prices"} if self.models and not self.call_prices else set[str]()
+        return open_terms(self.learn) | {f"policy.{name}" for name in Stakes._fields} | prices
 
     @cached_property
     def router_policy(self) -> Policy:
@@ -243,7 +245,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     ) -> Router:
         """A router with the promise of this route."""
         if self.models:
-            prices = self.call_prices or tuple(4.0**stage for stage in range(len(self.models)))
+            prices = call_prices(self).prices
             return CascadeRouter(
                 self.epsilon,
                 Cascade(prices=prices, features=CASCADE_FEATURES, memory=self.memory or "alarmed"),

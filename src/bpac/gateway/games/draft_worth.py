@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bpac.gateway.config.prices import Price
-from bpac.gateway.games.savings_report import Prices
+from bpac.gateway.games.spending import Prices
 from bpac.routing.decision import Decision
 from bpac.wire.usage import Usage
 
@@ -97,7 +97,7 @@ def drafts_pay(recent: RecentTokens, terms: MoneyTerms) -> bool:
     recent: tokens of the last rounds.
     terms: the settings of the game.
     """
-    draft, expert, judge = terms.prices
+    draft, expert, judge = terms.prices.draft, terms.prices.expert, terms.prices.judge
     if draft is None or expert is None or judge is None or min(recent.drafts[0], recent.experts[0]) < FEWEST:
         return True
     searching = recent.rounds < max(LEAST_SEARCH, SEARCH / terms.epsilon)

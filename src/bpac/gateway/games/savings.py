@@ -17,7 +17,8 @@ from bpac.betting.bounds.unseen import RATES, UnseenSum
 from bpac.errors import SnapshotError
 from bpac.gateway.games.draft_worth import RecentTokens
 from bpac.gateway.games.followed import NONE_FOLLOWED, Followed
-from bpac.gateway.games.savings_report import ALPHA, Prices, SavingsReport, Spared, Spent
+from bpac.gateway.games.savings_report import ALPHA, SavingsReport, Spared
+from bpac.gateway.games.spending import Prices, Spent
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.wire.usage import NOTHING, Meter, Usage
@@ -64,6 +65,7 @@ class Savings:
         earlier version wrote the journal.
     recent: averages over the last rounds, for routes that minimise money.
     followed: later requests of episodes, where sessions are sticky.
+    stages: the part of the drafts whose model is known, in a cascade: by the number of the model, from 1, as text.
     late: tokens that were not known yet when their entry was written, by whose they are. They will be in the next
         entry's note, so a crash forgets only what was spent since the last entry.
     late_followed: the same for later requests of episodes.
@@ -88,6 +90,7 @@ class Savings:
     recent: RecentTokens = field(default_factory=RecentTokens)
     late: dict[str, Usage] = field(default_factory=dict)
     followed: Followed = NONE_FOLLOWED
+    stages: dict[str, Usage] = field(default_factory=dict)
     late_followed: Followed = NONE_FOLLOWED
 
     def with_late_tokens(self, note: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -110,6 +113,9 @@ class Savings:
             self.followed = self.followed.plus(followed)
         drafted = _noted(note, DRAFT)
         self.drafts = self.drafts.plus(drafted)
+        for stage in _stages(note):
+            used = Usage.from_note(note, f"stage_{stage}")
+            self.stages[stage] = self.stages.get(stage, NOTHING).plus(used)
         self.judges = self.judges.plus(_noted(note, JUDGE))
         self.experts = self.experts.plus(_noted(note, EXPERT, late_only=COUNTED in note))
         if isinstance(entry, Decision):
@@ -150,6 +156,7 @@ class Savings:
     def outcome_unused(self, note: Mapping[str, Any]) -> None:
         """Count the tokens in the note of an outcome that is not recorded; they were paid for all the same."""
         self._came_late(JUDGE, Usage.from_note(note, JUDGE))
+        self._came_late(DRAFT, Usage.from_note(note, DRAFT))  # of the other models that an audit of a cascade asked
         if COUNTED not in note:
             self._came_late(EXPERT, Usage.from_note(note, EXPERT))
 
@@ -171,6 +178,7 @@ class Savings:
             self.drafts.plus(late.get(DRAFT, NOTHING)),
             self.experts.plus(late.get(EXPERT, NOTHING)),
             self.judges.plus(late.get(JUDGE, NOTHING)),
+            {int(stage): usage for stage, usage in self.stages.items()},
         )
 
     def report(self, prices: Prices | None = None) -> SavingsReport:
@@ -190,7 +198,10 @@ class Savings:
         if not isinstance(state, dict) or state.keys() | _LATER != _names(cls):
             raise SnapshotError("the snapshot has other sums for the savings")
         values = dict(state)
-        for name in _LATER & state.keys():
+        values["stages"] = {stage: Usage(*usage) for stage, usage in state.get("stages", {}).items()}
+        for name in ("followed", "late_followed"):
+            if name not in state:
+                continue
             found = Followed.from_state(state[name])
             values[name] = found if found.requests else NONE_FOLLOWED
         for name in ("unseen", "prompts", "fresh", "cached"):
@@ -208,8 +219,18 @@ class Savings:
             self.late[whose] = self.late.get(whose, NOTHING).plus(usage)
 
 
-# What snapshots of earlier versions do not have.
-_LATER = {"followed", "late_followed"}
+# What snapshots of earlier versions do not have. The model of a cascade's drafts before such a snapshot is not known.
+_LATER = {"followed", "late_followed", "stages"}
+
+
+def _stages(note: Mapping[str, Any]) -> list[str]:
+    """The numbers of the models of a cascade whose tokens are in a note.
+
+    >>> _stages({"draft_tokens": 9, "stage_1_tokens": 4, "stage_1_prompt_tokens": 7, "stage_2_tokens": 5})
+    ['1', '2']
+    """
+    parts = (key.split("_") for key in note if key.startswith("stage_"))
+    return [part[1] for part in parts if len(part) == 3 and part[2] == "tokens"]
 
 
 def _noted(note: Mapping[str, Any], whose: str, *, late_only: bool = False) -> Usage:

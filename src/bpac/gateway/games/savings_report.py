@@ -16,38 +16,13 @@ from typing import Any, NamedTuple
 from bpac.betting.bounds.unseen import UnseenSum
 from bpac.dashboard.savings import TokenSavings
 from bpac.gateway.config.prices import Price
-from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.followed import NONE_FOLLOWED, Followed
-from bpac.wire.usage import Usage
+from bpac.gateway.games.spending import Prices, Spent
 
 # Each of the two bounds fails at some time with at most this probability.
 ALPHA = 0.05
 # What a report about money covers.
 BILL, OUTPUT = "bill", "output"
-_FREE = Price(0.0, 0.0)
-
-
-class Prices(NamedTuple):
-    """Prices of the models of a route; none if not known. A route without a judge pays nothing for it."""
-
-    draft: Price | None
-    expert: Price | None
-    judge: Price | None
-
-    @classmethod
-    def of(cls, route: RouteSettings) -> "Prices":
-        """The prices in the settings of a route; none for a cascade, whose models are counted together as drafts."""
-        if route.models:
-            return cls(None, None, None)
-        return cls(route.draft.price, route.expert.price, route.judge.price if route.judge else _FREE)
-
-
-class Spent(NamedTuple):
-    """Tokens spent by a game."""
-
-    drafts: Usage
-    experts: Usage
-    judges: Usage
 
 
 class Spared(NamedTuple):
@@ -86,18 +61,22 @@ class Bounded(NamedTuple):
         """The same after a cost that is known."""
         return Bounded(*(value - cost for value in self))
 
-    def share(self, cost: float, asked: float) -> "Bounded | None":
+    def share(self, cost: float, asked: float, least_cost: float | None = None) -> "Bounded | None":
         """What was saved as a share of what always asking the expert would have spent; none if that is nothing.
 
         Parameters
         ----------
         cost: of drafts and judges.
         asked: spent on the expert.
+        least_cost: what drafts and judges cost at least (default: the cost is known).
         """
         if self.estimate + asked <= 0.0 or self.least + asked <= 0.0:
             return None
         # The share grows with what was spared, so its bounds follow from those of what was spared.
-        return Bounded(*((1.0 if math.isinf(one) else (one - cost) / (one + asked)) for one in self))
+        costs = (cost, cost, cost if least_cost is None else least_cost)
+        return Bounded(
+            *((1.0 if math.isinf(one) else (one - c) / (one + asked)) for one, c in zip(self, costs, strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +157,9 @@ class SavingsReport(TokenSavings):
             tokens_saved_at_most=_finite(saved.most),
             longest_answer_assumed=_finite(answers.ceiling),
             confidence=1.0 - ALPHA,
-            usage={whose: usage.to_json() for whose, usage in zip(("draft", "expert", "judge"), spent, strict=True)},
+            usage={
+                whose: usage.to_json() for whose, usage in zip(("draft", "expert", "judge"), spent[:3], strict=True)
+            },
             prompts_unknown=prompts_unknown,
             followed=_followed(followed, prices) if followed.requests else None,
             **_bounds("share_saved", tokens.share(cost, asked)),
@@ -211,20 +192,22 @@ def _followed(followed: Followed, prices: Prices | None) -> dict[str, Any]:
 
 def _money(spent: Spent, spared: Spared, prices: Prices | None) -> dict[str, Any]:
     """What a report says about money."""
-    if prices is None or prices.draft is None or prices.expert is None or prices.judge is None:
+    if prices is None or prices.expert is None or prices.judge is None or not (drafting := prices.drafting):
         return {}
-    covers = BILL if all(price is not None and price.input is not None for price in prices) else OUTPUT
+    covers = BILL if all(price.input is not None for price in (*drafting, prices.expert, prices.judge)) else OUTPUT
     if covers == OUTPUT:
-        spent = Spent(*(Usage(completion=usage.completion) for usage in spent))
+        spent = spent.of_output()
     value = _value_spared(spared, prices.expert, covers)
-    cost = prices.draft.millionths(spent.drafts) + prices.judge.millionths(spent.judges)
+    most, least = spent.cost_of_drafts(drafting)
+    judged = prices.judge.millionths(spent.judges)
+    cost, least_cost = most + judged, least + judged
     asked = prices.expert.millionths(spent.experts)
     saved = value.less(cost)
     return {
         "money_saved": saved.estimate / 1e6,
         "money_saved_at_least": saved.least / 1e6,
-        "money_saved_at_most": _finite(saved.most / 1e6),
-        **_bounds("money_share_saved", value.share(cost, asked)),
+        "money_saved_at_most": _finite(value.less(least_cost).most / 1e6),
+        **_bounds("money_share_saved", value.share(cost, asked, least_cost)),
         "money_spent": (cost + asked) / 1e6,
         "always_money": (asked + value.estimate) / 1e6,
         "money_covers": covers,

@@ -14,7 +14,7 @@ from bpac.gateway.config.auto_score import with_scores
 from bpac.gateway.config.environment import missing_variables, without_missing
 from bpac.gateway.config.file import Config
 from bpac.gateway.health.findings import Checked
-from bpac.gateway.health.machine_checks import check_address, check_roles, check_store
+from bpac.gateway.health.machine_checks import check_address, check_call_prices, check_roles, check_store
 from bpac.gateway.health.probe import probe
 from bpac.gateway.health.records import QuietRecord
 from bpac.gateway.health.roles import roles_of
@@ -82,6 +82,7 @@ def _of_machine(config: Config) -> Iterator[Checked]:
     yield check_store(config.store)
     yield check_address(config)
     yield from check_roles(config)
+    yield from check_call_prices(config)
 
 
 async def _of_models(config: Config, unusable: set[str]) -> list[Diagnosis]:

@@ -1,4 +1,4 @@
-"""Checks of what a gateway needs from its machine: a store that it can write, a free address; and of its keys."""
+"""Checks of what a gateway needs: a store that it can write, a free address, keys, and the prices of cascades."""
 
 import os
 import shutil
@@ -13,6 +13,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from bpac.errors import BpacError, StoreInUse
 from bpac.gateway.auth.keys import Role
+from bpac.gateway.config.cascades import CALL_PRICES_REMEDY, assumed_prices
 from bpac.gateway.config.file import Config
 from bpac.gateway.health.findings import Checked
 from bpac.stores import open_store
@@ -35,6 +36,12 @@ def check_roles(config: Config) -> Iterator[Checked]:
         remedy = 'add a key with roles = ["feedback"] as [[gateway.keys]]'
         message = f"no key may report losses for {', '.join(external)}, so every round would count as loss 1"
         yield Checked("roles", message, "error", remedy)
+
+
+def check_call_prices(config: Config) -> Iterator[Checked]:
+    """Whether the cascades know what their calls cost."""
+    for message in assumed_prices(config.routes):
+        yield Checked("prices", message, "warning", CALL_PRICES_REMEDY)
 
 
 def check_store(address: str) -> Checked:
