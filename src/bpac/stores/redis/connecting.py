@@ -130,12 +130,6 @@ class RedisClient:
             _check_cancelled()
             raise gone(self.address, error) from error
 
-    async def server_id(self) -> str:
-        """A text that changes when the server starts again or another one takes over; empty for a cluster."""
-        if self.address.kind == "cluster":
-            return ""
-        return str((await self.command("INFO", "server"))["run_id"])
-
     async def keeps_all(self) -> bool:
         """Whether a restart cannot lose anything: one server, which writes to its disk before it replies."""
         if self.address.kind != "single":
