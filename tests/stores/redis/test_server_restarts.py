@@ -1,4 +1,4 @@
-"""Redis starts again and a replica dies or was paused: what it had written last may be lost, and nobody overlooks it."""
+"""Redis starts again and a replica dies or was paused: what it had written may be lost, and nobody overlooks it."""
 
 from contextlib import closing
 from pathlib import Path
@@ -56,7 +56,7 @@ async def die(seat: Seat) -> None:
 
 
 async def noticed(folding: tuple[Seat, MovedClock], caplog: pytest.LogCaptureFixture) -> None:
-    """Wait until the replica that folds has noticed the restart, if it lost its lease with the server, when that ends."""
+    """Wait until the replica that folds has noticed the restart; its lease ends if it was lost with the server."""
     await until(lambda: STARTED_AGAIN in caplog.text, folding[1])
 
 

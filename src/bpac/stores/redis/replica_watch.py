@@ -1,10 +1,10 @@
 """Who is alive: the folder of a game watches the counters of its replicas, and takes those that stand still off it.
 
 A server that started again may have lost what it acknowledged last. Every replica finds that out for itself with its
-next call (``messages.py``). If one dies before it could, nobody knows what it had decided: then the game ends. So the id
-of the server is kept in the game, and a new one is noted only when every replica has called that server or has left: a
-folder that stops before leaves it to the next one to find out who has not. In a cluster, the server is the node that the
-game is on.
+next call (``messages.py``). If one dies before it could, nobody knows what it had decided: then the game ends. So the
+id of the server is kept in the game, and a new one is noted only when every replica has called that server or has left:
+a folder that stops before leaves it to the next one to find out who has not. In a cluster, the server is the node that
+the game is on.
 """
 
 import logging
