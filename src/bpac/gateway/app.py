@@ -1,5 +1,8 @@
 """The gateway as an ASGI application, assembled from its endpoints."""
 
+import sys
+
+from bpac.errors import BpacError
 from bpac.gateway.auth.authentication import Authentication, address_of
 from bpac.gateway.auth.cors import Cors
 from bpac.gateway.auth.failed_logins import FailedLogins
@@ -75,10 +78,10 @@ class Gateway:
 
 
 def _in_one_line(send: Send) -> Send:
-    """Shorten the traceback of a failed start to its last line if that is an error of ours, such as a damaged store."""
+    """Shorten the traceback of a failed start to what an error of ours says, such as that of a damaged store."""
 
     async def shortened(message: Message) -> None:
-        last = message.get("message", "").rstrip().rpartition("\n")[2]
-        await send({**message, "message": last} if last.startswith("bpac.errors.") else message)
+        error = sys.exc_info()[1]  # a failure is sent where it was caught
+        await send({**message, "message": str(error)} if isinstance(error, BpacError) else message)
 
     return shortened

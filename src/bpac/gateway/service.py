@@ -130,10 +130,12 @@ class Service:
             self._opener = Opener(self._session, self.traces, self.metrics, self.records, self._prompts)
             self._opener.open_models(self._running.current, {})
             self._opener.open_single_routes(self._running.current)
+            await self._find_games(self._running.current)
             self._open_routes(self._running.current)
             self._count_changed_scores()
             await self.store.durable()
             await self._watch_models()
+            await self._join_games()
         except BaseException:
             await self.monitor.stop()
             await self._session.close()
@@ -160,6 +162,12 @@ class Service:
     def chosen_scores(self) -> dict[str, dict[str, str | None]]:
         """The scores of the routes whose file says ``auto``, and why each was chosen, as JSON values."""
         return {name: asdict(score) for name, score in self._running.current.chosen_scores.items()}
+
+    async def _find_games(self, running: RunningConfig) -> None:
+        """Find what ``_open_routes`` needs, where that takes long; games of this process need nothing."""
+
+    async def _join_games(self) -> None:
+        """Take part in the games that were opened, before the gateway is ready; games of this process need nothing."""
 
     def _open_routes(self, running: RunningConfig) -> None:
         open_games = games_of(running, self.store, self.open_games)
@@ -192,6 +200,7 @@ class Service:
             await self._choose_scores(running)
             self._opener.open_models(running, self._running.current.models)
             self._opener.open_single_routes(running)
+            await self._find_games(running)
             # A game may be read from the store again, which has to contain all of it.
             await self.store.durable()
             if self.dispatcher.stopping:

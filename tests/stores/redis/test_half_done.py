@@ -195,7 +195,7 @@ def test_dead_replicas_are_forgotten_in_the_end(redis: RedisServer) -> None:
         assert command("HEXISTS", names.replies, seat.side.messages.replica) == 1
         messages = seat.side.messages
         for number, known in ((0, b"lost"), (1, b"lost"), (MOST_DEAD + 199, b"gone")):
-            arguments = [f"r{number}", *messages.batch([arriving(1), CUT_OFF], "n")[1:]]
+            arguments = [f"r{number}", 1, *messages.batch([arriving(1), CUT_OFF], "n")[2:]]
             assert (await seat.client.run("batch", messages.keys, *arguments))[0] == known
         await seat.get_up()
 

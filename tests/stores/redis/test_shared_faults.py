@@ -113,6 +113,7 @@ def test_a_batch_that_is_sent_again_changes_nothing(redis: RedisServer) -> None:
         seat = Seat(address, game, SETTINGS)
         await seat.sit_down()
         await play(seat, 40)
+        await seat.side.sent()  # nothing of its own is on its way any more
         await settled(store, game)
         await seat.stop_folding()
         messages, client = seat.side.messages, seat.client

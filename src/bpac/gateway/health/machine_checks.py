@@ -75,17 +75,18 @@ def check_store(address: str) -> Checked:
 
 
 def _redis(address: str) -> Checked:
-    """Whether Redis answers; nothing is changed."""
+    """Whether Redis answers and can keep games; nothing is changed."""
     from bpac.stores.redis.connecting import BlockingRedisClient  # noqa: PLC0415  # redis-py is optional
+    from bpac.stores.redis.server_checks import check_server  # noqa: PLC0415  # as above
 
     try:
         where = read_address(address)
-        client = BlockingRedisClient(where)
-        client.command("PING")
-        client.close()
+        with closing(BlockingRedisClient(where)) as client:
+            client.command("PING")
+            check_server(client)
     except BpacError as error:
         remedy = getattr(error, "remedy", "") or "correct store in [gateway]"
-        return Checked("store", str(error), "error", remedy)
+        return Checked("store", getattr(error, "cause", "") or str(error), "error", remedy)
     return Checked("store", f"Redis at {where.shown} answers")
 
 

@@ -6,13 +6,13 @@ is checked again in the moment in which one is listed.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.restoring import rounds_before
 from bpac.gateway.games.terms import changes, terms_of
-from bpac.routing.segments import OTHERS, place_of
+from bpac.routing.segments import OTHERS, alpha_of_each, place_of
 from bpac.stores.redis.store import NoRoom, RedisStore
 from bpac.stores.store import Game
 
@@ -34,6 +34,43 @@ class FoundGame(NamedTuple):
     alpha: float
     rounds_before: int
     listed: list[str]
+
+
+def alpha_of(route: RouteSettings) -> float:
+    """The probability with which the promise may fail in one game of a route."""
+    return alpha_of_each(route.alpha, route.alpha_scope, route.most_segments) if route.segment_by else route.alpha
+
+
+def known_place(route: RouteSettings, segment: str, listed: Sequence[str]) -> str:
+    """The segment in whose game a segment plays, as far as the list tells; itself while there is room for more.
+
+    Parameters
+    ----------
+    route, segment: the settings of the route, and the segment.
+    listed: the segments that have games of their own.
+    """
+    is_full = route.segment_by is not None and len(listed) >= route.most_segments - 1
+    return place_of(segment, listed, route.most_segments) if is_full else segment
+
+
+def find_games(store: RedisStore, route: RouteSettings) -> list[FoundGame]:
+    """The games that a route has; one that is new if it is not divided and has none that can go on.
+
+    Parameters
+    ----------
+    store: the list of games.
+    route: the settings of the route.
+    """
+    segments, listed = [""], list[str]()
+    if route.segment_by is not None:
+        in_order = sorted(store.games(), key=lambda game: game.number)
+        segments = [game.segment for game in in_order if game.route == route.name and game.segment]
+    found: dict[str, FoundGame] = {}
+    for segment in dict.fromkeys(segments):
+        if known_place(route, segment, listed) not in found:
+            one = find_game(store, route, segment, alpha_of(route))
+            found[one.kept.segment], listed = one, one.listed
+    return list(found.values())
 
 
 def find_game(store: RedisStore, route: RouteSettings, segment: str, alpha: float) -> FoundGame:

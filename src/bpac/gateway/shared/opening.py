@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from bpac.errors import StoreError
-from bpac.stores.redis.connecting import REMEDY
+from bpac.gateway.shared.outages import RedisOutages
+from bpac.stores.redis.refusals import REMEDY
 
 if TYPE_CHECKING:
     from bpac.gateway.shared.shared_game import SharedGame
@@ -33,14 +34,16 @@ class GameOpening:
     Parameters
     ----------
     timeout: seconds that a request waits at most.
+    outages: records since when games cannot be opened.
 
     Attributes
     ----------
     failure: why games cannot be opened at present; none as long as they can.
     """
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, outages: RedisOutages) -> None:
         self._timeout = timeout
+        self._outages = outages
         self.failure: StoreError | None = None
         self._one_at_a_time = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -101,11 +104,13 @@ class GameOpening:
             known = {**names, "error": str(error), "remedy": error.remedy}
             log.error("a game cannot be opened: the expert answers requests of new segments", extra=known)
         self.failure = error
+        self._outages.begin(self, error)
 
     def _works(self, names: dict[str, str]) -> None:
         if self.failure is not None:
             self.failure = None
             log.warning("games can be opened again", extra=names)
+            self._outages.end(self)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         task = asyncio.create_task(work)

@@ -23,6 +23,7 @@ from bpac.gateway.http.bad_request import not_in_journal_yet
 from bpac.gateway.shared.archiving import GameArchiving
 from bpac.gateway.shared.journal_watch import JournalWatch
 from bpac.gateway.shared.outage_terms import OutageServing
+from bpac.gateway.shared.outages import RedisOutages
 from bpac.gateway.shared.outside_game import OutsideGame
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.shared_sessions import SharedSessions
@@ -68,6 +69,7 @@ class SharedGame:
     metrics: counts requests that found Redis gone.
     rounds_before: rounds of the longest earlier game of the same segment: as many are expected of this one.
     lost: called when the journal lost entries: another game takes the place of this one.
+    outages: records since when Redis cannot be used.
     archive: gives where old entries are archived; none if they are not.
     pool: gives what the game learns together with others; none if it learns alone.
     outage: what is served while Redis is gone (default: the expert's answers).
@@ -89,6 +91,7 @@ class SharedGame:
         metrics: Metrics,
         rounds_before: int,
         lost: "Callable[[SharedGame], None]",
+        outages: RedisOutages,
         archive: Callable[[], ArchiveSettings | None] = lambda: None,
         pool: "Callable[[SharedGame], ScorePool | None]" = lambda game: None,
         outage: OutageServing | None = None,
@@ -99,6 +102,7 @@ class SharedGame:
         self.alpha = alpha
         self.segment = kept.segment
         self._lost = lost
+        self._outages = outages
         self._pool_of = pool
         self._pool: ScorePool | None = None
         self._learns_alone = False  # what other segments have learned could not be read
@@ -116,7 +120,9 @@ class SharedGame:
             snapshot_every=snapshot_every,
             waits_for_feedback=route.loss["name"] == "external",
         )
-        self.side = GameReplica(client, store.of(kept), self.rules, client.address.timeout, self._renamed)
+        self.side = GameReplica(
+            client, store.of(kept), self.rules, client.address.timeout, self._renamed, noticed=self._noticed
+        )
         self.outside = OutsideGame(outage, client, store.of(kept), route.name, self.side)
         self.sessions = SharedSessions(route, client, store.of(kept))
         self.scores = ScoreWatch(route.name)
@@ -142,6 +148,12 @@ class SharedGame:
 
     def _renamed(self, name: str) -> None:
         self.folder.replica = name
+
+    def _noticed(self, outage: StoreError | None) -> None:
+        if outage is not None:
+            self._outages.begin(self, outage)
+        else:
+            self._outages.end(self, lost=self.side.ended is not None)
 
     async def start(self) -> None:
         """Join the game and begin to follow it; nothing happens if it was done before."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,15 +12,17 @@ from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.segment_names import Caller, segment_of, task_of
-from bpac.gateway.shared.finding import FoundGame, find_game
+from bpac.gateway.shared.finding import FoundGame, alpha_of, find_game, known_place
 from bpac.gateway.shared.opening import GameOpening
 from bpac.gateway.shared.outage_terms import OutageServing
+from bpac.gateway.shared.outages import RedisOutages
 from bpac.gateway.shared.shared_desk import SharedDesk
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.unopened_desk import WITHOUT_STORE, UnopenedDesk
 from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.segments import OTHERS, alpha_of_each, place_of
+from bpac.routing.segments import OTHERS
 from bpac.stores.redis.connecting import RedisClient
 from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.score_pool import ScorePool
@@ -37,19 +39,27 @@ class AllSharedGames:
     store: the list of games, and their journals for reading.
     metrics: counts what happens to them.
     outage: what is served while Redis is gone (default: the expert's answers).
+    record: what is shown and counted of outages (default: a new one).
 
     Attributes
     ----------
     archive: where their old entries are archived; none if they are not.
     """
 
-    def __init__(self, store: RedisStore, metrics: Metrics, outage: OutageServing | None = None) -> None:
+    def __init__(
+        self,
+        store: RedisStore,
+        metrics: Metrics,
+        outage: OutageServing | None = None,
+        record: StoreRecord | None = None,
+    ) -> None:
         self.store = store
         self.archive: ArchiveSettings | None = None
         self._outage = outage
         self.metrics = metrics
         self.client = RedisClient(store.address)
-        self.opening = GameOpening(store.address.timeout)
+        self._outages = RedisOutages(record or StoreRecord(metrics))
+        self.opening = GameOpening(store.address.timeout, self._outages)
         self._games: dict[int, SharedGame] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         # What segments learn together. Games that began with other settings learn apart, and some not at all.
@@ -67,7 +77,7 @@ class AllSharedGames:
                 self.client, self.store, kept, route,
                 alpha=found.alpha, snapshot_every=snapshot_every, metrics=self.metrics, lost=self._lost,
                 rounds_before=found.rounds_before, archive=lambda: self.archive, pool=self.pool,
-                outage=self._outage,
+                outage=self._outage, outages=self._outages,
             )  # fmt: skip
         else:
             game.go_on_under(route, snapshot_every)
@@ -127,8 +137,10 @@ class AllSharedGames:
                 await successor.start()
                 game.successor = successor
             except StoreError as error:
+                self._outages.begin(game, error)
                 log.warning("no new game can begin yet", extra={"route": game.route.name, "error": str(error)})
                 await asyncio.sleep(1.0)
+        self._outages.end(game, lost=True)
 
 
 class SharedGames:
@@ -139,9 +151,12 @@ class SharedGames:
     games: all shared games of the gateway.
     route: the settings of the route.
     snapshot_every: entries between two snapshots.
+    found: the games that it has already (default: none; each is looked for with the first request of its segment).
     """
 
-    def __init__(self, games: AllSharedGames, route: RouteSettings, snapshot_every: int) -> None:
+    def __init__(
+        self, games: AllSharedGames, route: RouteSettings, snapshot_every: int, found: Sequence[FoundGame] = ()
+    ) -> None:
         self._all = games
         self._route = route
         self._snapshot_every = snapshot_every
@@ -149,16 +164,9 @@ class SharedGames:
         # The segments that had a game of their own when that was read last.
         self._listed: list[str] = []
         self._unopened: dict[str, UnopenedDesk] = {}
-        self._alpha = route.alpha
         games.metrics.count(WITHOUT_STORE, by=0, route=route.name)
-        segments = [""]
-        if route.segment_by is not None:
-            self._alpha = alpha_of_each(route.alpha, route.alpha_scope, route.most_segments)
-            listed = sorted(games.store.games(), key=lambda game: game.number)
-            segments = [game.segment for game in listed if game.route == route.name and game.segment]
-        for segment in dict.fromkeys(segments):
-            if self._known(segment) is None:
-                self._take(find_game(games.store, route, segment, self._alpha))
+        for one in found:
+            self._take(one)
 
     def __iter__(self) -> Iterator[SharedGame]:
         return iter([latest(game) for game in self._games.values()])
@@ -191,16 +199,13 @@ class SharedGames:
 
     def _known(self, segment: str) -> SharedGame | None:
         """The game of a segment, if it is known here which one it is."""
-        place, full = segment, len(self._listed) >= self._route.most_segments - 1
-        if self._route.segment_by is not None and full:
-            place = place_of(segment, self._listed, self._route.most_segments)
-        game = self._games.get(place)
+        game = self._games.get(known_place(self._route, segment, self._listed))
         return None if game is None else latest(game)
 
     async def _open(self, segment: str) -> SharedGame:
         game = self._known(segment)
         if game is None:
-            found = await asyncio.to_thread(find_game, self._all.store, self._route, segment, self._alpha)
+            found = await asyncio.to_thread(find_game, self._all.store, self._route, segment, alpha_of(self._route))
             game = self._take(found)
         game = await self._all.joined(game)
         if (unopened := self._unopened.pop(segment, None)) is not None:

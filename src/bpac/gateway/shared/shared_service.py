@@ -13,6 +13,7 @@ from bpac.gateway.http.metered import RequestCharge
 from bpac.gateway.opening import open_decide_routes
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.service import Service
+from bpac.gateway.shared.finding import FoundGame, find_games
 from bpac.gateway.shared.outage_terms import OutageServing, check_outage
 from bpac.gateway.shared.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
@@ -21,7 +22,7 @@ from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames
 from bpac.gateway.telemetry.counters import Metrics
 from bpac.stores.redis.connecting import RedisGone
-from bpac.stores.redis.store import RedisStore
+from bpac.stores.redis.store import RedisStore, at_start
 from bpac.stores.store import Game, LostEntries
 
 
@@ -40,8 +41,10 @@ class SharedService(Service):
         self._losses = self.store.losses()
         self._listed = self.store.games()
         self._outage = _outage_serving(config, self.metrics)
-        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage)
+        self._games = AllSharedGames(cast(RedisStore, self.store), self.metrics, self._outage, self.store_record)
         self._games.archive = config.archive
+        # The games of each route, as they were found before the route is opened.
+        self._found: dict[str, list[FoundGame]] = {}
         self._shared_budgets = SharedBudgets(self._games.client, self.budgets)
         self._refreshing: asyncio.Task[None] | None = None
         self.decisions = SharedDecisions(self.store, self.open_games)
@@ -50,25 +53,35 @@ class SharedService(Service):
         """Count a request against the budget of its caller at all gateways; ``BadRequest`` if it is used up."""
         return await self._shared_budgets.admit(identity, size)
 
-    async def start(self) -> None:
-        """Join the games and open what is needed to answer."""
-        await super().start()
-        await self._games.start()
+    async def _join_games(self) -> None:
+        try:
+            await self._games.start()
+        except RedisGone as error:
+            await self._games.stop()
+            raise at_start(error) from error
 
     async def reload(self, config: Config) -> None:
         """Answer new requests with another configuration; if this raises, nothing has changed."""
         _check_routes(config)
         await asyncio.to_thread(check_archive, config.archive)
-        await self._games.client.command("PING")  # games are looked up below, which holds up requests if it takes long
+        await self._games.client.command("PING")  # if Redis is gone, nothing is changed
         await super().reload(config)
         self._games.archive = config.archive
         await self._games.start()
+
+    async def _find_games(self, running: RunningConfig) -> None:
+        # In a thread: a server that does not answer must not hold up requests.
+        self._found = await asyncio.to_thread(self._games_in_redis, running.config)
+
+    def _games_in_redis(self, config: Config) -> dict[str, list[FoundGame]]:
+        store = cast(RedisStore, self.store)
+        return {name: find_games(store, route) for name, route in config.routes_with_games.items()}
 
     def _open_routes(self, running: RunningConfig) -> None:
         every = running.config.snapshot_every
 
         def open_games(settings: RouteSettings) -> SharedGames:
-            return SharedGames(self._games, settings, every)
+            return SharedGames(self._games, settings, every, self._found[settings.name])
 
         self._opener.open_routes(running, open_games)
         open_decide_routes(running, open_games)
@@ -140,14 +153,8 @@ class SharedService(Service):
 
     def store_status(self) -> dict[str, Any]:
         """Whether Redis can be reached, as JSON values."""
-        failures = [game.side.down or game.side.ended for game in cast(list[SharedGame], self.live_games())]
-        failure = next((one for one in (*failures, self._games.opening.failure) if one is not None), None)
         record = self.store_record
-        if failure is not None:
-            record.failed(failure)
-        elif record.failure is not None:
-            record.works_again()
-        return record.to_json() | ({} if failure is None else {"cost": self._cost_of_outage()})
+        return record.to_json() | ({} if record.failure is None else {"cost": self._cost_of_outage()})
 
     def _cost_of_outage(self) -> str:
         if self._outage is None:

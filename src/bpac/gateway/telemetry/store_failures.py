@@ -15,6 +15,8 @@ log = logging.getLogger("bpac.gateway")
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 # After so many seconds without a failure, the next one is not a repetition.
 STEADY = 60.0
+# What the log says of a store that was opened again.
+PROVED = "the store works again: every durable entry was read back, and nothing was lost"
 UNKNOWN = "the cause is in the gateway's log"
 DEFAULT_REMEDY = "see the gateway's log, and restart the gateway"
 
@@ -73,16 +75,19 @@ class StoreRecord:
             known = {"cause": failure.cause, "remedy": failure.remedy or DEFAULT_REMEDY, "since_last_line": times}
             log.error("the store still cannot be used: no request is answered", extra=known | {"error": str(failure)})
 
-    def works_again(self) -> None:
-        """The store was opened again, and nothing is missing."""
+    def works_again(self, line: str | None = PROVED) -> None:
+        """The store can be used again.
+
+        Parameters
+        ----------
+        line: what the log says (default: that nothing is missing); none if it has said more already.
+        """
         seconds = round(time.time() - (self._since or time.time()), 3)
         self.failure, self._since = None, None
         self._works_since = self._clock()
         self._pause = min(2.0 * self._pause, LONGEST_PAUSE)
-        log.warning(
-            "the store works again: every durable entry was read back, and nothing was lost",
-            extra={"seconds": seconds, "failures": self.failures},
-        )
+        if line is not None:
+            log.warning(line, extra={"seconds": seconds, "failures": self.failures})
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""

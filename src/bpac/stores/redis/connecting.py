@@ -6,6 +6,7 @@ from typing import Any
 
 from bpac.errors import MissingExtra, StoreError
 from bpac.stores.redis.address import RedisAddress
+from bpac.stores.redis.refusals import BY_CODE, REMEDY, Refusal, of_cluster, too_few_copies
 from bpac.stores.redis.scripts import script
 
 try:
@@ -13,23 +14,24 @@ try:
     from redis.asyncio import Redis as AsyncRedis
     from redis.asyncio import RedisCluster as AsyncRedisCluster
     from redis.asyncio import Sentinel as AsyncSentinel
+    from redis.asyncio.cluster import ClusterNode as AsyncClusterNode
     from redis.asyncio.retry import Retry as AsyncRetry
     from redis.backoff import NoBackoff
-    from redis.exceptions import NoScriptError, RedisError, ResponseError
+    from redis.cluster import ClusterNode
+    from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
     from redis.retry import Retry
 except ImportError as error:
     raise MissingExtra("redis", "redis") from error
 
-UNREACHABLE = (RedisError, OSError, asyncio.TimeoutError)
-REMEDY = "check that the server runs and can be reached; the gateway goes on by itself"
-# What the first word of an error says about the server, and what to do.
-REFUSALS = {
-    "OOM": ("its memory is full", "raise maxmemory, or archive old entries; the gateway goes on by itself"),
-    "MISCONF": ("it cannot write to its disk", "see the log of Redis; the gateway goes on by itself"),
-    "READONLY": ("it is a copy", "give the address of the main server, or use redis+sentinel://"),
-    "NOPERM": ("its user may not do this", "let the user run all commands on the keys of the gateways"),
-}
+UNREACHABLE = (RedisError, RedisClusterException, OSError, asyncio.TimeoutError)
 WRONG_TYPE = "WRONGTYPE"
+# The codes of errors that have a class.
+CODES = {
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+    "NoPermissionError": "NOPERM",
+    "ClusterDownError": "CLUSTERDOWN",
+}
 # The share of the time of an attempt within which the copies must be made that WAIT asks for.
 WAIT_SHARE = 0.8
 
@@ -42,23 +44,40 @@ class WrongType(RedisGone):
     """A key holds something else than what was written: somebody has replaced it."""
 
 
+class TooFewCopies(RedisError):
+    """What was written is not on as many copies as it must be.
+
+    Parameters
+    ----------
+    refusal: how many there are, and what to do.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.why)
+        self.refusal = refusal
+
+
 def gone(address: RedisAddress, error: BaseException) -> RedisGone:
     """The error of a call that failed; of what the server wrote only a known first word is used."""
     code = _code(error)
     if code == WRONG_TYPE:
         what = f"a key in Redis at {address.shown} was replaced by something of another type"
         return WrongType(what, cause=what, remedy="keep other programs away from the keys of the gateways")
-    why, remedy = REFUSALS.get(code, (type(error).__name__, REMEDY))
-    what = f"Redis at {address.shown} cannot be used ({why})"
-    return RedisGone(what, cause=what, remedy=remedy)
+    if isinstance(error, TooFewCopies):
+        refusal = error.refusal
+    elif isinstance(error, RedisClusterException):
+        refusal = of_cluster(str(error))
+    else:
+        refusal = BY_CODE.get(code) or Refusal(type(error).__name__, REMEDY)
+    what = f"Redis at {address.shown} cannot be used ({refusal.why})"
+    return RedisGone(what, cause=what, remedy=refusal.remedy)
 
 
 def _code(error: BaseException) -> str:
     """The kind of an error that the server replied with; redis-py leaves it out where it has a class of its own."""
     if not isinstance(error, ResponseError):
         return ""
-    by_class = {"OutOfMemoryError": "OOM", "ReadOnlyError": "READONLY", "NoPermissionError": "NOPERM"}
-    return by_class.get(type(error).__name__) or str(error).partition(" ")[0]
+    return CODES.get(type(error).__name__) or str(error).partition(" ")[0]
 
 
 class RedisClient:
@@ -78,7 +97,8 @@ class RedisClient:
         self._client: Any
         self._sentinel: Any = None
         if address.kind == "cluster":
-            self._client = AsyncRedisCluster(**_cluster(address, options))
+            nodes = [AsyncClusterNode(host, port) for host, port in address.hosts]
+            self._client = AsyncRedisCluster(startup_nodes=nodes, **options)
         elif address.kind == "sentinel":
             self._sentinel = sentinel = _make(
                 AsyncSentinel, list(address.hosts), sentinel_kwargs=_watching(options), **options
@@ -119,7 +139,7 @@ class RedisClient:
             if isinstance(reply, Exception):
                 raise reply
         if copies < wait:
-            raise RedisError(f"{copies} of {wait} copies")
+            raise TooFewCopies(too_few_copies(copies, wait))
         return result
 
     async def command(self, *words: Any) -> Any:
@@ -129,12 +149,6 @@ class RedisClient:
         except UNREACHABLE as error:
             _check_cancelled()
             raise gone(self.address, error) from error
-
-    async def server_id(self) -> str:
-        """A text that changes when the server starts again or another one takes over; empty for a cluster."""
-        if self.address.kind == "cluster":
-            return ""
-        return str((await self.command("INFO", "server"))["run_id"])
 
     async def keeps_all(self) -> bool:
         """Whether a restart cannot lose anything: one server, which writes to its disk before it replies."""
@@ -167,7 +181,11 @@ class BlockingRedisClient:
         options = _options(address, max(address.timeout, 5.0)) | {"retry": Retry(NoBackoff(), 1)}
         self.client: Any
         if address.kind == "cluster":
-            self.client = RedisCluster(**_cluster(address, options))
+            nodes = [_make(ClusterNode, host, port) for host, port in address.hosts]
+            try:
+                self.client = RedisCluster(startup_nodes=nodes, **options)  # this asks for its nodes at once
+            except UNREACHABLE as error:
+                raise gone(address, error) from error
         elif address.kind == "sentinel":
             sentinel: Any = _make(Sentinel, list(address.hosts), sentinel_kwargs=_watching(options), **options)
             self.client = sentinel.master_for(address.service, db=address.database)
@@ -193,21 +211,25 @@ class BlockingRedisClient:
         except UNREACHABLE as error:
             raise gone(self.address, error) from error
 
-    def check_eviction(self) -> None:
-        """Raise ``StoreError`` if a server may drop keys of games when its memory is full."""
-        try:
-            if self.address.kind == "cluster":
-                reports = self.client.execute_command("INFO", "memory", target_nodes=RedisCluster.PRIMARIES).values()
-            else:
-                reports = [self.client.execute_command("INFO", "memory")]
-        except UNREACHABLE as error:
-            raise gone(self.address, error) from error
-        # Other policies drop keys that expire, and no key of a game does.
-        found = {str(one.get("maxmemory_policy", "")) for one in reports}
-        if bad := sorted(policy for policy in found if policy.startswith("allkeys")):
-            what = f"Redis at {self.address.shown} drops keys when its memory is full (maxmemory-policy {bad[0]})"
-            remedy = "set  maxmemory-policy noeviction : a journal that lost entries proves nothing"
-            raise StoreError(f"{what}; {remedy}", cause=what, remedy=remedy)
+    def reports(self, section: str) -> list[dict[str, Any]]:
+        """What ``INFO`` says of every main server that answers; ``RedisGone`` if none does.
+
+        Parameters
+        ----------
+        section: the section of ``INFO``.
+        """
+        if self.address.kind != "cluster":
+            return [self.command("INFO", section)]
+        found: list[dict[str, Any]] = []
+        failure: Exception = OSError("no main server is known")
+        for node in self.client.get_primaries():
+            try:
+                found.append(self.client.execute_command("INFO", section, target_nodes=node))
+            except UNREACHABLE as error:  # a copy may take over; games of other nodes can be played
+                failure = error
+        if not found:
+            raise gone(self.address, failure) from failure
+        return found
 
     def close(self) -> None:
         """Close all connections."""
@@ -255,8 +277,3 @@ def _options(address: RedisAddress, timeout: float) -> dict[str, Any]:
 def _watching(options: dict[str, Any]) -> dict[str, Any]:
     """The options of connections to sentinels, which do not know the users of the servers that they watch."""
     return {name: value for name, value in options.items() if name not in ("username", "password")}
-
-
-def _cluster(address: RedisAddress, options: dict[str, Any]) -> dict[str, Any]:
-    host, port = address.hosts[0]
-    return {"host": host, "port": port, **options}

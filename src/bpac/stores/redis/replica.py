@@ -85,6 +85,7 @@ class GameReplica:
     rules: by which the game decides.
     timeout: seconds after which Redis counts as gone.
     renamed: called with the name of this replica whenever it gets one.
+    noticed: called with why when Redis counts as gone, and with none when it is back.
 
     Attributes
     ----------
@@ -101,6 +102,8 @@ class GameReplica:
         rules: DecisionRules,
         timeout: float,
         renamed: Callable[[str], object] = lambda name: None,
+        *,
+        noticed: Callable[[StoreError | None], object] = lambda outage: None,
     ) -> None:
         self._client = client
         self._names = names
@@ -108,6 +111,7 @@ class GameReplica:
         # Shorter than a lease: whoever is silent for one after Redis is back counts as dead.
         self._longest_pause = min(LONGEST_PAUSE, timeout / 2)
         self._renamed = renamed
+        self._noticed = noticed
         self.messages = ReplicaMessages("", names, rules)
         self.down: StoreError | None = None
         self.ended: StoreError | None = None
@@ -342,7 +346,10 @@ class GameReplica:
         """Redis is gone: requests end here, and outcomes are kept; go on when it is back."""
         self.down = error
         outcomes = [Waiting(one.operation) for one in (*batch, *self._queue) if one.operation[0] == "r"]
-        log.error("Redis is gone: the expert answers every request", extra={"error": str(error)})
+        log.error(
+            "Redis is gone: the expert answers every request", extra={"error": str(error), "remedy": error.remedy}
+        )
+        self._noticed(error)
         self._fail(batch)
         given_up = await self._recovered(batch)
         if self.ended is None:
@@ -350,6 +357,7 @@ class GameReplica:
             self._queue.extendleft(reversed(kept))
             log.warning("Redis is back: requests that were under way are cut off")
         self.down = None
+        self._noticed(None)
 
     async def _recovered(self, batch: list[Waiting]) -> list[Operation]:
         """Cut off what was under way; the operations of the batch that had taken effect, if it had."""

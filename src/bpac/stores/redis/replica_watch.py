@@ -1,7 +1,10 @@
 """Who is alive: the folder of a game watches the counters of its replicas, and takes those that stand still off it.
 
 A server that started again may have lost what it acknowledged last. Every replica finds that out for itself with its
-next call (``messages.py``). If one dies before it could, nobody knows what it had decided: then the game ends.
+next call (``messages.py``). If one dies before it could, nobody knows what it had decided: then the game ends. So the
+id of the server is kept in the game, and a new one is noted only when every replica has called that server or has left:
+a folder that stops before leaves it to the next one to find out who has not. In a cluster, the server is the node that
+the game is on.
 """
 
 import logging
@@ -72,9 +75,11 @@ class ReplicaWatch:
         self._names = names
         self._beats = StandingStill(lease, clock)
         self.members: frozenset[str] = frozenset()
-        # The server's own id, which changes when it starts again, and the replicas that have not called it since.
+        # The server that was seen last, the replicas that have not called it yet, and whether it is noted in the game
+        # that all have.
         self._server = ""
         self._unconfirmed: dict[str, str] = {}
+        self._noted = False
 
     def forget(self) -> None:
         """Begin anew: another folder may have watched meanwhile."""
@@ -89,30 +94,35 @@ class ReplicaWatch:
         own: the name of the replica that folds, which lives.
         """
         names = self._names
-        found = await self._client.command("HGETALL", names.replicas)
+        server, known, found = await self._client.run("look", [names.state, names.replicas])
         beats = {name.decode(): beat.decode() for name, beat in fields_of(found).items()}
         self._beats.keep(beats)
         self.members = frozenset(beats)
-        await self._look_at_server(beats, own)
+        await self._look_at_server(server.decode(), known.decode(), beats)
         keys = [names.state, names.inbox, names.open, names.replies, names.replicas]
         for name, beat in beats.items():
-            if beat != self._unconfirmed.get(name):
-                self._unconfirmed.pop(name, None)
             if name != own and self._beats.has_stopped(name, beat):
                 if name in self._unconfirmed:
                     why = f"Redis started again and replica {name} died: what it had decided last may be lost"
                     raise EntriesLost(f"game {names.number}: {why}", cause=why)
                 log.warning("a replica died", extra={"game": names.number, "replica": name})
-                await self._client.run("remove", keys, token, name, beat)
+                await self._client.run("remove", keys, token, name, beat, self._server)
+        if not self._noted and not self._unconfirmed:
+            self._noted = await self._client.run("confirm", [names.state], token, self._server) == 1
 
-    async def _look_at_server(self, beats: dict[str, str], own: str) -> None:
-        """Note which replicas have yet to find out whether a server that started again lost what they wrote."""
-        server = await self._client.server_id()
-        if not server or server == self._server:
-            return
-        before = await self._client.command("HGET", self._names.state, "server")
-        if before is not None and before.decode() != server and not await self._client.keeps_all():
-            log.warning("Redis started again, or another server took over", extra={"game": self._names.number})
-            self._unconfirmed = {name: beat for name, beat in beats.items() if name != own}
-        await self._client.command("HSET", self._names.state, "server", server)
-        self._server = server
+    async def _look_at_server(self, server: str, known: str, beats: dict[str, str]) -> None:
+        """Note which replicas have yet to find out whether a server that started again lost what they wrote.
+
+        Parameters
+        ----------
+        server: the id of the server.
+        known: the id of the one that all replicas had called before.
+        beats: the counters of the replicas, on this server.
+        """
+        if server != self._server:
+            may_have_lost = known not in ("", server) and not await self._client.keeps_all()
+            if may_have_lost:
+                log.warning("Redis started again, or another server took over", extra={"game": self._names.number})
+            self._server, self._noted = server, server == known
+            self._unconfirmed = dict(beats) if may_have_lost else {}
+        self._unconfirmed = {name: beat for name, beat in self._unconfirmed.items() if beats.get(name) == beat}

@@ -13,6 +13,7 @@ from importlib.resources import files
 SHARED = {
     "writing": ("batch", "cut_journal", "join", "publish", "remove", "retire", "start"),
     "cut_off": ("batch", "remove", "start"),
+    "server_id": ("look", "remove"),
 }
 
 

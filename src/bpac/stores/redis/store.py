@@ -20,6 +20,8 @@ from bpac.stores.redis.connecting import RedisGone, fields_of
 from bpac.stores.redis.keys import SharedNames
 from bpac.stores.redis.outside import counted
 from bpac.stores.redis.reader import RedisReader
+from bpac.stores.redis.refusals import BY_ITSELF, REMEDY, START_REMEDY
+from bpac.stores.redis.server_checks import check_server
 from bpac.stores.store import Archived, Claim, CoinKey, Game, LostEntries
 
 WRITTEN_ELSEWHERE = "entries of games in Redis are written by the gateway that folds the game"
@@ -41,20 +43,22 @@ class RedisStore(RedisReader):
     failure: StoreError | None = None
 
     def __init__(self, address: RedisAddress, *, read_only: bool = False) -> None:
-        super().__init__(address)
+        try:
+            super().__init__(address)
+        except RedisGone as error:
+            raise at_start(error) from error
         self.names = SharedNames(address.name)
         self._read_only = read_only
         self._losses: list[LostEntries] = []
         command = self.client.command
         try:
             if not read_only:
-                self.client.check_eviction()
+                check_server(self.client)
                 command("SET", self.names.secret, secrets.token_hex(16), "NX")
             secret = command("GET", self.names.secret)
-        except RedisGone as error:
+        except StoreError as error:
             self.client.close()
-            remedy = "check that the server runs, that it can be reached from here, and that the address is right"
-            raise RedisGone(f"{error}: {remedy}", cause=error.cause, remedy=remedy) from error
+            raise (at_start(error) if isinstance(error, RedisGone) else error) from error
         if secret is None:
             self.client.close()
             raise StoreError(f"no gateway named {address.name!r} has used Redis at {address.shown} yet")
@@ -231,3 +235,9 @@ class RedisStore(RedisReader):
     def close(self) -> None:
         """Close the connections."""
         self.client.close()
+
+
+def at_start(error: RedisGone) -> RedisGone:
+    """The error of a gateway or a command that cannot start, with its remedy: nothing goes on by itself then."""
+    remedy = START_REMEDY if error.remedy in ("", REMEDY) else error.remedy.removesuffix(f"; {BY_ITSELF}")
+    return RedisGone(f"{error}: {remedy}", cause=error.cause, remedy=remedy)

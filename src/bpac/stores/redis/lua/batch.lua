@@ -16,16 +16,21 @@ if now[12] == '1' then return {'lost', HALF} end
 if now[6] ~= '0' and redis.call('EXISTS', inbox, keys) < 2 then return {'lost', 'keys of the game are gone'} end
 local last = redis.call('HGET', replies, replica)
 if not last then return {'lost', 'the server has forgotten this replica'} end
-if string.sub(last, 1, 4) == 'dead' then return {'gone', ''} end
+local function behind(has)
+  return {'lost', 'the server has batch ' .. has .. ' of this replica and acknowledged ' .. (sequence - 1)}
+end
+if string.sub(last, 1, 4) == 'dead' then
+  local has = tonumber(string.match(last, '^dead %d+ (%d+)$'))
+  if has and has < sequence - 1 then return behind(has) end
+  return {'gone', ''}
+end
 last = cmsgpack.unpack(last)
 if last[1] == sequence then
   if last[2] == nonce then return {'ok', last[3]} end
   return {'earlier', last[3]}
 end
 if last[1] > sequence then return {'old', ''} end
-if last[1] < sequence - 1 then
-  return {'lost', 'the server has batch ' .. last[1] .. ' of this replica and acknowledged ' .. (sequence - 1)}
-end
+if last[1] < sequence - 1 then return behind(last[1]) end
 
 local known_terms, known_models, known_first, key, digest, operations, new_draws = unpack(cmsgpack.unpack(ARGV[4]))
 local generation, epoch, given, step = tonumber(now[1]), tonumber(now[2]), tonumber(now[3]), tonumber(now[4])

@@ -1,0 +1,57 @@
+"""What is wrong with a Redis server, in words, and what to do about it; nothing here asks one."""
+
+from typing import NamedTuple
+
+
+class Refusal(NamedTuple):
+    """Why a server cannot be used.
+
+    Parameters
+    ----------
+    why: what is wrong.
+    remedy: what to do.
+    """
+
+    why: str
+    remedy: str
+
+
+BY_ITSELF = "the gateway goes on by itself"
+REMEDY = f"check that the server runs and can be reached; {BY_ITSELF}"
+# The same for a gateway or a command that is just being started.
+START_REMEDY = "check that the server runs, that it can be reached from here, and that the address is right"
+# By the first word of an error that the server replied with.
+BY_CODE = {
+    "OOM": Refusal("its memory is full", f"raise maxmemory, or archive old entries; {BY_ITSELF}"),
+    "MISCONF": Refusal("it cannot write to its disk", f"see the log of Redis; {BY_ITSELF}"),
+    "READONLY": Refusal("it is a copy", "give the address of the main server, or use redis+sentinel://"),
+    "NOPERM": Refusal("its user may not do this", "let the user run all commands on the keys of the gateways"),
+    "CLUSTERDOWN": Refusal(
+        "a node of the cluster is down", f"start the node, or let a copy take over (CLUSTER FAILOVER); {BY_ITSELF}"
+    ),
+}
+NO_CLUSTER = Refusal("it is no cluster", "use redis:// for one server, or redis+sentinel://")
+# By a part of what redis-py says of a cluster.
+OF_CLUSTERS = {
+    "Cluster mode is not enabled": NO_CLUSTER,
+    "slots are not covered": Refusal(
+        "not all slots of the cluster are covered", f"see CLUSTER INFO of its nodes; {BY_ITSELF}"
+    ),
+    "cannot be connected": Refusal("no node of the cluster answers", REMEDY),
+}
+
+
+def too_few_copies(copies: int, wait: int) -> Refusal:
+    """What was written is not on as many copies as ``wait`` asks for.
+
+    >>> too_few_copies(0, 1).why
+    '0 of 1 copies have what was written'
+    """
+    remedy = f"start or repair the copies of the server, or lower wait in its address; {BY_ITSELF}"
+    return Refusal(f"{copies} of {wait} copies have what was written", remedy)
+
+
+def of_cluster(message: str) -> Refusal:
+    """What is wrong with a cluster, by what redis-py says."""
+    found = (refusal for part, refusal in OF_CLUSTERS.items() if part in message)
+    return next(found, Refusal("its cluster does not work", f"see CLUSTER INFO of its nodes; {BY_ITSELF}"))
