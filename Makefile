@@ -43,16 +43,14 @@ lint: $(READY) $(NODE_MODULES)  ## check style, types and the direction of impor
 	$(BIN)/lint-imports
 	$(NPM) run --silent check
 
+# One that misses its goal, with exit code 1, does not stop those after it; all that did are named at the end.
+BENCHMARKS := import_time cost json_libraries "gateway --litellm .litellm --figure bench.png" workers gateways shared_games dashboard capacity
 bench: $(READY) $(DEPLOY_TOOLS)  ## print what a round and a request cost, beside a plain transcription and other proxies
-	$(BIN)/python -m benchmarks.import_time
-	$(BIN)/python -m benchmarks.cost
-	$(BIN)/python -m benchmarks.json_libraries
-	$(BIN)/python -m benchmarks.gateway --litellm .litellm --figure bench.png
-	$(BIN)/python -m benchmarks.workers
-	$(BIN)/python -m benchmarks.gateways
-	$(BIN)/python -m benchmarks.shared_games
-	$(BIN)/python -m benchmarks.dashboard
-	$(BIN)/python -m benchmarks.capacity
+	@missed=; for what in $(BENCHMARKS); do \
+		echo "==> python -m benchmarks.$$what"; \
+		$(BIN)/python -m benchmarks.$$what || missed="$$missed $${what%% *}"; \
+	done; \
+	test -z "$$missed" || { echo "missed a goal, or failed:$$missed" >&2; exit 1; }
 
 faults: $(READY) $(REDIS)  ## kill, stop and cut off the processes of gateways under load, many times; print a table
 	$(BIN)/python -m tests.faults

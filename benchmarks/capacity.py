@@ -21,13 +21,12 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]
 
 from benchmarks.capacity_page import PAGE, arithmetic, measured_table, with_measured
+from benchmarks.folding import folding_cost
 from benchmarks.gateway import CALLED, KEPT, compare
 from benchmarks.processes import gateway, upstream
 from benchmarks.redis_cost import redis_cost
 from bpac.replay.simulation.laws import PowerLaw
-from bpac.routing.journal.chain import next_head
-from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json
-from bpac.routing.journal.rebuild import follow, opened
+from bpac.routing.journal.entries import Entry
 from bpac.routing.router import Router
 from bpac.stores import SqliteStore
 
@@ -70,8 +69,8 @@ def requests_through_a_gateway() -> Iterator[Measured]:
 
 
 def rounds_of_a_game() -> Iterator[Measured]:
-    """What happens in one order: tickets, decisions, outcomes, hash chain and SQLite; and folding a journal."""
-    rounds, entries, notes = 20_000, [], {"time": 1_700_000_000.0, "draft_tokens": 100}
+    """What happens in one order: tickets, decisions, outcomes, hash chain and SQLite; and folding a game in Redis."""
+    rounds, notes = 20_000, {"time": 1_700_000_000.0, "draft_tokens": 100}
     uncertainties, losses = (column.tolist() for column in LAW.draw(rounds, np.random.default_rng(1)))
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "bpac.db"
@@ -79,7 +78,6 @@ def rounds_of_a_game() -> Iterator[Measured]:
         game = store.open_game("m", "", "{}")
 
         def write(entry: Entry) -> None:
-            entries.append(entry)
             store.append(game, entry, notes)
 
         async def play() -> float:
@@ -101,25 +99,16 @@ def rounds_of_a_game() -> Iterator[Measured]:
         used = asyncio.run(play())
         store.close()
         size = file.stat().st_size
-    texts = [entry_to_json(entry) for entry in entries]
-    folded = _fold(texts)
     yield Measured(
         "round", 1e6 * used / rounds, "µs", "processor time per round of one game in SQLite, all in one order"
     )
-    yield Measured("fold", 1e6 * folded / rounds, "µs", "processor time per round to read, fold and chain its entries")
+    yield Measured(
+        "fold",
+        folding_cost(),
+        "µs",
+        "processor time of the folder per round of a game in Redis, from its inbox to what is published",
+    )
     yield Measured("bytes", size / rounds, "bytes", "journal in SQLite per round, before it is archived")
-
-
-def _fold(texts: Sequence[str]) -> float:
-    """Seconds to do what a folder does: read each entry, apply it, and write it with its hash."""
-    started = time.process_time()
-    route = opened(entry_from_json(texts[0]))
-    head = next_head(b"", texts[0])
-    for text in texts[1:]:
-        entry = entry_from_json(text)
-        follow(route, (entry,))
-        head = next_head(head, entry_to_json(entry))
-    return time.process_time() - started
 
 
 def memory_of_games() -> Iterator[Measured]:

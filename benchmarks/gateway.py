@@ -134,8 +134,8 @@ def goals(
     yield "memory at the end over memory after the first tenth", held[-1] / held[1], 1.1
 
 
-def main() -> None:
-    """Measure, and print the results beside the goals."""
+def main() -> int:
+    """Measure, and print the results beside the goals; 1 if one is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--requests", type=int, default=6000, help="whole answers from each server (default: 6000)")
@@ -175,7 +175,8 @@ def main() -> None:
     if options.figure:
         draw(costs, options.figure)
     print(f"{missed} goals missed")
+    return int(missed > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

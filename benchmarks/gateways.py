@@ -136,8 +136,8 @@ def alone(group: Group) -> float:
     return min(cores(group) * 1e6 / sum(each), 1e6 / max(each))
 
 
-def main() -> None:
-    """Measure, and print the results."""
+def main() -> int:
+    """Measure, and print the results; 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=9_000, help="requests to each group (default: 9000)")
     options = parser.parse_args()
@@ -158,15 +158,28 @@ def main() -> None:
         for _ in tqdm(range(TURNS), desc="gateways", file=sys.stderr):
             for group in groups:
                 group.measure(max(10 * AT_ONCE, options.requests // TURNS))
-    missed = 0
     for group in groups:
         print(shown(group, groups[0]))
-        missed += group.batches > MOST_OPERATIONS * group.sent
+    return int(goals_missed(groups) > 0)
+
+
+def goals_missed(groups: Sequence[Group]) -> int:
+    """Print which goals are met; how many are missed.
+
+    Parameters
+    ----------
+    groups: what was measured; the first is one process on SQLite.
+    """
+    missed = 0
+    for group in groups:
         if len(group.gateways) == CORES:
             times = alone(group) / alone(groups[0])
+            missed += times < GOAL
             print(f"{'met   ' if times >= GOAL else 'MISSED'} {times:8.3g} of at least {GOAL}")
-    print(f"at most {MOST_OPERATIONS} operations of Redis per request: {'MISSED' if missed else 'met'}")
+    too_many = any(group.batches > MOST_OPERATIONS * group.sent for group in groups)
+    print(f"at most {MOST_OPERATIONS} operations of Redis per request: {'MISSED' if too_many else 'met'}")
+    return missed + too_many
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

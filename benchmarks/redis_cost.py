@@ -1,9 +1,11 @@
 """What a request costs a gateway whose games are in Redis, and what it costs Redis."""
 
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -70,10 +72,23 @@ def redis(directory: Path) -> Iterator[Server]:
     command = [program, "--port", str(port), "--dir", str(directory), "--appendonly", "yes", "--save", ""]
     process = psutil.Popen(command, stdout=subprocess.DEVNULL)
     try:
+        _wait_for(port)
         yield Server("the Redis server", port, process)
     finally:
         process.terminate()
         process.wait()
+
+
+def _wait_for(port: int) -> None:
+    give_up = time.monotonic() + 30.0
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1.0).close()
+            return
+        except OSError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.02)
 
 
 @contextmanager

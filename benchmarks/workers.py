@@ -91,8 +91,8 @@ def measured(servers: Sequence[tuple[str, int, Server]], requests: int) -> list[
     return found
 
 
-def main() -> None:
-    """Measure, and print the results beside the goal."""
+def main() -> int:
+    """Measure, and print the results beside the goal; 1 if one is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--requests", type=int, default=12_000, help="requests to each gateway (default: 12000)")
@@ -126,7 +126,8 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps([asdict(rate) for rate in rates], indent=1) + "\n")
     print(f"{missed} goals missed")
+    return int(missed > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -241,6 +241,11 @@ ROWS: dict[str, list[GrafanaPanel]] = {
             "Fewer than there are replicas: some have had no request of the game, or have another configuration.",
         ),
         GrafanaPanel(
+            "Entries of the journal per second",
+            {PER_GAME: f"max by (route, segment) (rate(bpac_journal_entries_total{{{GAME}}}[5m]))"},
+            "Of shared games, all gateways together. One gateway folds a game: docs/capacity.md says how much it can.",
+        ),
+        GrafanaPanel(
             "Requests answered without the store per second",
             {"{{route}}": _rate("bpac_without_store_total", "route")},
             "Redis was gone, so that the expert answered them: safe, and nothing is saved.",

@@ -1,12 +1,13 @@
 """Real Redis servers for tests: started on a free port, in a directory of their own, and stopped after them."""
 
+import os
 import re
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,13 +26,15 @@ class RedisServer:
     ----------
     directory: where its files are.
     options: of the command line, without their dashes.
+    environment: variables that it gets in addition (default: none).
     """
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(self, directory: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
         if SERVER is None:
             pytest.fail("redis-server is missing: make test installs it, or apt-get install redis-server")
         self.directory = directory
         self.options = options
+        self._environment = environment or {}
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -48,7 +51,10 @@ class RedisServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        self.process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        variables = {**os.environ, **self._environment}
+        self.process = subprocess.Popen(
+            self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables
+        )
         for _ in range(6000):
             with socket.socket() as asking:
                 asking.settimeout(60.0)
@@ -71,6 +77,18 @@ class RedisServer:
         with socket.create_connection(("127.0.0.1", self.port), 60.0) as asking:
             asking.sendall(" ".join(words).encode() + b"\r\n")
             return asking.recv(1 << 16)
+
+    def has_copy(self) -> bool:
+        """Whether a write is acknowledged by a copy, so that ``WAIT 1`` is satisfied.
+
+        A copy that is online has not acknowledged anything yet: for a moment, ``WAIT 1`` would fail.
+        """
+        with socket.create_connection(("127.0.0.1", self.port), 60.0) as asking:
+            asking.sendall(b"SET copied 1\r\nWAIT 1 1000\r\n")
+            got = b""
+            while got.count(b"\r\n") < 2 and (part := asking.recv(64)):
+                got += part
+            return got == b"+OK\r\n:1\r\n"
 
     def kill(self) -> None:
         """End it at once, as a power failure would."""
@@ -152,3 +170,30 @@ def redis_server(directory: Path, *options: str) -> Iterator[RedisServer]:
     """A server that ends with the block."""
     with RedisServer(directory, *options) as server:
         yield server
+
+
+SLOTS = 16384
+
+
+@contextmanager
+def redis_cluster(directory: Path) -> Iterator[str]:
+    """The address of a cluster of three nodes that ends with the block."""
+    with ExitStack() as stack:
+        nodes: list[RedisServer] = []
+        third = SLOTS // 3 + 1
+        for at in range(3):
+            (home := directory / f"node {at}").mkdir()
+            options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+            nodes.append(stack.enter_context(RedisServer(home, *options)))
+            slots = f"{at * third} {min((at + 1) * third, SLOTS) - 1}"
+            assert nodes[at].command("CLUSTER ADDSLOTSRANGE", slots).startswith(b"+OK")
+            for other in nodes[:at]:
+                bus = other.options[-1]
+                assert nodes[at].command(f"CLUSTER MEET 127.0.0.1 {other.port} {bus}").startswith(b"+OK")
+        for _ in range(6000):
+            if all(b"cluster_state:ok" in node.command("CLUSTER INFO") for node in nodes):
+                break
+            time.sleep(0.01)
+        else:
+            raise AssertionError("the nodes make no cluster")
+        yield "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in nodes)

@@ -140,8 +140,8 @@ def test_every_rejection_has_a_remedy() -> None:
     reasons = {refusal.reason for refusal in limits}
     checks = {
         "force_not_allowed", "host_not_allowed", "insufficient_quota", "invalid_api_key", "missing_role", "not_json",
-        "not_yours", "origin_not_allowed", "too_deep", "too_large", "too_many_tickets", "too_many_values",
-        "unsupported", "untranslatable",
+        "not_yours", "origin_not_allowed", "rate_limit_exceeded", "too_deep", "too_large", "too_many_tickets",
+        "too_many_values", "unsupported", "untranslatable",
     }  # fmt: skip
     assert REMEDIES.keys() == checks | reasons
     assert not checks & reasons, "or a request would be counted twice"

@@ -34,6 +34,7 @@ SHARED = {
     "bpac_folding",
     "bpac_unfolded_rounds",
     "bpac_replicas",
+    "bpac_journal_entries_total",
     "bpac_without_store_total",
     "bpac_archive_failures_total",
 }

@@ -44,31 +44,40 @@ class Lives:
         self._living.add(pid)
         return pid
 
+    def is_alive(self, pid: int) -> bool:
+        """Whether a process that was started here still runs.
+
+        The system may give the number of one that has ended to a stranger: only a child of the parent is meant.
+        """
+        if pid in self._living and (self._parent is None or _parent_of(pid) != self._parent.pid):
+            self._living.discard(pid)
+        return pid in self._living
+
     def end(self, pid: int, how: signal.Signals = signal.SIGKILL, seconds: float = 60.0) -> None:
-        """End a process by a signal, and wait until it is gone."""
+        """End a process by a signal, and wait until it is gone; nothing happens if it has ended."""
+        if not self.is_alive(pid):
+            return
         os.kill(pid, how)
         give_up = time.monotonic() + seconds
-        while is_alive(pid):
+        while self.is_alive(pid):
             assert time.monotonic() < give_up, "it does not end"
             time.sleep(0.005)
-        self._living.discard(pid)
 
     def close(self) -> None:
         """End everything that is left."""
         for pid in list(self._living):
-            if is_alive(pid):
-                self.end(pid)
+            self.end(pid)
         if self._parent is not None:
             self._parent.communicate(timeout=60.0)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process is there."""
+def _parent_of(pid: int) -> int:
+    """The process that started another one; 0 if there is none of that number."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+        # The name, which stands before, is in brackets and may contain anything.
+        return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def _fork_all() -> None:

@@ -3,84 +3,26 @@
 import os
 import signal
 import time
-import urllib.error
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
-from email.utils import parsedate_to_datetime
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bpac.stores import open_store
 from bpac.stores.store import Store
 from bpac.testing import ScriptedServer
 from tests.faults.books import Books
 from tests.faults.callers import Callers
-from tests.faults.lives import Lives, is_alive
+from tests.faults.gateway import Gateway, settled
+from tests.faults.lives import Lives
 from tests.faults.proxy import PARTITIONS, DroppingProxy
 from tests.faults.scene import Scene
-from tests.gateway.configured import get_json, settings, wait_for
+from tests.gateway.configured import wait_for
 from tests.gateway.law import KnownPair
-from tests.gateway.serving import to_toml
-from tests.ports import free_port
 from tests.redis_servers import RedisSentinel, RedisServer
 
 LEASE, TIMEOUT = 1.0, 0.5
 # Seconds after which answers were decided after a fault.
 UNDER_WAY = 0.1
 OPTIONS = {"lease": LEASE, "timeout": TIMEOUT}
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
-
-
-class Gateway:
-    """A gateway.
-
-    Parameters
-    ----------
-    lives: starts it.
-    directory: for its configuration and its log.
-    base_url: where its models are.
-    store: the address of its store.
-    route: settings of its route.
-    """
-
-    def __init__(self, lives: Lives, directory: Path, base_url: str, store: str, **route: Any) -> None:
-        directory.mkdir()
-        self._lives = lives
-        self.directory = directory
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.config = directory / "gateway.toml"
-        gateway = {"listen": f"127.0.0.1:{self.port}", "store": store, "snapshot_every": 300}
-        self.config.write_text(to_toml(settings(base_url, gateway=gateway, **route)))
-        self.pid = 0
-
-    def start(self) -> None:
-        """Start it."""
-        log = self.directory / "log.jsonl"
-        self.pid = self._lives.start(["serve", str(self.config), "--log-level", "warning"], log)
-
-    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
-        """End it."""
-        self._lives.end(self.pid, how)
-
-    def is_ready(self) -> bool:
-        """Whether it answers."""
-        try:
-            return bool(get_json(f"{self.url}/readyz"))
-        except (urllib.error.URLError, OSError):
-            return False
-
-    def game(self) -> dict[str, Any]:
-        """The status of the one game of the one route."""
-        (game,) = get_json(f"{self.url}/v1/status")["routes"]["homework"]
-        assert isinstance(game, dict)
-        return game
-
-    def shared(self) -> dict[str, Any]:
-        """How it takes part in the game."""
-        found = self.game()["shared"]
-        assert isinstance(found, dict)
-        return found
 
 
 class SharedScene(Scene):
@@ -105,6 +47,7 @@ class SharedScene(Scene):
         self._lives = lives
         self._count = gateways
         self._options = redis
+        self._of_redis: Mapping[str, str] = {}
         self._emptied = 0.0
 
     def open(self) -> None:
@@ -117,35 +60,24 @@ class SharedScene(Scene):
         ]
         for gateway in self.gateways:
             gateway.start()
-            self.stack.callback(self._end, gateway)
-        wait_for(self._are_ready, 60.0)
+            self.stack.callback(gateway.end)
+        for gateway in self.gateways:
+            gateway.wait_until_ready()
         self._address = addresses[-1]
         self.books = Books(self.opened_store())
         self.callers = self.stack.enter_context(Callers(self.urls))
         self.wait_for_decisions(self.urls, 0.0)
         self.books.read()
 
-    def _are_ready(self) -> bool:
-        """Whether all gateways answer; one that ended, because it did not find Redis yet, is started again."""
-        for gateway in self.gateways:
-            if not is_alive(gateway.pid):
-                gateway.start()
-        return all(gateway.is_ready() for gateway in self.gateways)
-
     def _servers(self) -> list[str]:
         """Start the servers; the address of the store for each gateway."""
         home = self.directory / "redis"
         home.mkdir()
-        self.redis = self.stack.enter_context(RedisServer(home, *self._options))
+        self.redis = self.stack.enter_context(RedisServer(home, *self._options, environment=self._of_redis))
         self.proxy = self.stack.enter_context(DroppingProxy(self.redis.port))
         address = self.redis.address("faults", **OPTIONS)
         through = address.replace(f":{self.redis.port}/", f":{self.proxy.port}/")
         return [through, *[address] * (self._count - 1)]
-
-    @staticmethod
-    def _end(gateway: Gateway) -> None:
-        with suppress(ProcessLookupError):
-            gateway.end()
 
     @property
     def urls(self) -> list[str]:
@@ -158,23 +90,14 @@ class SharedScene(Scene):
 
     def settled(self) -> None:
         """Wait until all that happened is in the journal, and every audit has an outcome."""
-
-        def is_settled() -> bool:
-            games = [gateway.game() for gateway in self.gateways]
-            done = all(not game["owed"] and not game["shared"]["lag"] for game in games)
-            whole = all(game["shared"]["replicas"] == len(games) and not game["shared"]["error"] for game in games)
-            same = len({(game["game"], game["steps"], game["threshold"]) for game in games}) == 1
-            return done and whole and same and sum(game["shared"]["folding"] for game in games) == 1
-
-        wait_for(is_settled)
-        time.sleep(0.06)  # the longest pause of a folder
+        settled(self.gateways)
 
     def repair(self) -> None:
         """Start gateways that a fault has left behind."""
         for gateway in self.gateways:
-            if not is_alive(gateway.pid):
+            if not gateway.is_alive():
                 gateway.start()
-                wait_for(gateway.is_ready)
+                gateway.wait_until_ready()
 
     def shown(self) -> None:
         """Compare what gateways show with the books."""
@@ -213,7 +136,7 @@ class SharedScene(Scene):
         taken_off = time.monotonic()
         back = self.wait_for_decisions([one.url for one in others], taken_off)
         victim.start()
-        wait_for(victim.is_ready)
+        victim.wait_until_ready()
         self.wait_for_decisions([victim.url], back)
         return back - began
 
@@ -298,47 +221,6 @@ class EmptiedScene(SharedScene):
         return self.kill_redis()
 
 
-class ClockScene(SharedScene):
-    """Gateways and Redis whose clocks can be set, with libfaketime.
-
-    Parameters
-    ----------
-    directory: for files.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        assert FAKETIME.exists(), "libfaketime is missing: make faults installs it, or apt-get install faketime"
-        self._clock = directory / "clock"
-        self._clock.write_text("+0")
-        variables = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self._clock)}
-        lives = Lives({**variables, "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
-        super().__init__(directory, lives, 2, ("--appendonly", "yes"))
-
-    def open(self) -> None:
-        """Start everything."""
-        self.stack.enter_context(closing(self._lives))
-        super().open()
-
-    def faults(self) -> Sequence[tuple[str, Callable[[], float]]]:
-        """Clocks go wrong."""
-        return [("clock jumps, forwards and back", self.jump)]
-
-    def everything(self) -> Sequence[tuple[str, Callable[[], float]]]:
-        """All that can happen to gateways, clocks included."""
-        return [*SharedScene.faults(self), *self.faults()]
-
-    def jump(self) -> float:
-        """The clock of the gateways is up to days off. That of Redis is in nothing that games keep there."""
-        hours = self.random.choice([-1, 1]) * self.random.randint(1, 300)
-        self._clock.write_text(f"{hours:+d}h")
-        time.sleep(1.1)  # until it is read
-        began = time.monotonic()
-        back = self.wait_for_decisions(self.urls, began)
-        shown = parsedate_to_datetime(self.callers.got[-1].headers["date"]).timestamp()
-        assert abs(shown - time.time() - 3600 * hours) < 60, "the clock was not set"
-        return back - began
-
-
 class SentinelScene(SharedScene):
     """A main server and its copy, and a sentinel that decides when the copy takes over."""
 
@@ -351,7 +233,7 @@ class SentinelScene(SharedScene):
         self._main = self.stack.enter_context(RedisServer(homes[0], *self.AT_ONCE))
         follows = (*self.AT_ONCE, "--replicaof", "127.0.0.1", str(self._main.port))
         self._copy = self.stack.enter_context(RedisServer(homes[1], *follows))
-        wait_for(lambda: b"state=online" in self._main.command("INFO replication"))
+        wait_for(self._main.has_copy)  # or gateways that start at once would not find what wait=1 demands
         self._sentinel = self.stack.enter_context(RedisSentinel(homes[2], self._main))
         wait_for(lambda: b"slaves=1" in self._sentinel.command("INFO sentinel"))
         options = "&".join(f"{name}={value}" for name, value in OPTIONS.items())
@@ -369,6 +251,6 @@ class SentinelScene(SharedScene):
         began = time.monotonic()
         self._sentinel.fail_over(main, copy, self.AT_ONCE)
         back = self.wait_for_decisions(self.urls, time.monotonic())
-        wait_for(lambda: b"state=online" in copy.command("INFO replication"))
+        wait_for(copy.has_copy)
         wait_for(lambda: b"status=ok" in self._sentinel.command("INFO sentinel"))
         return back - began

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from tests.faults.clocks import ClockScene
 from tests.faults.lives import Lives
 from tests.faults.scene import Row, Scene
-from tests.faults.shared import ClockScene, EmptiedScene, SentinelScene, SharedScene
+from tests.faults.shared import EmptiedScene, SentinelScene, SharedScene
 from tests.faults.workers import WorkersScene
 
 HEAD = (

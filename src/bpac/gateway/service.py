@@ -218,7 +218,7 @@ class Service:
         await self._watch_models()
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
-        """Count a request against the budget of its caller, or raise ``BadRequest`` if it is used up.
+        """Count a request against the limits of its key, or raise ``BadRequest`` if one is reached.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.auth.keys import DailyBudget, Identity
+from bpac.gateway.auth.keys import Identity, KeyLimits
 from bpac.gateway.budgets.budgets import DAY, Budgets
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.testing import SILENCE, Reply, ScriptedServer
@@ -158,7 +158,7 @@ def test_a_damaged_file_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 def test_a_new_day_is_a_new_budget() -> None:
     """At midnight in UTC; what was admitted before is settled on its own day."""
-    budgets, who = Budgets(), Identity("team", "team", frozenset(), DailyBudget(1, None))
+    budgets, who = Budgets(), Identity("team", "team", frozenset(), KeyLimits(1, None))
     noon = (time.time() // DAY) * DAY + DAY / 2
     first = budgets.admit(who, 0, noon)
     with pytest.raises(BadRequest) as refused:

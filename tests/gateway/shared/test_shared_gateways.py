@@ -1,7 +1,9 @@
 """Two gateways on one route, with their game in a real Redis server."""
 
 import asyncio
+import re
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -97,6 +99,11 @@ def test_two_gateways_share_one_game(redis: RedisServer, tmp_path: Path, capsys:
         assert sorted("bpac_folding{" + page.split("bpac_folding{")[1].split("\n")[0] for page in metrics) == [
             'bpac_folding{route="homework",segment=""} 0.0', 'bpac_folding{route="homework",segment=""} 1.0',
         ]  # fmt: skip
+        assert first["shared"]["folder"].startswith(socket.gethostname())
+        entries = {
+            page.split('bpac_journal_entries_total{route="homework",segment=""} ')[1].split()[0] for page in metrics
+        }
+        assert {float(one) for one in entries} == {float(len(journal_at(address)))}
         assert len(steps_served(address, chain.from_iterable(seen.values()))) > 100
         folder, other = gateways if first["shared"]["folding"] else gateways[::-1]
         with load([other], seen):
@@ -115,7 +122,9 @@ def test_two_gateways_share_one_game(redis: RedisServer, tmp_path: Path, capsys:
     assert main(["audit", str(exported), "--strict"]) == 0
     capsys.readouterr()
     assert main(["status", str(other.config)]) == 0
-    assert "gateways that share it: 0, folded by none; rounds not in the journal yet: 0" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "gateways that share it: 0, folded by none; rounds not in the journal yet: 0" in printed
+    assert re.search(r"journal: [\d,]+ entries; the latest came at [\d,]+\.\d per second", printed)
 
 
 def test_the_expert_answers_while_redis_is_gone(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.gateway.operations.asking import post
 from tests.gateway.serving import to_toml
 from tests.gateway.workers.crew import Crew
 
-KEY, POOR = "ops-key", "poor-key"
+KEY, POOR, SLOW = "ops-key", "poor-key", "slow-key"
 BUDGET = 7
 
 
@@ -54,7 +54,11 @@ def configuration(base_url: str, port: int, store: str) -> str:
     }
     found["gateway"] |= {"listen": f"127.0.0.1:{port}", "store": store}
     text = to_toml(found)
-    for name, key, more in (("ops", KEY, ""), ("poor", POOR, f"requests_per_day = {BUDGET}\n")):
+    for name, key, more in (
+        ("ops", KEY, ""),
+        ("poor", POOR, f"requests_per_day = {BUDGET}\n"),
+        ("slow", SLOW, f"requests_per_minute = {BUDGET}\n"),
+    ):
         roles = ALL_ROLES if name == "ops" else ["call"]
         text += f'[[gateway.keys]]\nname = "{name}"\nkey = "{key}"\nroles = {json.dumps(roles)}\n{more}'
     return text
@@ -202,6 +206,17 @@ def test_a_budget_holds_over_all_fronts(crew: KeyedCrew) -> None:
     assert statuses == [200] * BUDGET + [429] * 2 * BUDGET
     assert crew.status()["budgets"]["poor"]["requests"] == BUDGET
     wait_for(lambda: crew.metric("bpac_http_refused_total", reason="insufficient_quota") == 2 * BUDGET)
+
+
+def test_a_rate_limit_holds_over_all_fronts(crew: KeyedCrew) -> None:
+    """The same per minute; the error has its headers whichever process refused it."""
+    replies = in_parallel(crew, "homework", 3 * BUDGET, key=SLOW)
+    assert sorted(status for status, _, _ in replies) == [200] * BUDGET + [429] * 2 * BUDGET
+    refused = next(headers for status, headers, _ in replies if status == 429)
+    assert refused["x-ratelimit-limit-requests"] == str(BUDGET)
+    assert refused["x-ratelimit-reset-requests"] == f"{refused['retry-after']}s"
+    assert crew.status()["budgets"]["slow"]["last_minute"]["requests"] == BUDGET
+    wait_for(lambda: crew.metric("bpac_http_refused_total", reason="rate_limit_exceeded") == 2 * BUDGET)
 
 
 def test_failures_seen_by_fronts_are_in_the_one_picture(crew: KeyedCrew) -> None:

@@ -10,14 +10,12 @@ import pytest
 from bpac.routing.router import Router
 from bpac.stores.redis.connecting import BlockingRedisClient
 from bpac.stores.redis.store import RedisStore
-from tests.ports import free_port
-from tests.redis_servers import RedisSentinel, RedisServer
+from tests.redis_servers import SLOTS, RedisSentinel, RedisServer, redis_cluster
 from tests.stores.redis.shared_game import Seat, new_game, run_game, settled
 from tests.stores.redis.test_shared_faults import checked, play, until
 from tests.stores.redis.test_shared_games import rebuilt
 
 SETTINGS = Router(0.2, 0.1).settings
-SLOTS = 16384
 # A copy is made without waiting for others that could be made at the same time.
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 
@@ -25,20 +23,8 @@ AT_ONCE = ("--repl-diskless-sync-delay", "0")
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a cluster of three nodes."""
-    with ExitStack() as stack:
-        nodes = []
-        for _ in range(3):
-            options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
-            nodes.append(stack.enter_context(RedisServer(tmp_path_factory.mktemp("node"), *options)))
-        third = SLOTS // 3 + 1
-        for at, node in enumerate(nodes):
-            slots = f"{at * third} {min((at + 1) * third, SLOTS) - 1}"
-            assert node.command("CLUSTER ADDSLOTSRANGE", slots).startswith(b"+OK")
-            for other in nodes[:at]:
-                bus = other.options[-1]
-                assert node.command(f"CLUSTER MEET 127.0.0.1 {other.port} {bus}").startswith(b"+OK")
-        asyncio.run(until(lambda: all(b"cluster_state:ok" in node.command("CLUSTER INFO") for node in nodes)))
-        yield "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in nodes)
+    with redis_cluster(tmp_path_factory.mktemp("cluster")) as address:
+        yield address
 
 
 def test_games_spread_over_a_cluster(cluster: str) -> None:
@@ -79,7 +65,7 @@ def test_games_go_on_after_a_failover(tmp_path: Path) -> None:
             main = stack.enter_context(RedisServer(directories[0], *AT_ONCE))
             copies_main = (*AT_ONCE, "--replicaof", "127.0.0.1", str(main.port))
             copy = stack.enter_context(RedisServer(directories[1], *copies_main))
-            await until(lambda: b"state=online" in main.command("INFO replication"))
+            await until(main.has_copy)
             sentinel = stack.enter_context(RedisSentinel(directories[2], main))
             await until(lambda: b"slaves=1" in sentinel.command("INFO sentinel"))
             address = f"redis+sentinel://127.0.0.1:{sentinel.port}/main?name=failover&lease=5&timeout=1&wait=1"

@@ -18,8 +18,8 @@ from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.faults.books import Books
 from tests.faults.callers import Callers
+from tests.faults.gateway import Gateway
 from tests.faults.lives import Lives
-from tests.faults.shared import Gateway
 from tests.gateway.configured import wait_for
 from tests.gateway.law import KnownPair
 from tests.redis_servers import RedisServer, redis_server
@@ -177,7 +177,8 @@ def test_gateways_with_different_promises_do_not_mix(redis: RedisServer, tmp_pat
         ]
         for gateway in gateways:
             gateway.start()
-        wait_for(lambda: all(gateway.is_ready() for gateway in gateways))
+        for gateway in gateways:
+            gateway.wait_until_ready()
         urls = [gateway.url for gateway in gateways]
         with Callers(urls, 4) as callers:
             wait_for(lambda: all(callers.decided_since(0.0, url, least=30) for url in urls))

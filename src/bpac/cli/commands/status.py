@@ -149,6 +149,9 @@ def _terms_text(score: str, shared: Mapping[str, Any] | None) -> Iterator[str]:
     if shared is not None:
         by = f"folded by {shared['folder']}" if shared["folder"] else "folded by none"
         yield f"  gateways that share it: {shared['replicas']}, {by}; rounds not in the journal yet: {shared['lag']}"
+        speed = shared["entries_per_second"]
+        if speed is not None:
+            yield f"  journal: {shared['entries']:,} entries; the latest came at {speed:,.1f} per second"
         yield from outside_text(shared["outside"])
 
 

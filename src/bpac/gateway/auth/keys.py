@@ -33,6 +33,7 @@ class KeySettings(ConfigTable, frozen=True):
     key: the key itself.
     roles: what the key may be used for.
     requests_per_day, tokens_per_day: how much the tenant may use with this key per day in UTC; None for no limit.
+    requests_per_minute, tokens_per_minute: how much in any 60 seconds; None for no limit.
     """
 
     name: str
@@ -40,6 +41,8 @@ class KeySettings(ConfigTable, frozen=True):
     roles: frozenset[Role]
     requests_per_day: Count | None = None
     tokens_per_day: Count | None = None
+    requests_per_minute: Count | None = None
+    tokens_per_minute: Count | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -51,16 +54,29 @@ class KeySettings(ConfigTable, frozen=True):
             raise SettingsError(f"roles is empty, so the key is of no use: list some of {', '.join(Role)}")
 
 
-class DailyBudget(NamedTuple):
-    """How much a tenant may use per day in UTC; None for no limit.
+class KeyLimits(NamedTuple):
+    """How much a tenant may use; None for no limit.
 
     Parameters
     ----------
-    requests_per_day, tokens_per_day: how many.
+    requests_per_day, tokens_per_day: the budget: how many per day in UTC.
+    requests_per_minute, tokens_per_minute: the rate limit: how many in any 60 seconds.
     """
 
-    requests_per_day: int | None
-    tokens_per_day: int | None
+    requests_per_day: int | None = None
+    tokens_per_day: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether tokens are limited, so that every answer has to report them."""
+        return self.tokens_per_day is not None or self.tokens_per_minute is not None
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether anything is limited per minute."""
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
 
 class Identity(NamedTuple):
@@ -72,13 +88,13 @@ class Identity(NamedTuple):
         hash of a key without a name; empty on an open gateway.
     segment: the name of the caller's segment, for routes with ``segment_by = "api_key"``.
     roles: what the caller may do.
-    budget: how much the caller may use; none for no limit.
+    limits: how much the caller may use; none for no limit.
     """
 
     owner: str
     segment: str
     roles: frozenset[Role]
-    budget: DailyBudget | None = None
+    limits: KeyLimits | None = None
 
     def require(self, role: Role) -> None:
         """Raise ``BadRequest`` unless the caller has a role."""
@@ -126,8 +142,13 @@ class ApiKeys:
             segment = getattr(key, "variable", "") or hashlib.sha256(data).hexdigest()[:12]
             self._known[self.digest(data)] = Identity(owner, segment, frozenset({Role.CALL}))
         for setting in named:
-            budget = DailyBudget(setting.requests_per_day, setting.tokens_per_day)
-            limited = budget if budget != (None, None) else None
+            limits = KeyLimits(
+                setting.requests_per_day,
+                setting.tokens_per_day,
+                setting.requests_per_minute,
+                setting.tokens_per_minute,
+            )
+            limited = limits if limits != KeyLimits() else None
             identity = Identity(setting.name, setting.name, setting.roles, limited)
             self._known[self.digest(setting.key.encode())] = identity
 

@@ -1,5 +1,7 @@
 """The error of a request that the gateway does not answer, with the status and the code that its caller gets."""
 
+from collections.abc import Mapping
+
 from bpac.errors import BpacError
 
 
@@ -13,6 +15,7 @@ class BadRequest(BpacError):
     param: the field of the request that is wrong.
     code: a word for programs.
     retry_after: seconds after which the same request may succeed.
+    headers: more headers of the response (default: none).
     """
 
     def __init__(
@@ -22,12 +25,15 @@ class BadRequest(BpacError):
         param: str | None = None,
         code: str | None = None,
         retry_after: int | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.param = param
         self.code = code
         self.retry_after = retry_after
+        self.headers = dict(headers or {})
 
 
 def stopping() -> BadRequest:

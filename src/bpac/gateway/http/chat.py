@@ -42,7 +42,7 @@ class ChatEndpoint(AnsweringEndpoint):
         request = ChatRequest.read(asked.chat, identity.owner)
         request = request._replace(known=exchange_of(scope).known)
         # A stream reports its tokens only if it is asked to.
-        metered = identity.budget is not None and identity.budget.tokens_per_day is not None
+        metered = identity.limits is not None and identity.limits.counts_tokens
         hide_usage = metered and request.stream and not request.include_usage
         if hide_usage:
             request = request._replace(include_usage=True)

@@ -94,7 +94,7 @@ class DecideEndpoints:
         return self._service.caller_rounds
 
     async def _charged(self, identity: Identity, work: Coroutine[Any, Any, T]) -> T:
-        """Count a request against the budget of its caller, unless it fails; its tokens are those of other servers."""
+        """Count a request against the limits of its key, unless it fails; its tokens are those of other servers."""
         try:
             charge = await self._service.admit(identity, 0)
         except BaseException:

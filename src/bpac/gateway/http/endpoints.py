@@ -63,7 +63,7 @@ def other_endpoints(service: Service, authentication: Authentication) -> Starlet
             "configuration": reloads,
             "outside": service.outside(),
             "chosen_scores": service.chosen_scores(),
-            "budgets": service.budgets.to_json(),
+            "budgets": service.budgets.shown(),
             "tickets": service.caller_rounds.held.to_json(),
         }
         if (workers := service.workers()) is not None:

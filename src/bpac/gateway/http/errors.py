@@ -54,8 +54,8 @@ def error_response(error: Exception) -> ErrorResponse:
         body, retry_after = error.body or to_json(_refused_by_model(error.status)), error.retry_after
         return ErrorResponse(error.status, body, _headers(retry_after))
     status, document = status_and_body(error)
-    wait = error.retry_after if isinstance(error, BadRequest) else None
-    return ErrorResponse(status, to_json(document), _headers(None if wait is None else str(wait)))
+    wait, more = (error.retry_after, error.headers) if isinstance(error, BadRequest) else (None, {})
+    return ErrorResponse(status, to_json(document), _headers(None if wait is None else str(wait)) | more)
 
 
 def error_event(error: Exception) -> bytes:

@@ -39,7 +39,8 @@ _REASONS = {
     413: "the body is too large, or has too many values",
     415: "the content type is not application/json",
     422: "a field has a value that is not allowed",
-    429: "too many requests under way, or too many tickets held: try again after retry-after seconds",
+    429: "too many requests under way, a limit of the key reached, or too many tickets held: try again after "
+    "retry-after seconds",
     431: "the head of the request is too large, or has too many headers",
     502: "the model gave no usable answer",
     503: "the gateway is stopping, its journal cannot be written, or it has too many connections",

@@ -36,7 +36,7 @@ class AnsweringService(Protocol):
         """The configuration of new requests."""
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
-        """Count a request against the budget of its caller, or raise ``BadRequest`` if it is used up."""
+        """Count a request against the limits of its key, or raise ``BadRequest`` if one is reached."""
 
 
 class PostEndpoint(ABC):

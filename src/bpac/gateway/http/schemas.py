@@ -227,7 +227,15 @@ SCHEMAS: dict[str, Any] = {
             ),
             "budgets": {
                 "type": "object",
-                "additionalProperties": _object({"day": _COUNT, "requests": _COUNT, "tokens": _COUNT}),
+                "additionalProperties": _object(
+                    {
+                        "day": _COUNT,
+                        "requests": _COUNT,
+                        "tokens": _COUNT,
+                        "last_minute": _object({"requests": _COUNT, "tokens": _COUNT}),
+                    },
+                    "last_minute",
+                ),
             },
             "tickets": {
                 "type": "object",

@@ -1,20 +1,22 @@
-"""Budgets of keys that hold over all gateways which share games: what was used is counted in Redis.
+"""Budgets and rate limits of keys that hold over all gateways which share games: Redis counts, by its own clock.
 
-While Redis is gone, each gateway goes on from what it knows, so that a budget may be exceeded by what the others admit
-meanwhile. What was admitted then is not counted later.
+While Redis is gone, each gateway goes on by itself: with the budgets from what it read last, and with the limits per
+minute from what it admitted itself. So all of them together may admit more. What was admitted then is not counted
+later.
 """
 
 import asyncio
-import time
 from dataclasses import dataclass
 
-from bpac.gateway.auth.keys import Identity
-from bpac.gateway.budgets.budgets import DAY, Budgets, Charge, Used, estimated_tokens, used_up
+from bpac.gateway.auth.keys import Identity, KeyLimits
+from bpac.gateway.budgets.budgets import Budgets, Charge, estimated_tokens
+from bpac.gateway.budgets.refusals import too_fast, used_up
+from bpac.gateway.http.bad_request import BadRequest
 from bpac.stores.redis.connecting import RedisClient, RedisGone
 from bpac.stores.redis.keys import SharedNames
 
-# Counts of a day are kept a little longer than the day.
-KEEP = 2 * DAY
+# In the order in which the script takes them and says which is reached.
+LIMITS = ("requests per day", "tokens per day", "requests per minute", "tokens per minute")
 
 
 @dataclass(slots=True)
@@ -24,35 +26,42 @@ class SharedCharge:
     Parameters
     ----------
     budgets: where it is counted.
-    key: of the counts in Redis.
-    used: what this gateway knows of them.
-    estimate: the tokens that were charged in advance.
+    known: the same request, as this gateway counts it.
+    keys: of the counts in Redis.
+    counted: when it was counted there, on the clock of Redis.
     """
 
     budgets: "SharedBudgets"
-    key: str
-    used: Used
-    estimate: int
+    known: Charge
+    keys: list[str]
+    counted: int
+
+    @property
+    def estimate(self) -> int:
+        """The tokens that were charged in advance."""
+        return self.known.estimate
+
+    @estimate.setter
+    def estimate(self, tokens: int) -> None:
+        self.known.estimate = tokens
 
     def settle(self, tokens: int) -> None:
         """Charge the tokens that were used instead of the estimate."""
         self._add(0, tokens - self.estimate)
-        self.estimate = tokens
+        self.known.settle(tokens)
 
     def refund(self) -> None:
         """The gateway did not answer: charge nothing."""
         self._add(-1, -self.estimate)
-        self.estimate = 0
+        self.known.refund()
 
     def _add(self, requests: int, tokens: int) -> None:
-        self.used.requests += requests
-        self.used.tokens += tokens
         if requests or tokens:
-            self.budgets.add(self.key, requests, tokens)
+            self.budgets.add(self, requests, tokens)
 
 
 class SharedBudgets:
-    """What every tenant with a budget has used today, at all gateways.
+    """What every tenant with a limit has used, at all gateways.
 
     Parameters
     ----------
@@ -67,33 +76,36 @@ class SharedBudgets:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def admit(self, identity: Identity, size: int) -> SharedCharge | Charge | None:
-        """Count a request, or raise ``BadRequest`` with status 429 if a budget is used up; none without a budget."""
-        budget = identity.budget
-        if budget is None:
+        """Count a request, or raise ``BadRequest`` with status 429 if a limit is reached; none without a limit."""
+        limits = identity.limits
+        if limits is None:
             return None
-        now, estimate = time.time(), estimated_tokens(identity, size)
-        limits = [-1 if most is None else most for most in (budget.requests_per_day, budget.tokens_per_day)]
-        key = self._names.of(f"used:{int(now) // DAY}:{identity.owner}")
+        most = [-1 if one is None else one for one in limits]
+        keys = [self._names.of(f"{what}:{identity.owner}") for what in ("used", "minute")]
         try:
-            what, requests, tokens = await self._client.run("spend", [key], *limits, 1, estimate, KEEP)
+            reached, wait, now, requests, tokens = await self._client.run(
+                "spend", keys, *most, estimated_tokens(identity, size)
+            )
         except RedisGone:
-            return self._known.admit(identity, size, now)
+            return self._known.admit(identity, size)
         used = self._known.today(identity.owner, now)
+        if reached:
+            used.requests, used.tokens = requests, tokens
+            raise _refusal(identity.owner, limits, reached.decode(), wait)
+        charge = self._known.count(identity, size, now)
         used.requests, used.tokens = requests, tokens
-        if what:
-            most = limits[0] if what == b"requests" else limits[1]
-            raise used_up(identity.owner, f"{most} {what.decode()}", now)
-        return SharedCharge(self, key, used, estimate)
+        return SharedCharge(self, charge, keys, now)
 
-    def add(self, key: str, requests: int, tokens: int) -> None:
+    def add(self, charge: SharedCharge, requests: int, tokens: int) -> None:
         """Change counts in Redis, without waiting."""
-        task = asyncio.create_task(self._added(key, requests, tokens))
+        task = asyncio.create_task(self._added(charge, requests, tokens))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _added(self, key: str, requests: int, tokens: int) -> None:
+    async def _added(self, charge: SharedCharge, requests: int, tokens: int) -> None:
+        limited = int(charge.known.minute is not None)
         try:
-            await self._client.run("spend", [key], -1, -1, requests, tokens, KEEP)
+            await self._client.run("settle_charge", charge.keys, charge.counted, requests, tokens, limited)
         except RedisGone:
             return  # more is counted than was used
 
@@ -101,3 +113,9 @@ class SharedBudgets:
         """Wait until everything is counted."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def _refusal(owner: str, limits: KeyLimits, reached: str, wait: int) -> BadRequest:
+    most = limits[LIMITS.index(reached)] or 0
+    what, _, per = reached.partition(" per ")
+    return used_up(owner, most, what, wait) if per == "day" else too_fast(owner, most, what, wait)

@@ -387,6 +387,7 @@ class SharedGame:
             "folding": bool(folder.token),
             "replicas": folder.replicas,
             "lag": self.lag,
+            "entries": folder.published,
             "entries_per_second": self._watch.entries_per_second,
             "outside": self.outside.counts._asdict(),
             "calls": self.side.calls,

@@ -50,7 +50,7 @@ class SharedService(Service):
         self.decisions = SharedDecisions(self.store, self.open_games)
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
-        """Count a request against the budget of its caller at all gateways; ``BadRequest`` if it is used up."""
+        """Count a request against the limits of its key at all gateways; ``BadRequest`` if one is reached."""
         return await self._shared_budgets.admit(identity, size)
 
     async def _join_games(self) -> None:

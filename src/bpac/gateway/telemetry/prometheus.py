@@ -195,6 +195,10 @@ SHARED_GAMES: dict[str, tuple[Callable[[GameStatus], float | None], str]] = {
         lambda game: None if game.shared is None else game.shared["replicas"],
         "Gateways that share the game, as far as this gateway knows.",
     ),
+    "bpac_journal_entries_total": (
+        lambda game: None if game.shared is None else game.shared["entries"],
+        "Entries of the journal of a shared game, of all gateways together, as far as this gateway knows.",
+    ),
 }
 
 

@@ -32,6 +32,8 @@ REMEDIES = {
     "not_yours": "the decision belongs to another tenant: use the key that made the request, or an operator's key",
     "origin_not_allowed": "a web page of another site tried to use this gateway: nothing to do, unless it is your page",
     "pipeline": "a connection sent too many requests without waiting for responses: use more connections",
+    "rate_limit_exceeded": "a key sends more than it may per minute: raise requests_per_minute or tokens_per_minute of "
+    "the key, or have the caller wait as retry-after says",
     "send_timeout": "a response was not read in time: raise send_timeout if you trust these callers",
     "too_deep": "the JSON is nested too deeply: raise max_depth if such requests are intended",
     "too_large": "the body is too large: raise max_body if such requests are intended",
@@ -44,6 +46,9 @@ REMEDIES = {
     "untranslatable": "a model's answer could not be expressed in the API of the caller, who got an error: look at the "
     "model's server, whose answers are not valid chat completions",
 }
+
+# Reasons whose message says whose limit was reached; it has nothing that callers wrote.
+OF_KEYS = ("insufficient_quota", "rate_limit_exceeded")
 
 
 class Rejections:
@@ -69,18 +74,20 @@ class Rejections:
         """The number of rejected requests since the start, by reason."""
         return dict(self._counts)
 
-    def count(self, reason: str, address: str) -> None:
+    def count(self, reason: str, address: str, limit: str = "") -> None:
         """Count a rejected request.
 
         Parameters
         ----------
         reason: one of ``REMEDIES``.
         address: the address of the caller; a line of the log has that of the latest.
+        limit: whose limit was reached and which, if it is one of a key.
         """
         self._counts[reason] += 1
         self._metrics.count("bpac_http_refused_total", reason=reason)
         if rejected := self._rate.count(reason):
-            log.warning("request rejected", extra={"reason": reason, "address": address, "since_last_line": rejected})
+            known = {"reason": reason, "address": address, "since_last_line": rejected}
+            log.warning("request rejected", extra=known | ({"limit": limit} if limit else {}))
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Add rejected requests that were counted, for metrics too, and logged elsewhere."""
@@ -89,7 +96,7 @@ class Rejections:
     def count_error(self, error: Exception, address: str) -> None:
         """Count an error that was sent to a caller, if its code is that of a limit or a check."""
         if isinstance(error, BadRequest) and error.code in REMEDIES:
-            self.count(error.code, address)
+            self.count(error.code, address, str(error) if error.code in OF_KEYS else "")
 
     def with_remedies(self) -> list[dict[str, Any]]:
         """Reasons with their counts and what to do about each, the most frequent first, as JSON values."""

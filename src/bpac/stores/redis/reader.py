@@ -41,6 +41,20 @@ class RedisReader:
         """The number of entries of a journal."""
         return int(self.client.command("HGET", self.of(game).state, "entries") or 0)
 
+    def entries_per_second(self, game: Game, now: float, latest: int = 500) -> float | None:
+        """How fast a journal has grown of late, by the times in its entries; none if they say nothing.
+
+        Parameters
+        ----------
+        game: the game.
+        now: seconds since 1970.
+        latest: how many entries are looked at, at most.
+        """
+        page = self.client.command("XREVRANGE", self.of(game).journal, "+", "-", "COUNT", latest)
+        times = [at for _, fields in page if (at := decode(fields_of(fields)[b"note"]).get("at"))]
+        began = min(times, default=now)
+        return len(page) / (now - began) if began < now else None
+
     def head(self, game: Game) -> bytes:
         """The head of a journal's hash chain."""
         found = self.client.command("HGET", self.of(game).state, "head")

@@ -40,6 +40,7 @@ from bpac.stores.redis.messages import (
     withdrawing,
 )
 from bpac.stores.redis.named_decisions import HeldName, NamedDecision, NamedTerms, finding, joining, read_named
+from bpac.stores.redis.replica_names import new_name
 
 log = logging.getLogger("bpac.stores")
 
@@ -134,7 +135,7 @@ class GameReplica:
 
     async def _join(self) -> None:
         """Register with the game, under a name that no process ever had."""
-        name = secrets.token_hex(8)
+        name = new_name()
         names = self._names
         try:
             status = await self._client.run("join", [names.state, names.replies, names.replicas], name)

@@ -6,6 +6,7 @@ each game writes its journal (``folder.py``).
 
 import json
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -172,7 +173,7 @@ class RedisStore(RedisReader):
         )
 
     def sharing(self, game: Game) -> dict[str, Any]:
-        """Which replica folds a game, how many there are, and how many decided rounds are not in the journal yet."""
+        """Which replica folds a game, how many there are, and how far and how fast the journal is."""
         names = self.of(game)
         holder, step = self.client.command("HMGET", names.state, "holder", "step")
         latest = self.rounds(game, limit=1)
@@ -185,6 +186,8 @@ class RedisStore(RedisReader):
             "folder": (holder or b"").decode(),
             "replicas": replicas,
             "lag": max(int(step or 0) - folded, 0),
+            "entries": self.length(game),
+            "entries_per_second": self.entries_per_second(game, time.time()),
             "outside": outside._asdict(),
         }
 

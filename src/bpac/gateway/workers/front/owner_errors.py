@@ -28,8 +28,8 @@ def error_in(values: list[Any]) -> Exception:
     """The error in a reply."""
     kind, message, *details = values
     if kind == "bad_request":
-        status, param, code, retry_after = details
-        return BadRequest(message, status, param, code, retry_after)
+        *plain, headers = details
+        return BadRequest(message, *plain, headers=headers)
     if kind == "store":
         cause, remedy = details
         return StoreError(message, cause=cause, remedy=remedy)

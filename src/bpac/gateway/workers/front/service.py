@@ -216,15 +216,13 @@ class FrontService:
             )
 
     async def admit(self, identity: Identity, size: int) -> RequestCharge | None:
-        """Count a request against the budget of its caller, or raise ``BadRequest`` if it is used up."""
-        budget = identity.budget
-        if budget is None:
+        """Count a request against the limits of its key, or raise ``BadRequest`` if one is reached."""
+        if identity.limits is None:
             return None
         number, estimate = await self.link.ask(
             "admit",
             identity.owner,
-            budget.requests_per_day,
-            budget.tokens_per_day,
+            list(identity.limits),
             size,
             late=lambda reply: self.link.tell("refund", reply[0]),
         )

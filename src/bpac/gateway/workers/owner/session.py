@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bpac.errors import BpacError, InputError, StoreError
-from bpac.gateway.auth.keys import DailyBudget, Identity
+from bpac.gateway.auth.keys import Identity, KeyLimits
 from bpac.gateway.budgets.budgets import Charge
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.workers.link import Message, ProcessLink
@@ -91,7 +91,7 @@ class FrontSession:
         elif isinstance(error, GameNotOpen):
             self.link.send([number, FAILED, "unknown_game", ""])
         elif isinstance(error, BadRequest):
-            details = [str(error), error.status, error.param, error.code, error.retry_after]
+            details = [str(error), error.status, error.param, error.code, error.retry_after, error.headers]
             self.link.send([number, FAILED, "bad_request", *details])
         elif isinstance(error, StoreError):
             self.link.send([number, FAILED, "store", str(error), error.cause, error.remedy])
@@ -147,12 +147,12 @@ class FrontSession:
             "embeds_prompts": game.embeds_prompts,
         }
 
-    def admit(self, owner: str, requests: int | None, tokens: int | None, size: int) -> list[int]:
-        """Count a request against a budget."""
-        identity = Identity(owner, "", frozenset(), DailyBudget(requests, tokens))
+    def admit(self, owner: str, limits: list[int | None], size: int) -> list[int]:
+        """Count a request against the limits of its key."""
+        identity = Identity(owner, "", frozenset(), KeyLimits(*limits))
         charge = self._fronts.budgets.admit(identity, size)
         if charge is None:
-            raise InputError("a request is counted that has no budget")
+            raise InputError("a request is counted that has no limits")
         self._charged += 1
         self._charges[self._charged] = charge
         return [self._charged, charge.estimate]
