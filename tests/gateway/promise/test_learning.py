@@ -136,7 +136,7 @@ def test_the_promise_breaks_if_a_learned_score_is_fitted_again(monkeypatch: pyte
         if self.joined and not decision.step % 3:
             newer = fit(self.samples.in_order()[-FIT_AT:], RIDGE)
             self.joined[0] = self.joined[0]._replace(model=newer)
-            self.all_scores = self._first_scores
+            self.quick_scores = self._first_scores
 
     monkeypatch.setattr(Learning, "observed", refitted)
     assert not explained(unsafe_streams([]), STREAMS, ALPHA)
