@@ -20,6 +20,7 @@ LINES = {
     "the draft's server is down": "gateway/games/drafting.py",
     "the store failed": "stores/sqlite/commits.py",
     "old entries cannot be archived: Redis keeps them": "gateway/shared/archiving.py",
+    "Redis can be used again": "gateway/shared/outages.py",
     "the store still cannot be used": "gateway/telemetry/store_failures.py",
     "a front process was lost: what it had under way counts as cut off": "gateway/workers/owner/fronts.py",
     "a process sent what cannot be read: its connection was ended": "gateway/workers/owner/session.py",

@@ -17,7 +17,8 @@ _PATHS = "/v1/"
 _EXPOSED = (
     b"x-request-id, request-id, x-bpac-decision, x-bpac-answered-by, x-bpac-uncertainty, x-bpac-threshold, "
     b"x-bpac-propensity, x-bpac-unscored, x-bpac-fallback, x-bpac-deployment, x-bpac-estimated, "
-    b"retry-after"
+    b"retry-after, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, "
+    b"x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens"
 )
 # Seconds for which a browser may keep the answer to a preflight request.
 _KEPT = b"600"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpac.errors import StoreError
 from bpac.gateway.shared.outages import RedisOutages
-from bpac.stores.redis.refusals import REMEDY
+from bpac.stores.redis.server_faults import REMEDY
 
 if TYPE_CHECKING:
     from bpac.gateway.shared.shared_game import SharedGame

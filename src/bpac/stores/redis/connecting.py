@@ -6,8 +6,8 @@ from typing import Any
 
 from bpac.errors import MissingExtra, StoreError
 from bpac.stores.redis.address import RedisAddress
-from bpac.stores.redis.refusals import BY_CODE, REMEDY, Refusal, of_cluster, too_few_copies
 from bpac.stores.redis.scripts import script
+from bpac.stores.redis.server_faults import BY_CODE, REMEDY, ServerFault, of_cluster, too_few_copies
 
 try:
     from redis import Redis, RedisCluster, Sentinel
@@ -49,12 +49,12 @@ class TooFewCopies(RedisError):
 
     Parameters
     ----------
-    refusal: how many there are, and what to do.
+    fault: how many there are, and what to do.
     """
 
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.why)
-        self.refusal = refusal
+    def __init__(self, fault: ServerFault) -> None:
+        super().__init__(fault.why)
+        self.fault = fault
 
 
 def gone(address: RedisAddress, error: BaseException) -> RedisGone:
@@ -64,13 +64,13 @@ def gone(address: RedisAddress, error: BaseException) -> RedisGone:
         what = f"a key in Redis at {address.shown} was replaced by something of another type"
         return WrongType(what, cause=what, remedy="keep other programs away from the keys of the gateways")
     if isinstance(error, TooFewCopies):
-        refusal = error.refusal
+        fault = error.fault
     elif isinstance(error, RedisClusterException):
-        refusal = of_cluster(str(error))
+        fault = of_cluster(str(error))
     else:
-        refusal = BY_CODE.get(code) or Refusal(type(error).__name__, REMEDY)
-    what = f"Redis at {address.shown} cannot be used ({refusal.why})"
-    return RedisGone(what, cause=what, remedy=refusal.remedy)
+        fault = BY_CODE.get(code) or ServerFault(type(error).__name__, REMEDY)
+    what = f"Redis at {address.shown} cannot be used ({fault.why})"
+    return RedisGone(what, cause=what, remedy=fault.remedy)
 
 
 def _code(error: BaseException) -> str:
