@@ -22,7 +22,7 @@ SILENT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskShape:
     """A kind of question.
 
     Parameters
@@ -48,7 +48,7 @@ class BuiltinTasks:
     """
 
     rows: int
-    tasks: dict[str, Task]
+    tasks: dict[str, TaskShape]
 
     def table(self, seed: int = 0, rows: int | None = None) -> Table:
         """A random table; each task has its share of the questions."""
@@ -81,11 +81,11 @@ TASKS = {
     "tasks-like": BuiltinTasks(
         5_000,
         {
-            "chat": Task(0.40, -0.6, 220.0),
-            "extraction": Task(0.25, -0.2, 90.0),
-            "code": Task(0.16, 0.4, 480.0),
-            "mathematics": Task(0.11, 0.8, 380.0),
-            "law": Task(0.08, 0.0, 300.0),
+            "chat": TaskShape(0.40, -0.6, 220.0),
+            "extraction": TaskShape(0.25, -0.2, 90.0),
+            "code": TaskShape(0.16, 0.4, 480.0),
+            "mathematics": TaskShape(0.11, 0.8, 380.0),
+            "law": TaskShape(0.08, 0.0, 300.0),
         },
     )
 }
