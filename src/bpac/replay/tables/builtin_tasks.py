@@ -4,7 +4,8 @@
 2. The draft is wrong with probability ``1 / (1 + exp(-STEEP · (difficulty - HARD)))``, and then its loss is 1.
 3. The score, the length of the draft and the confidence that it states each follow the difficulty with a noise of their
    own. So each says something that the others do not, and a score that is learned from all of them ranks losses better
-   than the score alone. How much better follows from the noises below: they were chosen, not measured on any model.
+   than the score alone. How much better follows from the noises below: they were chosen so that learning shows, and not
+   measured on any model.
 """
 
 from dataclasses import dataclass
