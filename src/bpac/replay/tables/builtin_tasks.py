@@ -4,7 +4,8 @@
 2. The draft is wrong with probability ``1 / (1 + exp(-STEEP · (difficulty - HARD)))``, and then its loss is 1.
 3. The score, the length of the draft and the confidence that it states each follow the difficulty with a noise of their
    own. So each says something that the others do not, and a score that is learned from all of them ranks losses better
-   than the score alone. How much better follows from the noises below: they were chosen, not measured on any model.
+   than the score alone. How much better follows from the noises below: they were chosen so that learning shows, and not
+   measured on any model.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ SILENT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskShape:
     """A kind of question.
 
     Parameters
@@ -48,7 +49,7 @@ class BuiltinTasks:
     """
 
     rows: int
-    tasks: dict[str, Task]
+    tasks: dict[str, TaskShape]
 
     def table(self, seed: int = 0, rows: int | None = None) -> Table:
         """A random table; each task has its share of the questions."""
@@ -81,11 +82,11 @@ TASKS = {
     "tasks-like": BuiltinTasks(
         5_000,
         {
-            "chat": Task(0.40, -0.6, 220.0),
-            "extraction": Task(0.25, -0.2, 90.0),
-            "code": Task(0.16, 0.4, 480.0),
-            "mathematics": Task(0.11, 0.8, 380.0),
-            "law": Task(0.08, 0.0, 300.0),
+            "chat": TaskShape(0.40, -0.6, 220.0),
+            "extraction": TaskShape(0.25, -0.2, 90.0),
+            "code": TaskShape(0.16, 0.4, 480.0),
+            "mathematics": TaskShape(0.11, 0.8, 380.0),
+            "law": TaskShape(0.08, 0.0, 300.0),
         },
     )
 }
