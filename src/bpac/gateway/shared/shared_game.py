@@ -5,6 +5,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -202,6 +203,8 @@ class SharedGame:
                 break
             except StoreError:
                 more, pause = False, AFTER_FAILURE
+                with suppress(StoreError):  # an outage is noticed there, also while nobody asks anything
+                    await self.side.beat(self._lease / 4)
             except Exception as error:  # whatever it is, requests go on, and it is tried again
                 log.error("could not fold a game", extra={"game": self.number}, exc_info=error)
                 self.folder.give_up()
