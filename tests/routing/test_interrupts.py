@@ -23,11 +23,18 @@ def test_a_journal_that_fails_changes_nothing() -> None:
     router = Router(epsilon=0.05, seed=1, journal=journal)
     decision = router.decide(0.3)
     failing = True
-    for call in (lambda: router.decide(0.3), lambda: router.observe(decision, 0.0), lambda: router.forfeit(decision)):
+    calls: list[Callable[[], object]] = [
+        lambda: router.decide(0.3),
+        lambda: router.observe(decision, 0.0),
+        lambda: router.forfeit(decision),
+        router.arrive,
+    ]
+    for call in calls:
         with pytest.raises(OSError, match="full"):
             call()
     failing = False
     router.observe(decision, 0.0)
+    assert router.arrive().number == 1
     assert Router.rebuild(entries).snapshot() == router.snapshot()
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpac.errors import InputError
+from bpac.routing.learning import logistic
 from bpac.routing.learning.features import checked_features
 from bpac.routing.learning.fit import Regression, fit
 from bpac.routing.learning.logistic import product, sum_over_samples
@@ -220,6 +221,13 @@ def _drawn_model(dice: random.Random, intercept: float) -> FrozenModel:
             term |= {"words": {"a": 1.5, "b": dice.uniform(-3, 3)}, "missing": dice.uniform(-1, 1)}
         terms.append(term)
     return FrozenModel({"intercept": intercept, "terms": terms})
+
+
+def test_a_fit_that_does_not_converge_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a number of steps what was reached is used: any model keeps the promise."""
+    monkeypatch.setattr(logistic, "NEWTON_STEPS", 1)
+    model, samples_of_two = fit(sampled(300), ridge=1.0), sampled(50, seed=2)
+    assert all(0.0 <= model.score(sample.features) <= 1.0 for sample in samples_of_two)
 
 
 def test_products_are_computed_in_parts_that_one_thread_computes() -> None:

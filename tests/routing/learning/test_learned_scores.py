@@ -317,8 +317,11 @@ def test_the_wealth_of_the_score_in_force_can_be_asked_for() -> None:
 
 def test_features_need_a_policy_that_learns() -> None:
     """Otherwise they would be dropped without a word; and those that are missing are not known."""
-    with pytest.raises(InputError, match="learns no score"):
-        Router(0.1).decide(0.5, features={"length": 1.0})
+    router = Router(0.1)
+    for _ in range(2):  # coins are drawn before the first decision, and not before the second
+        with pytest.raises(InputError, match="learns no score"):
+            router.decide(0.5, features={"length": 1.0})
+        router.decide(0.5)
     assert learner().decide(0.5).features == (None, None)
     assert Router(0.1).scores() == ()
 

@@ -8,6 +8,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from bpac.routing.decision import Decision
 from bpac.routing.dithering import dithered
 from bpac.routing.learning.features import Feature, checked_features
 from bpac.routing.learning.model import FrozenModel, OwnScore
-from bpac.routing.learning.scorer import scorer
 from bpac.routing.router import Router
 
 # Draws over which the risk of a learned score is averaged where the first score is dithered.
@@ -105,13 +105,17 @@ class RecordedStream:
 
     def _risks(self, models: Models, limits: NDArray[np.float64]) -> NDArray[np.float64]:
         """The true risk of a threshold of each score, given the models and the threshold of each score."""
-        scores_of = scorer(models)
         draws = [(number + 0.5) / DITHERS for number in range(DITHERS)] if self._dither else [0.0]
         loses = np.flatnonzero(self._table.loss).tolist()  # other drafts add nothing to a risk
         total: NDArray[np.float64] = np.zeros(len(limits))
         for row in loses:
             own, known = float(self._table.uncertainty[row]), self._known[row]
             lowered = (dithered(own, self._dither, draw) if self._dither else own for draw in draws)
-            below = np.array([scores_of((score, *known)) for score in lowered]) < limits
+            below = np.array([_all_scores((score, *known), models) for score in lowered]) < limits
             total += self._table.loss[row] * below.mean(axis=0)
         return total / len(self._table)
+
+
+def _all_scores(known: tuple[Feature, ...], models: Models) -> tuple[Any, ...]:
+    """The score that was there first, which is the first feature, and that of each model."""
+    return known[0], *[model.score(known) for model in models]

@@ -32,7 +32,8 @@ def minimum(columns: Vector, losses: Vector, weights: Vector, penalties: Vector,
         # What the step gains if the objective is a parabola, as it is nearly near its minimum. There the gain drowns in
         # rounding errors, and a search for a step that does not increase the value would find none.
         if float(gradient @ step) / 2.0 < LEAST_GAINED:
-            return at - step
+            at = at - step
+            break
         size = 1.0
         reached, log_odds = objective(at - step)
         while reached > value and size > 1e-9:
