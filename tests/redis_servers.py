@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -170,30 +170,3 @@ def redis_server(directory: Path, *options: str) -> Iterator[RedisServer]:
     """A server that ends with the block."""
     with RedisServer(directory, *options) as server:
         yield server
-
-
-SLOTS = 16384
-
-
-@contextmanager
-def redis_cluster(directory: Path) -> Iterator[str]:
-    """The address of a cluster of three nodes that ends with the block."""
-    with ExitStack() as stack:
-        nodes: list[RedisServer] = []
-        third = SLOTS // 3 + 1
-        for at in range(3):
-            (home := directory / f"node {at}").mkdir()
-            options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
-            nodes.append(stack.enter_context(RedisServer(home, *options)))
-            slots = f"{at * third} {min((at + 1) * third, SLOTS) - 1}"
-            assert nodes[at].command("CLUSTER ADDSLOTSRANGE", slots).startswith(b"+OK")
-            for other in nodes[:at]:
-                bus = other.options[-1]
-                assert nodes[at].command(f"CLUSTER MEET 127.0.0.1 {other.port} {bus}").startswith(b"+OK")
-        for _ in range(6000):
-            if all(b"cluster_state:ok" in node.command("CLUSTER INFO") for node in nodes):
-                break
-            time.sleep(0.01)
-        else:
-            raise AssertionError("the nodes make no cluster")
-        yield "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in nodes)

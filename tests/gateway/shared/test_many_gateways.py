@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -17,7 +18,8 @@ from tests.faults.gateway import Gateway, settled
 from tests.faults.lives import Lives
 from tests.gateway.configured import wait_for
 from tests.gateway.law import KnownPair
-from tests.redis_servers import RedisServer, redis_cluster
+from tests.redis_clusters import cluster_address, redis_cluster
+from tests.redis_servers import RedisServer
 from tests.stores.redis.shared_game import new_name
 
 # Decisions that each gateway makes at least.
@@ -44,12 +46,12 @@ def test_the_folded_stream_is_the_published_state(
     redis: RedisServer, lives: Lives, tmp_path: Path, servers: str, gateways: int
 ) -> None:
     """To the bit, in every gateway; each answer is a round, once, and the gateways' own counters sum to the journal."""
-    options = "lease=5&timeout=30"
+    options = {"lease": 5, "timeout": 30}
     with ExitStack() as stack:
         if servers == "cluster":
-            address = f"{stack.enter_context(redis_cluster(tmp_path))}?name=many&{options}"
+            address = cluster_address(stack.enter_context(redis_cluster(tmp_path)), "many", **options)
         else:
-            address = f"{redis.address(new_name())}&{options}"
+            address = f"{redis.address(new_name())}&{urlencode(options)}"
         models = stack.enter_context(ScriptedServer(KnownPair(delay=0.002, delay_of_loss=0.02)))
         running = [Gateway(lives, tmp_path / f"gateway {at}", models.base_url, address) for at in range(gateways)]
         for gateway in running:

@@ -10,7 +10,8 @@ import pytest
 from bpac.routing.router import Router
 from bpac.stores.redis.connecting import BlockingRedisClient
 from bpac.stores.redis.store import RedisStore
-from tests.redis_servers import SLOTS, RedisSentinel, RedisServer, redis_cluster
+from tests.redis_clusters import SLOTS, cluster_address, redis_cluster
+from tests.redis_servers import RedisSentinel, RedisServer
 from tests.stores.redis.shared_game import Seat, new_game, run_game, settled
 from tests.stores.redis.test_shared_faults import checked, play, until
 from tests.stores.redis.test_shared_games import rebuilt
@@ -21,17 +22,17 @@ AT_ONCE = ("--repl-diskless-sync-delay", "0")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a cluster of three nodes."""
-    with redis_cluster(tmp_path_factory.mktemp("cluster")) as address:
-        yield address
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RedisServer]]:
+    """A cluster of three nodes."""
+    with redis_cluster(tmp_path_factory.mktemp("cluster")) as nodes:
+        yield nodes
 
 
-def test_games_spread_over_a_cluster(cluster: str) -> None:
+def test_games_spread_over_a_cluster(cluster: list[RedisServer]) -> None:
     """All keys of a game are on one node, several games are on several, and each passes its audit."""
 
     async def run() -> None:
-        address = f"{cluster}?name=spread&lease=30&timeout=30"
+        address = cluster_address(cluster, "spread", lease=30, timeout=30)
         nodes = set()
         for terms in ("1", "2", "3", "4", "5", "6"):
             store, game = new_game(address, terms)
