@@ -15,9 +15,9 @@ from bpac.replay.cascade.replay import CascadeReplay
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.figures import cost_bars
 from bpac.replay.parallel import Arrays
+from bpac.replay.router_factory import cascade_for
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
-from bpac.routing.cascade.policy import Cascade
 
 EPSILONS = (0.05, 0.08)
 ALPHA = 0.1
@@ -69,7 +69,7 @@ class CascadeTask:
             "name": self.given.name,
             "rows": len(table),
             "sums": [float(table.uncertainty.sum()), float(table.loss.sum())],
-            "policy": repr(Cascade(prices=self.given.prices)),
+            "policy": repr(cascade_for(self.given.prices, table)),
             "pairs": [repr(pair_policy(pair_of(table, stage))) for stage in range(1, table.stages)],
             "epsilon": self.epsilon,
         }
@@ -83,7 +83,7 @@ class CascadeTask:
             run = (0, number)
             return pair_cost(given.table, stage, given.prices, self.epsilon, alpha=ALPHA, run=run, plain=plain)
 
-        policy, in_force = Cascade(prices=given.prices), InForce()
+        policy, in_force = cascade_for(given.prices, given.table), InForce()
         done = CascadeReplay(given.table, policy, self.epsilon, ALPHA).run(number, in_force)
         kept_share = 1.0 - policy.exploration.floor
         return {
