@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 EQUAL_SHARES = dict.fromkeys((0.1, 0.3, 0.6, 0.9), 0.25)
 FOUR_FRACTIONS = (0.1125, 0.3375, 0.5625, 0.7875)  # 0.9 (k + ½) / 4
+# With them, the stakes at the exploration floor that were the default before ``DEFAULT_STAKES``.
+FLOOR_FRACTIONS = (0.45, 0.9, 0.9, 0.9)
 
 
 class Row(NamedTuple):

@@ -10,11 +10,12 @@ import pytest
 from bpac.cli.program import main
 from bpac.errors import SettingsError, TableError
 from bpac.replay.cascade.builtin import builtin_cascade
-from bpac.replay.cascade.comparison import oracle_cost
+from bpac.replay.cascade.comparison import oracle_cost, pair_cost, pair_of, pair_policy
 from bpac.replay.cascade.reading import default_prices, is_cascade, open_cascade, prices_from_text
 from bpac.replay.cascade.replay import CascadeReplay, pair_table
 from bpac.replay.cascade.table import CascadeTable
 from bpac.routing.cascade.policy import Cascade
+from bpac.routing.policies import Portfolio
 from tests.cli.running import run_json
 
 
@@ -206,3 +207,20 @@ def test_the_study_compares_with_the_better_pair(
     assert len(section["rows"]) == 4
     assert (out / "cascade.svg").exists()
     assert (out / "cascade.csv").read_text(encoding="utf-8").startswith("stream,prices,epsilon,cost_mean")
+
+
+def test_pairs_are_run_as_the_gateway_would_run_them() -> None:
+    """The pairs to compare with dither scores with few values and learn from lengths, unless plain ones are wanted."""
+    built = builtin_cascade("cascade-like", rows=600)
+    rounded = CascadeTable(built.uncertainty.round(1), built.loss, built.tokens)
+    policy = pair_policy(pair_of(rounded, 1))
+    assert isinstance(policy, Portfolio)
+    assert policy.dither > 0.0
+    assert policy.learn is not None
+    assert pair_policy(pair_of(CascadeTable(built.uncertainty, built.loss), 1)) == Portfolio()
+    graded = CascadeTable(built.uncertainty, built.loss / 2.0, built.tokens)
+    assert pair_policy(pair_of(graded, 1)) == Portfolio().for_graded_losses()
+    default, plain = (
+        pair_cost(rounded, 1, (0.06, 1.0, 4.0), 0.2, alpha=0.1, run=(0, 0), plain=plain) for plain in (False, True)
+    )
+    assert default != plain

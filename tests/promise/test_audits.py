@@ -16,10 +16,10 @@ from bpac.routing.coins import Coins, SeededCoins
 from bpac.routing.exploration.schedules import Constant, Exploration
 from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Portfolio
-from bpac.routing.policies.stakes import FLOOR_FRACTIONS
 from bpac.routing.router import Router
 from tests.betting.rounds import a_round
 from tests.promise.test_promise import explained, more_than, most_explained
+from tests.transcriptions import FLOOR_FRACTIONS
 
 pytestmark = pytest.mark.promise
 

@@ -14,13 +14,14 @@ import pytest
 
 from bpac.routing.cascade import booking
 from bpac.routing.cascade.bettor import CascadeBettor
+from bpac.routing.cascade.full_audits import rounded_losses
 from bpac.routing.cascade.policy import Cascade
-from bpac.routing.cascade.rounds import StageAnswer
+from bpac.routing.cascade.rounds import StageAnswer, StageOutcomes
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
-from bpac.routing.policies.stakes import FLOOR_FRACTIONS
+from bpac.routing.policies.stakes import DEFAULT_STAKES
 from tests.promise.test_promise import explained, more_than
 
 pytestmark = pytest.mark.promise
@@ -30,11 +31,17 @@ PRICES = (1.0, 5.0, 25.0)
 
 
 class Kind(NamedTuple):
-    """A kind of question: its share, the uncertainties of both models, and the chances that they lose."""
+    """A kind of question: its share, the uncertainties of both models, the chances that they lose, and their length."""
 
     share: float
     uncertainties: tuple[float, float]
     wrong: tuple[float, float]
+    log_length: float = 3.0
+
+    @property
+    def answers(self) -> list[StageAnswer]:
+        """The answers of both models: uncertainty and length."""
+        return [(uncertainty, self.log_length) for uncertainty in self.uncertainties]
 
 
 # Of the second kind, the second model is sure and often wrong where the first is right but less sure: a low threshold
@@ -47,15 +54,20 @@ LAW = (
     Kind(0.15, (0.45, 0.35), (0.80, 0.05)),
     Kind(0.20, (0.70, 0.60), (0.70, 0.40)),
 )
+# Scores with few values: of each kind, two thirds of the answers are short, and the others lose more often.
+TIED = tuple(
+    Kind(kind.share * share, kind.uncertainties, (kind.wrong[0] * worse, kind.wrong[1] * worse), log_length)
+    for kind in LAW
+    for share, worse, log_length in ((2 / 3, 0.9, 3.0), (1 / 3, 1.2, 7.0))
+)
 
 
-def risk(rule: Rule, threshold: float, kept_share: float) -> float:
+def risk(rule: Rule, threshold: float, kept_share: float, law: tuple[Kind, ...] = LAW) -> float:
     """The true risk of a rule at a threshold."""
     total = 0.0
-    for kind in LAW:
-        answers: list[StageAnswer] = [(uncertainty,) for uncertainty in kind.uncertainties]
+    for kind in law:
         for index, stage in enumerate(rule.stages):
-            if rule.value(index, answers) < threshold:
+            if rule.value(index, kind.answers) < threshold:
                 total += kind.share * kind.wrong[stage - 1]
                 break
     return kept_share * total
@@ -64,10 +76,10 @@ def risk(rule: Rule, threshold: float, kept_share: float) -> float:
 class Question:
     """A question of some kind, with the losses of both models."""
 
-    def __init__(self, dice: random.Random) -> None:
-        (kind,) = dice.choices(LAW, [kind.share for kind in LAW])
+    def __init__(self, dice: random.Random, law: tuple[Kind, ...]) -> None:
+        (kind,) = dice.choices(law, [kind.share for kind in law])
         luck = dice.random()
-        self.answers: list[StageAnswer] = [(uncertainty,) for uncertainty in kind.uncertainties]
+        self.answers = kind.answers
         self.losses = [float(luck < wrong) for wrong in kind.wrong]
 
     def ask(self, walk: Walk) -> None:
@@ -78,11 +90,14 @@ class Question:
             walk.answered(*answer)
 
 
-def ever_unsafe(router: CascadeRouter, dice: random.Random, *, in_flight: int = 1, wait: int = 0) -> bool:
+def ever_unsafe(
+    router: CascadeRouter, dice: random.Random, *, law: tuple[Kind, ...] = LAW, in_flight: int = 1, wait: int = 0
+) -> bool:
     """Whether a rule and threshold were ever in force whose risk exceeds ε.
 
     Parameters
     ----------
+    law: the kinds of questions.
     in_flight: queries under way; those that lose take three times as long.
     wait: how many queries later the outcome of a loss is known.
     """
@@ -91,7 +106,7 @@ def ever_unsafe(router: CascadeRouter, dice: random.Random, *, in_flight: int = 
     under_way: list[tuple[float, Question, Walk]] = []
     open_audits: list[tuple[int, Question, Decision]] = []
     for step in range(STEPS):
-        question = Question(dice)
+        question = Question(dice, law)
         walk = router.walk(router.arrive())
         question.ask(walk)
         slow = 3.0 if any(question.losses) else 1.0
@@ -114,28 +129,30 @@ def ever_unsafe(router: CascadeRouter, dice: random.Random, *, in_flight: int = 
             open_audits.remove((due, question, decision))
         bets = router.bettor
         rule = bets.rules[bets.active]
-        if bets.threshold > 0.0 and true_risk(rule, bets.threshold, kept_share) > EPSILON + 1e-9:
+        if bets.threshold > 0.0 and true_risk(rule, bets.threshold, kept_share, law) > EPSILON + 1e-9:
             return True
     return False
 
 
 def broken(streams: int, *, in_flight: int = 1, wait: int = 0, **settings: Any) -> Iterator[bool]:
     """Whether in each stream a rule and threshold were in force whose risk exceeds ε."""
-    policy = Cascade(prices=PRICES, memory="latched", **settings)
-    return (
-        ever_unsafe(
-            CascadeRouter(EPSILON, policy, ALPHA, seed=seed), random.Random(seed), in_flight=in_flight, wait=wait
-        )
-        for seed in range(streams)
-    )
+    policy = Cascade(prices=PRICES, features=1, memory="latched", **(DEFAULT_STAKES._asdict() | settings))
+    law = TIED if policy.spread else LAW
+    for seed in range(streams):
+        router = CascadeRouter(EPSILON, policy, ALPHA, seed=seed)
+        yield ever_unsafe(router, random.Random(seed), law=law, in_flight=in_flight, wait=wait)
 
 
-FIT: dict[str, Any] = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3), "floor_fractions": FLOOR_FRACTIONS}
+FIT: dict[str, Any] = {"fit_at": (64, 192), "fitted_shares": (0.6, 0.3)}
 UNCERTAINTY: dict[str, Any] = {"first": ((1, 2),), "fit_at": (), "fitted_shares": ()}
+SPREAD: dict[str, Any] = UNCERTAINTY | {"spread": 0.06}
 
 
-@pytest.mark.parametrize("settings", [FIT, UNCERTAINTY], ids=["pairs and fitted rules", "uncertainty"])
-@pytest.mark.parametrize(("in_flight", "wait"), [(1, 40), (24, 20)])
+@pytest.mark.parametrize(
+    ("settings", "in_flight", "wait"),
+    [(FIT, 1, 40), (FIT, 24, 20), (UNCERTAINTY, 1, 40), (UNCERTAINTY, 24, 20), (SPREAD, 24, 20)],
+    ids=["fitted rules", "fitted rules, loaded", "uncertainty", "uncertainty, loaded", "spread scores, loaded"],
+)
 def test_no_rule_and_threshold_is_in_force_whose_risk_is_too_high(
     settings: dict[str, Any], in_flight: int, wait: int
 ) -> None:
@@ -161,6 +178,16 @@ def test_betting_without_the_envelope_breaks_the_promise() -> None:
     """Control: the loss at one threshold says nothing about the answers given at others."""
     with patched(booking, "envelope", last_loss_only):
         assert more_than(30, broken(60, **UNCERTAINTY))
+
+
+def test_betting_on_scores_that_are_not_the_ones_used_breaks_the_promise() -> None:
+    """Control: answers are accepted by their spread scores, so losses must be booked there."""
+
+    def not_spread(rule: Rule, outcome: StageOutcomes) -> tuple[list[float], list[float]]:
+        return rounded_losses(UncertaintyRule(rule.stages), outcome)
+
+    with patched(booking, "rounded_losses", not_spread):
+        assert not explained(broken(60, **SPREAD), 60, ALPHA)
 
 
 def test_open_audits_that_are_not_charged_break_the_promise() -> None:

@@ -14,6 +14,7 @@ from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
 from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import CascadeRound, StageOutcomes
+from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
@@ -29,8 +30,9 @@ from bpac.routing.journal.entries import (
 )
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
-from bpac.routing.policies.stakes import FLOOR_FRACTIONS, GRADED_STAKES
+from bpac.routing.policies.stakes import GRADED_STAKES
 from bpac.routing.settings import Settings
+from tests.transcriptions import FLOOR_FRACTIONS
 
 fractions = st.floats(0, 1)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -246,6 +248,25 @@ def test_a_router_goes_on_with_a_default_that_has_changed_since() -> None:
     assert not settings(replace(new, **GRADED_STAKES._asdict())).covers(settings(old))
     assert not settings(replace(new, learn=LearnedScore(("length",), ridge=5.0))).covers(settings(old))
     assert not settings(replace(new, learn=LearnedScore(("task",)))).covers(settings(old))
+
+
+def test_a_cascade_goes_on_with_the_terms_it_began_with() -> None:
+    """Journals from before ``DEFAULT_STAKES``, spread scores and the sharp certificate are read as they were meant."""
+    new = CascadeRouter(0.1, Cascade(prices=(1, 4, 20), features=1, spread=0.03), seed=1).settings
+    assert new.certificate == "sharp"
+    assert new.to_json()["policy"].items() >= {"spread": 0.03, "weights": [0.1, 0.45, 0.45]}.items()
+    assert Settings.from_json(new.to_json()) == new
+    policy = Cascade(prices=(1, 4, 20), features=1, fractions=FRACTIONS, floor_fractions=FLOOR_FRACTIONS)
+    old = Settings(0.1, 0.1, policy, policy.exploration, certificate="plain")
+    written = old.to_json()
+    assert "certificate" not in written
+    assert not {"spread", "weights"} & set(written["policy"])
+    assert Settings.from_json(written) == old
+    assert new.covers(old)
+    assert not old.covers(new)
+    assert not Settings(0.1, 0.1, Cascade(prices=(1, 4, 20), features=1, fractions=(0.5,)), policy.exploration).covers(
+        old
+    )
 
 
 def test_stakes_for_graded_losses_replace_the_default_ones_only() -> None:

@@ -6,8 +6,7 @@ from bpac.cli.policy_options import parse_exploration
 from bpac.errors import InputError
 from bpac.replay.cascade.reading import default_prices, prices_from_text
 from bpac.replay.cascade.table import CascadeTable
-from bpac.replay.router_factory import CascadeRouterFactory
-from bpac.routing.cascade.policy import Cascade
+from bpac.replay.router_factory import CascadeRouterFactory, cascade_for
 
 PRICES = "price of a call of each model, the last one the reference"
 # Options that a cascade does not have, and what they are when they are not given.
@@ -44,6 +43,6 @@ def cascade_factory(options: argparse.Namespace, table: CascadeTable) -> Cascade
     prices = prices_from_text(options.prices) if options.prices else default_prices(options.table, table)
     if len(prices) != table.stages:
         raise InputError(f"--prices has {len(prices)} prices, and {options.table} has {table.stages} models")
-    policy = Cascade(prices=prices, features=table.features().shape[2], memory=options.memory or "alarmed")
+    policy = cascade_for(prices, table, options.memory or "alarmed")
     exploration = parse_exploration(options.exploration) if options.exploration else None
     return CascadeRouterFactory(policy, options.epsilon, options.alpha, exploration)

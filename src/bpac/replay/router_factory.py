@@ -1,12 +1,14 @@
 """Makes the routers of replays and simulations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.tables.table import Table
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.cascade.spreading import WIDTH as SPREAD
 from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
 from bpac.routing.exploration.schedules import Exploration
@@ -29,6 +31,19 @@ def dithered_for(policy: Policy, table: Table) -> Policy:
 def staked_for(policy: Policy, table: Table) -> Policy:
     """The policy for a table: the default policy has other stakes for graded losses, as it does in the gateway."""
     return policy.for_graded_losses() if isinstance(policy, Portfolio) and table.has_graded_losses else policy
+
+
+def cascade_for(prices: Sequence[float], table: CascadeTable, memory: str = "alarmed") -> Cascade:
+    """The policy as a game of the gateway would have it for the models of a table.
+
+    Parameters
+    ----------
+    prices: price of a call of each model, the reference last.
+    table: the recorded answers.
+    memory: of the policy.
+    """
+    spread = SPREAD if table.has_few_scores else 0.0
+    return Cascade(prices=tuple(prices), features=table.features().shape[2], memory=memory, spread=spread)
 
 
 def suited_to(policy: Policy, table: Table) -> Policy:

@@ -50,8 +50,8 @@ class Settings:
     alpha_epochs: ``all`` epochs together have level α, or ``each`` epoch after a drift alarm has level α again.
     max_owed: audits whose outcome may be outstanding; beyond it the oldest is given up. As many that were
         given up are remembered, in case their outcome comes later, and as many rounds wait for an earlier ticket.
-    certificate: how the actual loss is bounded, see ``ServedLoss`` (default: ``sharp`` with a portfolio, ``plain`` with
-        the other policies, which are as the specification describes them).
+    certificate: how the actual loss is bounded, see ``ServedLoss`` (default: ``sharp`` with a portfolio and in a
+        cascade, ``plain`` with the other policies, which are as the specification describes them).
     """
 
     # What a journal says that was written before this setting existed.
@@ -73,7 +73,7 @@ class Settings:
         whole(self.max_owed, "max_owed", 1)
         check_policy(self.policy)
         if self.certificate is None:
-            keep(self, certificate="sharp" if isinstance(self.policy, Portfolio) else "plain")
+            keep(self, certificate="sharp" if isinstance(self.policy, Portfolio | Cascade) else "plain")
         one_of(self.certificate, "certificate", tuple(RATE_MIXTURES))
         of_kind(self.exploration, "exploration", [kind for kind in KINDS.values() if hasattr(kind, "floor")])
         fixed = isinstance(self.policy, Fixed | Offline)

@@ -16,6 +16,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"memory": "revocable"},
     {"memory": "latched", "explore": "shadow"},
     {"first": ((1, 2),)},
+    {"spread": 0.25, "fractions": (0.2, 0.5), "floor_fractions": (0.4, 0.9)},
     {"first": ((1, 2), (2,)), "fit_at": (), "fitted_shares": ()},
 ]
 

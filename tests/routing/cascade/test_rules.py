@@ -138,3 +138,16 @@ def test_a_long_sample_drops_its_older_half() -> None:
     fresh.follow(rounds)
     weights = np.array(rounds.weights)
     assert estimates.cost(weights, 0.4) == fresh.cost(weights, 0.4)
+
+
+def test_answers_with_the_same_uncertainty_are_spread_by_their_length() -> None:
+    """Shorter answers have lower values; without a length, or without a width, the value is the uncertainty."""
+    rule = UncertaintyRule((1,), width=0.25)
+    short, long = (rule.value(0, [(0.4, log_length)]) for log_length in (3.0, 8.0))
+    assert 0.3 < short < long < 0.4
+    assert rule.value(0, [(0.4, 1e308)]) == rule.value(0, [(0.4,)]) == 0.4
+    assert (rule.value(0, [(1.0, 3.0)]), rule.value(0, [None])) == (1.0, 1.0)
+    assert rule_from_json(rule.to_json()) == rule
+    assert rule_from_json({"stages": [1]}) == UncertaintyRule((1,))
+    with pytest.raises(InputError, match="width"):
+        rule_from_json({"stages": [1], "width": 2.0})

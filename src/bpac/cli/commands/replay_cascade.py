@@ -76,6 +76,7 @@ def replay_cascade(options: argparse.Namespace, runs: int, name: str) -> int:
         "policy": "cascade",
         "memory": policy.memory,
         "dither": 0.0,
+        "spread": policy.spread,
         "learn": None,
         "epsilon": options.epsilon,
         "alpha": options.alpha,

@@ -21,6 +21,7 @@ from bpac.grading.equality import RULES
 from bpac.hours import MINUTES_OF_DAY, Hours
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.router import CascadeRouter
+from bpac.routing.cascade.spreading import WIDTH as SPREAD
 from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
 from bpac.routing.learning.learned_score import LearnedScore
@@ -246,9 +247,10 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
         """A router with the promise of this route."""
         if self.models:
             prices = call_prices(self).prices
+            spread = SPREAD if has_few_values(self.score) else 0.0
             return CascadeRouter(
                 self.epsilon,
-                Cascade(prices=prices, features=CASCADE_FEATURES, memory=self.memory or "alarmed"),
+                Cascade(prices=prices, features=CASCADE_FEATURES, memory=self.memory or "alarmed", spread=spread),
                 self.alpha if alpha is None else alpha,
                 explore=self.explore,
                 alpha_epochs=self.alpha_epochs,

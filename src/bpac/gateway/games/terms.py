@@ -32,7 +32,7 @@ LOSS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 ROUND_TERMS = ("draft", "expert", "judge", "score", "loss", "verdicts", "decide_only", "about", "episode")
 # Settings of the router that older games do not have, and that promise nothing else than games without them.
 IMPROVED = (
-    *("policy.floor_fractions", "policy.dither"),
+    *("policy.floor_fractions", "policy.dither", "policy.spread"),
     *("exploration.whole_game", "exploration.in_time", "certificate"),
 )
 # The term that says whether scores are learned, and those that say how.

@@ -10,6 +10,7 @@ from bpac.replay.cascade.replay import AT_ONCE, ONE_AT_A_TIME
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.metrics import replay_metrics
 from bpac.replay.replay import send_table
+from bpac.replay.router_factory import learning_for, suited_to
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.tables.table import Table
@@ -18,6 +19,7 @@ from bpac.routing.cascade.full_audits import Estimates, FullAudits
 from bpac.routing.cascade.rounds import StageOutcomes
 from bpac.routing.cascade.rules import UncertaintyRule
 from bpac.routing.coins import SeededCoins
+from bpac.routing.policies import Policy, Portfolio
 from bpac.routing.router import Router
 
 # What the oracle explores, as the default policy does at least.
@@ -35,8 +37,9 @@ def pair_cost(
     order: str = "shuffled",
     delay: Delay = AT_ONCE,
     drafting: Drafting = ONE_AT_A_TIME,
+    plain: bool = False,
 ) -> float:
-    """Cost per request of one run of the default policy on the pair of a model and the last.
+    """Cost per request of one run of the pair of a model and the last.
 
     Parameters
     ----------
@@ -48,13 +51,21 @@ def pair_cost(
     order: ``shuffled``, or as ``given``.
     delay: when outcomes arrive (default: at once).
     drafting: how many drafts are in flight at once, and how long they take (default: one).
+    plain: whether scores are neither dithered nor learned (default: the pair is as the gateway would run it).
     """
     rng = np.random.default_rng(run)
     coins = SeededCoins(int(rng.integers(1 << 63)))
     rows = rng.permutation(len(table)) if order == "shuffled" else np.arange(len(table))
-    pair = Table(table.uncertainty[rows, stage - 1], table.loss[rows, stage - 1])
-    metrics = replay_metrics(*send_table(pair, Router(epsilon, alpha, coins=coins), delay, rng, drafting=drafting))
+    pair = pair_of(table, stage)
+    router = Router(epsilon, alpha, Portfolio() if plain else pair_policy(pair), coins=coins)
+    metrics = replay_metrics(*send_table(pair.take(rows), router, delay, rng, drafting=drafting))
     return prices[stage - 1] + prices[-1] * metrics.expert_call_rate
+
+
+def pair_policy(pair: Table) -> Policy:
+    """The policy with which the gateway would run a pair: dithered and learned scores where there is use for them."""
+    policy = suited_to(Portfolio(), pair)
+    return policy if pair.has_graded_losses else learning_for(policy, pair)
 
 
 def pair_of(table: CascadeTable, stage: int) -> Table:

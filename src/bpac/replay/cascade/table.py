@@ -33,6 +33,11 @@ class CascadeTable:
         """The number of models, with the reference."""
         return int(self.uncertainty.shape[1]) + 1
 
+    @property
+    def has_few_scores(self) -> bool:
+        """Whether fewer than one score in ten of some model is distinct, as with stated confidences."""
+        return any(10 * len(np.unique(scores)) < len(self) for scores in self.uncertainty.T)
+
     def take(self, rows: NDArray[np.int64]) -> "CascadeTable":
         """The table with only these rows, in their order."""
         tokens = self.tokens[rows] if self.tokens is not None else None

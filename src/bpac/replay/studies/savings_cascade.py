@@ -19,13 +19,14 @@ from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.metrics import replay_metrics
 from bpac.replay.parallel import Task
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import dithered_for, learning_for
+from bpac.replay.router_factory import cascade_for, dithered_for, learning_for
 from bpac.replay.studies.cascade import ALPHA, GivenCascade
 from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint
 from bpac.replay.studies.unsafe import ever_unsafe
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.policies import Policy, Portfolio
+from bpac.routing.policies.stakes import PLAIN_STAKES
 from bpac.routing.settings import Settings
 
 CASCADE = "cascade"
@@ -39,7 +40,7 @@ class CascadeFeatures(NamedTuple):
     bolder: bolder stakes at the exploration floor.
     learned: a rule that is fitted on the way; for a pair, a learned score.
     lengths: the lengths of answers, where they are known.
-    dithered: dithered scores, in a pair whose scores have few values.
+    dithered: dithered scores, where they have few values; in a cascade, spread by length.
     """
 
     bolder: bool = False
@@ -89,9 +90,11 @@ class CascadeSavingsTask:
     @property
     def policy(self) -> Cascade:
         """The policy of the cascade."""
-        policy = Cascade(prices=self.given.prices, features=self.table.features().shape[2])
+        policy = cascade_for(self.given.prices, self.table)
         if not self.features.bolder:
-            policy = replace(policy, floor_fractions=())
+            policy = replace(policy, **PLAIN_STAKES._asdict())
+        if not self.features.dithered:
+            policy = replace(policy, spread=0.0)
         return policy if self.features.learned else replace(policy, fit_at=(), fitted_shares=())
 
     def key(self) -> dict[str, Any]:

@@ -27,7 +27,11 @@ FOLDS = 4
 
 
 def fit_rule(
-    sample: FullAudits, prices: Sequence[float], terms: Terms, known: Sequence[tuple[int, ...]] = ()
+    sample: FullAudits,
+    prices: Sequence[float],
+    terms: Terms,
+    known: Sequence[tuple[int, ...]] = (),
+    width: float = 0.0,
 ) -> FittedRule | UncertaintyRule:
     """The rule that looks cheapest on a sample, of those that are not there yet.
 
@@ -37,29 +41,42 @@ def fit_rule(
     prices: price of a call of each model, the reference last.
     terms: the terms of the bets.
     known: the stages of each rule that is there already and decides by uncertainty.
+    width: by how much such rules spread answers with the same uncertainty.
     """
     costs: dict[tuple[tuple[int, ...], bool], float] = {}
     for stages in stage_sets(len(prices) - 1):
         for fitted in (False, True):
             if not fitted and stages in known:
                 continue  # it is there already, with a wealth of its own
-            cost = _cost_on_rounds_left_out(sample, stages, prices, terms, fitted=fitted)
+            by_uncertainty = None if fitted else UncertaintyRule(stages, width)
+            cost = _cost_on_rounds_left_out(sample, stages, prices, terms, by_uncertainty)
             costs[stages, fitted] = math.inf if cost is None else cost
     stages, fitted = min(costs, key=costs.__getitem__)
     rule = fit_stages(sample, stages, prices) if fitted else None
-    return rule or UncertaintyRule(stages)
+    return rule or UncertaintyRule(stages, width)
 
 
 def _cost_on_rounds_left_out(
-    sample: FullAudits, stages: tuple[int, ...], prices: Sequence[float], terms: Terms, *, fitted: bool
+    sample: FullAudits,
+    stages: tuple[int, ...],
+    prices: Sequence[float],
+    terms: Terms,
+    by_uncertainty: UncertaintyRule | None,
 ) -> float | None:
-    """What a rule would cost, estimated on rounds that it was not fitted on; none if it cannot be fitted."""
+    """What a rule would cost, estimated on rounds that it was not fitted on; none if it cannot be fitted.
+
+    Parameters
+    ----------
+    sample, prices, terms: as for ``fit_rule``.
+    stages: the stages that it asks.
+    by_uncertainty: the rule, if it need not be fitted.
+    """
     estimates = Estimates(UncertaintyRule(stages), prices, terms.floor)
     weights: list[float] = []
-    for fold in range(FOLDS if fitted else 1):
-        rule: Rule | None = UncertaintyRule(stages)
+    for fold in range(1 if by_uncertainty else FOLDS):
+        rule: Rule | None = by_uncertainty
         rows = range(len(sample))
-        if fitted:
+        if by_uncertainty is None:
             rule = fit_stages(sample.without(fold, FOLDS), stages, prices)
             rows = range(fold, len(sample), FOLDS)
         if rule is None:

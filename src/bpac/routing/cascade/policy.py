@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from bpac.arguments import keep, of_kind, one_of, open_fraction, positive, some, whole
+from bpac.arguments import fraction, keep, of_kind, one_of, open_fraction, positive, some, whole
 from bpac.betting.bounds.certificate import ServedLoss
-from bpac.betting.bounds.fixed_sample import FRACTIONS
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
 from bpac.betting.payoff import Terms
@@ -19,7 +18,7 @@ from bpac.routing.cascade.rules import Rule, UncertaintyRule
 from bpac.routing.exploration.learned_rates import WhileItPays
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.policies.policy import PlainPolicy
-from bpac.routing.policies.stakes import Stakes, stakes_at_floor
+from bpac.routing.policies.stakes import Stakes, chosen_stakes, default_stakes
 
 MEMORIES = ("alarmed", "revocable", "latched")
 # Models that a rule passes over are asked after the reference answered, for what they teach the other rules. Where that
@@ -42,12 +41,14 @@ class Cascade(PlainPolicy):
     fit_at: number of rounds with answers of all models at which a rule is fitted, in increasing order.
     fitted_shares: the share of α that belongs to each fitted rule; the rest belongs to those that are there first, in
         equal parts.
-    memory, fractions, levels, drift, floor_fractions: as for the portfolio policy.
+    memory, fractions, levels, drift, floor_fractions, weights: as for the portfolio policy.
+    spread: by how much answers with the same uncertainty are spread by their length, the first of ``features``, see
+        ``spreading.py``; for scores with few values (default: 0, not at all).
     """
 
     passes_over: ClassVar[bool] = True
-    # What a journal says that was written before this setting existed.
-    unwritten: ClassVar[Mapping[str, Any]] = {"floor_fractions": ()}
+    # What a journal says that was written before these settings existed.
+    unwritten: ClassVar[Mapping[str, Any]] = {"floor_fractions": (), "weights": (), "spread": 0.0}
 
     prices: tuple[float, ...]
     features: int = 0
@@ -56,10 +57,12 @@ class Cascade(PlainPolicy):
     fit_at: tuple[int, ...] = (128,)
     fitted_shares: tuple[float, ...] = (0.3,)
     memory: str = "alarmed"
-    fractions: tuple[float, ...] = FRACTIONS
+    fractions: tuple[float, ...] | None = None
     levels: Levels = RelativeLevels()
     drift: AlarmSettings = AlarmSettings()
     floor_fractions: tuple[float, ...] | None = None
+    weights: tuple[float, ...] | None = None
+    spread: float = 0.0
 
     def __post_init__(self) -> None:
         prices = some(self.prices, "prices", "price", positive)
@@ -76,12 +79,12 @@ class Cascade(PlainPolicy):
         one_of(self.memory, "memory", MEMORIES)
         of_kind(self.levels, "levels", (RelativeLevels, EvenLevels, ListedLevels))
         of_kind(self.drift, "drift", (AlarmSettings,))
-        keep(self, prices=prices, fit_at=fit_at, fractions=some(self.fractions, "fractions", "fraction", open_fraction))
+        keep(self, prices=prices, fit_at=fit_at, spread=fraction(self.spread, "spread"))
         shares = tuple(open_fraction(share, "fitted_shares") for share in self.fitted_shares)
         if len(shares) != len(fit_at) or sum(shares) >= 1.0:
             raise SettingsError(f"fitted_shares needs one share for each fit, which sum to less than 1, got {shares}")
-        stakes = stakes_at_floor(self.floor_fractions, self.fractions, self.memory)
-        keep(self, fitted_shares=shares, floor_fractions=stakes)
+        stakes = chosen_stakes((self.fractions, self.floor_fractions, self.weights), self.memory)
+        keep(self, fitted_shares=shares, **stakes._asdict())
 
     @property
     def exploration(self) -> Exploration:
@@ -96,7 +99,16 @@ class Cascade(PlainPolicy):
     @property
     def stakes(self) -> Stakes:
         """What the gamblers stake."""
-        return Stakes(self.fractions, cast(tuple[float, ...], self.floor_fractions))  # set in __post_init__
+        return Stakes(*(cast(tuple[float, ...], getattr(self, name)) for name in Stakes._fields))
+
+    def improved(self) -> tuple[str, ...]:
+        """Settings that were left at their defaults, which were others in earlier versions."""
+        return Stakes._fields if self.stakes == default_stakes(self.memory) else ()
+
+    @property
+    def first_rules(self) -> list[UncertaintyRule]:
+        """The rules that are there first."""
+        return [UncertaintyRule(stages, self.spread) for stages in self.first]
 
     @property
     def stages(self) -> int:
@@ -117,19 +129,17 @@ class Cascade(PlainPolicy):
 
     def start(self, terms: Terms, alpha: float, served: ServedLoss) -> Bettor:
         """The bettor of a new epoch, which bets at level ``alpha``."""
-        first = [UncertaintyRule(stages) for stages in self.first]
         wealths = [
             EnvelopeWealth(
                 terms,
                 -math.log(alpha * share),
-                self.stakes.fractions,
-                self.levels,
+                levels=self.levels,
                 latched=self.memory != "revocable",
-                floor_fractions=self.stakes.floor_fractions,
+                **self.stakes._asdict(),
             )
             for share in self.shares
         ]
-        bettor = CascadeBettor(first, wealths, self.fit_at, self.prices, terms)
+        bettor = CascadeBettor(self.first_rules, wealths, self.fit_at, self.prices, terms)
         return cast(Bettor, bettor)  # its rounds are decisions of a cascade
 
     def full_propensity(self, rule: Rule, rate: float) -> float:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bpac.routing.cascade.booking import charge_level
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import CascadeRound, StageAnswer
-from bpac.routing.cascade.rules import JoiningRule, Rule, UncertaintyRule
+from bpac.routing.cascade.rules import JoiningRule, Rule
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision
 from bpac.routing.rule import decide_query
@@ -95,4 +95,4 @@ def decide_walk(terms: Ticket, walk: RecordedWalk, step: int, draw: float, stage
 
 
 def _known_rules(policy: Cascade, joined: Sequence[JoiningRule]) -> list[Rule]:
-    return [*map(UncertaintyRule, policy.first), *joined]
+    return [*policy.first_rules, *joined]

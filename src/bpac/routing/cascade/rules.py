@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bpac.arguments import fraction
 from bpac.errors import InputError
 from bpac.routing.cascade.rounds import StageAnswer
+from bpac.routing.cascade.spreading import spread
 
 
 class Rule(Protocol):
@@ -44,21 +46,26 @@ class UncertaintyRule:
     Parameters
     ----------
     stages: the stages that it asks.
+    width: by how much answers with the same uncertainty are spread by their length, see ``spreading.py`` (default: 0,
+        not at all). The length is the first further number of an answer.
 
     >>> UncertaintyRule((1, 2)).value(1, [(0.4,), (0.1,)])
     0.1
     """
 
     stages: tuple[int, ...]
+    width: float = 0.0
 
     def value(self, index: int, answers: Sequence[StageAnswer]) -> float:
         """The uncertainty of the answer, or 1 if the model failed."""
         answer = answers[self.stages[index] - 1]
-        return answer[0] if answer else 1.0
+        if not answer:
+            return 1.0
+        return spread(answer[0], self.width, answer[1]) if self.width and len(answer) > 1 else answer[0]
 
     def to_json(self) -> dict[str, Any]:
         """The rule as JSON values."""
-        return {"stages": list(self.stages)}
+        return {"stages": list(self.stages)} | ({"width": self.width} if self.width else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +182,14 @@ JoiningRule = FittedRule | UncertaintyRule
 
 def rule_from_json(data: Mapping[str, Any]) -> FittedRule | UncertaintyRule:
     """The rule that was written to JSON; ``InputError`` if it is none."""
-    if set(data) != {"stages"}:
+    if set(data) - {"width"} != {"stages"}:
         return FittedRule.from_json(data)
     try:
         stages = tuple(int(stage) for stage in data["stages"])
     except (TypeError, ValueError) as error:
         raise InputError(f"this is not a rule: {data!r}") from error
     _check_stages(stages)
-    return UncertaintyRule(stages)
+    return UncertaintyRule(stages, fraction(data.get("width", 0.0), "width"))
 
 
 def _check_stages(stages: tuple[int, ...]) -> None:

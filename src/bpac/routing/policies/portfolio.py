@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, cast
 
-from bpac.arguments import closed_fraction, keep, of_kind, one_of, open_fraction, positive, some
+from bpac.arguments import closed_fraction, keep, of_kind, one_of, positive
 from bpac.betting.bounds.certificate import ServedLoss
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, Levels, ListedLevels, RelativeLevels
@@ -17,7 +17,7 @@ from bpac.routing.exploration.learned_rates import WhileItPays
 from bpac.routing.exploration.schedules import Exploration, TwoStage
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies.policy import PlainPolicy
-from bpac.routing.policies.stakes import GRADED_STAKES, PLAIN_STAKES, Stakes, check_stakes, default_stakes
+from bpac.routing.policies.stakes import GRADED_STAKES, Stakes, chosen_stakes, default_stakes
 
 Memory = Literal["alarmed", "revocable", "latched"]
 MEMORIES = ("alarmed", "revocable", "latched")
@@ -81,25 +81,14 @@ class Portfolio(PlainPolicy):
             if self.scores or arbitrary:
                 raise SettingsError('learn goes with one score and assume = "iid": leave out one of them')
         keep(self, levels=levels, scores=_shares(self.scores))
-        self._set_stakes()
+        stakes = chosen_stakes((self.fractions, self.floor_fractions, self.weights), self.memory)
+        keep(self, **stakes._asdict())
         if self.stakes.floor_fractions and arbitrary:
             # The promise is then about a plain average, in which every round has the same stake.
             raise SettingsError('floor_fractions must be empty with assume = "any"')
         keep(self, dither=closed_fraction(self.dither, "dither"))
         if self.dither == 1.0:
             raise SettingsError("dither must be below 1: it is the largest share by which a score is lowered")
-
-    def _set_stakes(self) -> None:
-        given = (self.fractions, self.floor_fractions, self.weights)
-        defaults = default_stakes(self.memory) if given == (None, None, None) else PLAIN_STAKES
-        for name, value, default in zip(Stakes._fields, given, defaults, strict=True):
-            keep(self, **{name: default if value is None else value})
-        keep(self, fractions=some(self.fractions, "fractions", "fraction", open_fraction))
-        if self.floor_fractions:
-            keep(self, floor_fractions=some(self.floor_fractions, "floor_fractions", "fraction", open_fraction))
-        if self.weights:
-            keep(self, weights=some(self.weights, "weights", "share", positive))
-        check_stakes(self.stakes)
 
     @property
     def stakes(self) -> Stakes:

@@ -1,9 +1,10 @@
 """What the gamblers of a portfolio stake (MATH sections 3 and 16). Any stakes keep the promise."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from bpac.arguments import open_fraction, some
+from bpac.arguments import open_fraction, positive, some
 from bpac.betting.bounds.fixed_sample import FRACTIONS
 from bpac.errors import SettingsError
 
@@ -34,9 +35,6 @@ DEFAULT_STAKES = Stakes((0.1, 0.3, 0.6), (0.2, 0.6, 0.9), (0.1, 0.45, 0.45))
 # Chosen on the built-in table with graded losses. The best stake is inversely proportional to E[l²]/E[l], which is 1
 # for losses of 0 or 1 and about a third there; a loss of 1 must still leave some money.
 GRADED_STAKES = Stakes((0.3, 0.95), (0.9, 0.95), (0.1, 0.9))
-# Of a cascade, with the specification's fractions: four times as large at the exploration floor, at most 0.9. The two
-# numbers were the best on the built-in tables (multiples from 1.5 to 6, limits from 0.7 to 0.98; all of them beat 1).
-FLOOR_FRACTIONS = tuple(min(4.0 * stake, 0.9) for stake in FRACTIONS)
 
 
 def default_stakes(memory: str | None) -> Stakes:
@@ -58,20 +56,22 @@ def check_stakes(stakes: Stakes) -> None:
             raise SettingsError(f"with weights, {name} must be ascending, got {values!r}")
 
 
-def stakes_at_floor(
-    floor_fractions: tuple[float, ...] | None, fractions: tuple[float, ...], memory: str | None
-) -> tuple[float, ...]:
-    """Stakes of a cascade's gamblers in rounds at the exploration floor; empty for the same as in other rounds.
+def chosen_stakes(given: Sequence[tuple[float, ...] | None], memory: str | None) -> Stakes:
+    """The stakes of a policy; ``SettingsError`` if they do not fit together.
 
     Parameters
     ----------
-    floor_fractions: what was asked for; none for the default.
-    fractions, memory: settings of the policy.
+    given: ``fractions``, ``floor_fractions`` and ``weights`` as they were asked for. Where all are none, they are the
+        default ones; otherwise, those that are none are as in the specification.
+    memory: of the policy.
     """
-    if floor_fractions is None:
-        return FLOOR_FRACTIONS if memory == "alarmed" and fractions == FRACTIONS else ()
-    if not floor_fractions:
-        return ()
-    stakes = some(floor_fractions, "floor_fractions", "fraction", open_fraction)
-    check_stakes(Stakes(fractions, stakes))
+    defaults = PLAIN_STAKES if any(part is not None for part in given) else default_stakes(memory)
+    parts = (default if part is None else part for part, default in zip(given, defaults, strict=True))
+    fractions, floor_fractions, weights = parts
+    stakes = Stakes(
+        some(fractions, "fractions", "fraction", open_fraction),
+        some(floor_fractions, "floor_fractions", "fraction", open_fraction) if floor_fractions else (),
+        some(weights, "weights", "share", positive) if weights else (),
+    )
+    check_stakes(stakes)
     return stakes

@@ -124,7 +124,9 @@ class Tickets:
         route.charge()
         bettor = route.bettor
         if isinstance(bettor, CascadeBettor) and isinstance(route.settings.policy, Cascade) and bettor.fit_due:
-            rule = fit_rule(bettor.sample, route.settings.policy.prices, route.terms, bettor.stages_by_uncertainty)
+            policy = route.settings.policy
+            known = bettor.stages_by_uncertainty
+            rule = fit_rule(bettor.sample, policy.prices, route.terms, known, policy.spread)
             self._write(Fitted(rule.to_json()))
             route.fitted(rule)
 

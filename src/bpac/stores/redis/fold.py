@@ -215,7 +215,8 @@ class Fold:
         bettor = route.bettor
         if not isinstance(bettor, CascadeBettor) or not isinstance(policy, Cascade) or not bettor.fit_due:
             return None
-        return Fitted(fit_rule(bettor.sample, policy.prices, route.terms, bettor.stages_by_uncertainty).to_json())
+        known = bettor.stages_by_uncertainty
+        return Fitted(fit_rule(bettor.sample, policy.prices, route.terms, known, policy.spread).to_json())
 
     def next_score(self) -> Learned | None:
         """The learned score that is due, if one is; its number of tickets is to be filled in."""
