@@ -1,32 +1,33 @@
 """bpac: spend LLM thinking only where it matters, with a promise that can be proved."""
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bpac.answer import Answer, Token
 from bpac.betting.bounds.certificate import Certificate
-from bpac.losses import AnswerLoss, EmbeddingLoss, Loss, ToolCallLoss
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json, read_journal
 from bpac.routing.router import Router
 from bpac.routing.segments import Segments
 from bpac.routing.tickets.ticket import Ticket
-from bpac.scores import (
-    AgreementAndConfidence,
-    Entropy,
-    FirstTokens,
-    MeanTokenProbability,
-    OptionProbability,
-    Perplexity,
-    Score,
-    SelfConsistency,
-    Verbalized,
-    VerbalizedWords,
-)
 
 if TYPE_CHECKING:
+    from bpac.answer import Answer, Token
+    from bpac.losses import AnswerLoss, EmbeddingLoss, Loss, ToolCallLoss
     from bpac.remote.router import RemoteRouter
     from bpac.saved_router import SavedRouter
+    from bpac.scores import (
+        AgreementAndConfidence,
+        Entropy,
+        FirstTokens,
+        MeanTokenProbability,
+        OptionProbability,
+        Perplexity,
+        Score,
+        SelfConsistency,
+        Verbalized,
+        VerbalizedWords,
+    )
 
 __all__ = [
     "AgreementAndConfidence",
@@ -60,6 +61,18 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
+# Modules that are imported when one of their names is used: many programs only route, and ``RemoteRouter`` needs the
+# extra ``models``.
+_LATER = {
+    "bpac.answer": ("Answer", "Token"),
+    "bpac.losses": ("AnswerLoss", "EmbeddingLoss", "Loss", "ToolCallLoss"),
+    "bpac.remote.router": ("RemoteRouter",),
+    "bpac.scores": (
+        *("AgreementAndConfidence", "Entropy", "FirstTokens", "MeanTokenProbability", "OptionProbability"),
+        *("Perplexity", "Score", "SelfConsistency", "Verbalized", "VerbalizedWords"),
+    ),
+}
+
 
 def open(path: "str | os.PathLike[str]", epsilon: float | None = None, **settings: Any) -> "SavedRouter":  # noqa: A001
     """The router in a file, which survives its process; a new one if the file holds none yet.
@@ -77,9 +90,9 @@ def open(path: "str | os.PathLike[str]", epsilon: float | None = None, **setting
 
 
 def __getattr__(name: str) -> Any:
-    """``RemoteRouter``, which needs the extra ``models``, when it is used."""
-    if name == "RemoteRouter":
-        from bpac.remote.router import RemoteRouter  # noqa: PLC0415
-
-        return RemoteRouter
+    """A public name of a module that is imported now, because it is used for the first time."""
+    for module, names in _LATER.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(module), name)
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
