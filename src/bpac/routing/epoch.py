@@ -51,6 +51,7 @@ class Epoch:
         "bettor",
         "by_arrival",
         "drift",
+        "joined_at",
         "joint_rates",
         "learner",
         "number",
@@ -98,6 +99,8 @@ class Epoch:
                 self._prospects.before = max(start, 0)
         self.drift = Drift(terms, policy.alarm) if policy.alarm else None
         self.by_arrival: ByArrival | None = None
+        # A query with a later ticket has all scores; one with an earlier ticket may not have the latest.
+        self.joined_at = 0
         # The account that sees decisions, and all accounts that see outcomes, in this order.
         self.receiver: Account[Decision]
         self.accounts: tuple[Account[Decision], ...]
@@ -131,6 +134,7 @@ class Epoch:
             self.joint_rates.join(gain)
         if self.by_arrival is not None:
             self.by_arrival.join(tickets)
+            self.joined_at = tickets
 
     def scores_at(self, ticket: int) -> int:
         """How many scores a query of this epoch has; ticket 0 arrives now."""
@@ -237,6 +241,7 @@ class Epoch:
             self.follow_arrivals()
         if self.by_arrival is not None:
             self.by_arrival.load(state["by_arrival"])
+            self.joined_at = self.by_arrival.joined_at
         learner = self.learner or self.joint_rates
         if learner:
             learner.load(state["learner"])

@@ -103,14 +103,13 @@ class Proposals:
                 score = current.active_score
         else:
             number, epoch, threshold, rate, score, seen = self._tickets.terms(ticket)
-            if learning is not None:
+            if learning is not None and (number <= current.joined_at or epoch != current.number):
                 # A query that arrived before a score had joined does not have it; nor has one of an earlier epoch any.
                 if epoch == current.number:
                     count = current.scores_at(number)
                 else:
                     score, count = 0, 1
-                if count < learning.count:
-                    uncertainties = uncertainties[:count]
+                uncertainties = uncertainties[:count]
         if uncertainties:
             uncertainty = uncertainties[score]
         self.latest = decision = decide_query(

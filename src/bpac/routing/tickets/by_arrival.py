@@ -59,7 +59,8 @@ class ByArrival:
 
     def resolve(self, decision: Decision, loss: float) -> None:
         """The loss of a round that was not charged is known."""
-        if self._was_early(decision):
+        if decision.step == self._early:
+            self._early = 0
             self._bettor.refund(decision, loss)
         elif not (self._held or self._had) or not self._noted(decision, LOSS, loss):
             self._bettor.resolve(decision, loss)
@@ -93,6 +94,11 @@ class ByArrival:
         tickets: number of the last ticket that was given out before it.
         """
         self._joined.append(tickets)
+
+    @property
+    def joined_at(self) -> int:
+        """The last ticket that was given out before the latest score joined; 0 if all queries have all scores."""
+        return self._joined[-1] if self._joined else 0
 
     def scores_at(self, number: int) -> int:
         """How many scores the query with this ticket has."""
