@@ -13,7 +13,7 @@ from bpac.routing.coins import Coins
 from bpac.routing.dithering import WIDTH
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.journal.entries import Entry
-from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.learning.learned_score import FIT_TOGETHER, LearnedScore
 from bpac.routing.policies import Policy, Portfolio
 from bpac.routing.router import Router
 
@@ -51,11 +51,19 @@ def suited_to(policy: Policy, table: Table) -> Policy:
     return staked_for(dithered_for(policy, table), table)
 
 
-def learning_for(policy: Policy, table: Table) -> Policy:
-    """The policy with a score that is learned from the features of a table, if it can learn and the table has any."""
+def learning_for(policy: Policy, table: Table, *, together: bool = False) -> Policy:
+    """The policy with a score that is learned from the features of a table, if it can learn and the table has any.
+
+    Parameters
+    ----------
+    policy: the policy.
+    table: the recorded answers.
+    together: whether several games learn together (default: false).
+    """
     if not isinstance(policy, Portfolio) or policy.assume != "iid" or policy.scores or not table.features:
         return policy
-    return replace(policy, learn=LearnedScore(tuple(table.features)))
+    fit_at = {"fit_at": FIT_TOGETHER} if together else {}
+    return replace(policy, learn=LearnedScore(tuple(table.features), **fit_at))
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,25 @@ def test_missing_packages_of_embeddings_are_reported_at_the_start(monkeypatch: p
 
 
 @pytest.mark.parametrize(
+    ("route", "fit_at"),
+    [
+        ({}, (200, 600, 1800)),
+        ({"segment_by": "header:x-team"}, (600,)),
+        ({"segment_by": "header:x-team", "learn": {"ridge": 3.0}}, (600,)),
+        ({"segment_by": "header:x-team", "learn": {"fit_at": [100, 300]}}, (100, 300)),
+        ({"segment_by": "header:x-team", "learn": {"shares": [0.1, 0.2, 0.1]}}, (200, 600, 1800)),
+    ],
+)
+def test_segments_that_learn_together_have_one_score(route: dict[str, Any], fit_at: tuple[int, ...]) -> None:
+    """Its share of α is not divided, because a segment may be short; what the file says goes first."""
+    learned = Config.read(settings("http://127.0.0.1:1", **route)).routes["homework"].learned
+    assert learned is not None
+    assert learned.fit_at == fit_at
+    if fit_at == (600,):
+        assert learned.shares == (0.5,)
+
+
+@pytest.mark.parametrize(
     ("before", "after", "goes_on", "learns"),
     [
         ({"learn": False}, {}, True, False),  # a game that began before routes learned goes on as it is

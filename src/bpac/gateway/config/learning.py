@@ -6,19 +6,20 @@ from typing import Any
 from bpac.errors import SettingsError
 from bpac.gateway.chat.features import FEATURES
 from bpac.models.prompts import PROMPT_FEATURES
-from bpac.routing.learning.learned_score import LearnedScore
+from bpac.routing.learning.learned_score import FIT_TOGETHER, LearnedScore
 
 # Whether scores are learned, or a table of settings; None if the file does not say.
 Learn = bool | dict[str, Any] | None
 KEYS = ("fit_at", "shares", "least_losses", "ridge", "least_gain", "embeddings")
 
 
-def learned_score(learn: Learn) -> LearnedScore:
+def learned_score(learn: Learn, *, together: bool = False) -> LearnedScore:
     """The settings of new games that learn; ``SettingsError`` if they cannot be used.
 
     Parameters
     ----------
     learn: the value of the key, other than false.
+    together: whether the games of the route are segments, which learn together (default: false).
     """
     values = dict(learn) if isinstance(learn, dict) else {}
     unknown = [key for key in values if key not in KEYS]
@@ -27,6 +28,8 @@ def learned_score(learn: Learn) -> LearnedScore:
     embeddings = values.pop("embeddings", False)
     if not isinstance(embeddings, bool):
         raise SettingsError(f"learn: embeddings must be true or false, got {embeddings!r}")
+    if together and not values.keys() & {"fit_at", "shares"}:
+        values["fit_at"] = FIT_TOGETHER
     lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     try:
         return LearnedScore(features=(*FEATURES, *(PROMPT_FEATURES if embeddings else ())), **lists)

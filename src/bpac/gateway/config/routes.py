@@ -159,7 +159,7 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
     def learned(self) -> LearnedScore | None:
         """The settings of scores that new games learn, if any."""
         wanted = self._can_learn if self.learn is None else self.learn is not False
-        return learned_score(self.learn) if wanted else None
+        return learned_score(self.learn, together=self.segment_by is not None) if wanted else None
 
     @cached_property
     def _named_policy(self) -> Policy:

@@ -21,6 +21,7 @@ from bpac.replay.studies.unsafe import is_unsafe
 from bpac.replay.tables.table import Table, shuffled
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
+from bpac.routing.learning.learned_score import FIT_TOGETHER
 from bpac.routing.learning.shared_scores import SharedScores
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
@@ -71,7 +72,7 @@ class SegmentsTask:
     def _router(self, name: str, alpha: float, seed: int) -> Router:
         policy = suited_to(Portfolio(), self.table)
         if self.mode != "one score":
-            policy = learning_for(policy, self.table)
+            policy = learning_for(policy, self.table, together=self.mode == "segments learn together")
         return Router(self.epsilon, alpha, policy, coins=SeededCoins((seed << 32) + crc32(name.encode())))
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
@@ -146,8 +147,8 @@ class SegmentsStudy:
             self.name,
             "Segments that learn together",
             f"{runs} runs. Each category is a segment with its own wealth and its own promise. Small segments are the "
-            f"smaller half of them. {when_learned()} Segments that learn together are fitted to the audits of all of "
-            "them. Unsafe: runs in which a threshold was ever in force in a segment whose risk on the rows of that "
+            f"smaller half of them. {when_learned()} Segments that learn together have one score, fitted to the first "
+            f"{FIT_TOGETHER[0]:,} audits of all of them. Unsafe: runs in which a threshold was ever in force in a segment whose risk on the rows of that "
             "segment exceeds ε for the score that it belongs to; the mean over segments, and the segment with most "
             f"such runs. Promised is at most {ALPHA:.0%} of the runs for each segment. {self.name}-each.csv has the "
             "number of each.",
