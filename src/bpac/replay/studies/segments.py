@@ -148,10 +148,10 @@ class SegmentsStudy:
             "Segments that learn together",
             f"{runs} runs. Each category is a segment with its own wealth and its own promise. Small segments are the "
             f"smaller half of them. {when_learned()} Segments that learn together have one score, fitted to the first "
-            f"{FIT_TOGETHER[0]:,} audits of all of them. Unsafe: runs in which a threshold was ever in force in a segment whose risk on the rows of that "
-            "segment exceeds ε for the score that it belongs to; the mean over segments, and the segment with most "
-            f"such runs. Promised is at most {ALPHA:.0%} of the runs for each segment. {self.name}-each.csv has the "
-            "number of each.",
+            f"{FIT_TOGETHER[0]:,} audits of all of them. Unsafe: runs in which a threshold was ever in force in a "
+            "segment whose risk on the rows of that segment exceeds ε for the score that it belongs to; the mean over "
+            f"segments, and the segment with most such runs. Promised is at most {ALPHA:.0%} of the runs for each "
+            f"segment. {self.name}-each.csv has the number of each.",
             folder.write_figure(self.name, panels_of_calls(calls), 2),
             TableOfNumbers(COLUMNS, rows),
         )

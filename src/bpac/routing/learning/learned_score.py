@@ -14,8 +14,8 @@ LEAST_AUDITS = 10
 # Share of α of all learned scores together. The more it is, the later the score that is there first certifies anything.
 # What is not used goes back to it, so that half of α costs little where nothing can be learned.
 FOR_LEARNED_SCORES = 0.5
-# ``fit_at`` of games that learn together: one score, which then has all of that share. Each game may be short, too short
-# for the divided shares of several scores, and all of them together soon have enough audits for one good fit.
+# ``fit_at`` of games that learn together: one score, which then has all of that share. Each game may be too short for
+# the divided shares of several scores, and all of them together soon have enough audits for one good fit.
 FIT_TOGETHER = (600,)
 
 
