@@ -8,7 +8,7 @@ All figures are ratios within the run: the machine's speed and its other work ca
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from tqdm import tqdm
@@ -28,7 +28,9 @@ from bpac.routing.router import Router
 LAW: Law = PowerLaw(most=0.5, power=1.5)
 ROWS = 4628  # the length of the paper's MATH stream
 EPSILON, ALPHA = 0.08, 0.1
-# How much more a round may cost with a learned score on, the fits included.
+# What a round cost before scores could be learned, in rounds of the transcription: this benchmark's figures of that time.
+BEFORE_WITH_TICKET, BEFORE = 0.39, 0.16
+# How many times that a round of the gateway may cost with a learned score on, the fits included.
 MOST_FOR_LEARNED = 2.0
 
 
@@ -125,16 +127,30 @@ def cost_per_round(repeats: int) -> int:
     print(f"{'decide + observe':24}  {'µs per round':>12}  {'times faster':>12}")
     for name, seconds in best.items():
         print(f"{name:24}  {1e6 * seconds / ROWS:12.2f}  {best['transcription'] / seconds:12.1f}")
-    pairs = {"with tickets, as in the gateway": ("learned, with tickets", "with tickets")}
-    pairs["without tickets"] = ("learned score", "portfolio (alarmed)")
-    print("\na learned score multiplies the cost of a round, its fits included:")
-    missed = 0
-    for how, (with_score, without) in pairs.items():
-        ratio = best[with_score] / best[without]
-        missed += ratio > MOST_FOR_LEARNED
-        verdict = "met" if ratio <= MOST_FOR_LEARNED else "MISSED"
-        print(f"  {how}: {ratio:.2f} ({verdict}: at most {MOST_FOR_LEARNED:.0f})")
-    return missed
+    return cost_of_learning(best)
+
+
+def cost_of_learning(best: Mapping[str, float]) -> int:
+    """Print what a learned score makes of the cost of a round, its fits included; how many goals are missed.
+
+    Parameters
+    ----------
+    best: seconds for the stream, by name.
+    """
+    print(
+        "\na round with a learned score, its fits included, compared with one without, and with one before there were any:"
+    )
+    rounds = {
+        "with tickets, as in the gateway": ("learned, with tickets", "with tickets", BEFORE_WITH_TICKET),
+        "without tickets": ("learned score", "portfolio (alarmed)", BEFORE),
+    }
+    for how, (learned, without, before) in rounds.items():
+        print(f"  {how}: {best[learned] / best[without]:.2f} and", end=" ")
+        print(f"{best[learned] / best['transcription'] / before:.2f} times")
+    in_gateway = best["learned, with tickets"] / best["transcription"] / BEFORE_WITH_TICKET
+    verdict = "met" if in_gateway <= MOST_FOR_LEARNED else "MISSED"
+    print(f"  goal for rounds of the gateway, compared with before: at most {MOST_FOR_LEARNED:.0f} times ({verdict})")
+    return int(in_gateway > MOST_FOR_LEARNED)
 
 
 def take_lock(count: int) -> None:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-GOAL = 1.0  # of the time that ``import numpy`` takes
+GOAL = 1.5  # times what ``import numpy`` takes
 TRIES = 10
 
 
@@ -20,7 +20,9 @@ def main() -> int:
     more = milliseconds("import bpac") - numpy
     commands = milliseconds("from bpac.cli.program import build_parser; build_parser()") - numpy
     print("Processor time in a new process, beyond import numpy")
-    verdict = f"{'met' if more <= GOAL * numpy else 'MISSED'}: at most as long as import numpy itself, {numpy:.0f} ms"
+    verdict = (
+        f"{'met' if more <= GOAL * numpy else 'MISSED'}: at most {GOAL:g} times import numpy itself, {numpy:.0f} ms"
+    )
     print(f"  import bpac        {more:4.0f} ms   ({verdict})")
     print(f"  all command lines  {commands:4.0f} ms   (bpac --help)")
     return int(more > GOAL * numpy)
