@@ -28,7 +28,7 @@ from bpac.routing.router import Router
 LAW: Law = PowerLaw(most=0.5, power=1.5)
 ROWS = 4628  # the length of the paper's MATH stream
 EPSILON, ALPHA = 0.08, 0.1
-# What a round cost before scores could be learned, in rounds of the transcription: this benchmark's figures of that time.
+# What a round cost before scores could be learned, in rounds of the transcription, as this benchmark measured it then.
 BEFORE_WITH_TICKET, BEFORE = 0.39, 0.16
 # How many times that a round of the gateway may cost with a learned score on, the fits included.
 MOST_FOR_LEARNED = 2.0
@@ -138,7 +138,7 @@ def cost_of_learning(best: Mapping[str, float]) -> int:
     best: seconds for the stream, by name.
     """
     print(
-        "\na round with a learned score, its fits included, compared with one without, and with one before there were any:"
+        "\na round with a learned score, fits included, compared with one without and with one before there were any:"
     )
     rounds = {
         "with tickets, as in the gateway": ("learned, with tickets", "with tickets", BEFORE_WITH_TICKET),
