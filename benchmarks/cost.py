@@ -137,9 +137,7 @@ def cost_of_learning(best: Mapping[str, float]) -> int:
     ----------
     best: seconds for the stream, by name.
     """
-    print(
-        "\na round with a learned score, fits included, compared with one without and one before there were any:"
-    )
+    print("\na round with a learned score, fits included, compared with one without and one before there were any:")
     rounds = {
         "with tickets, as in the gateway": ("learned, with tickets", "with tickets", BEFORE_WITH_TICKET),
         "without tickets": ("learned score", "portfolio (alarmed)", BEFORE),
