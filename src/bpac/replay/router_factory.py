@@ -62,8 +62,9 @@ def learning_for(policy: Policy, table: Table, *, together: bool = False) -> Pol
     """
     if not isinstance(policy, Portfolio) or policy.assume != "iid" or policy.scores or not table.features:
         return policy
-    fit_at = {"fit_at": FIT_TOGETHER} if together else {}
-    return replace(policy, learn=LearnedScore(tuple(table.features), **fit_at))
+    names = tuple(table.features)
+    learned = LearnedScore(names, fit_at=FIT_TOGETHER) if together else LearnedScore(names)
+    return replace(policy, learn=learned)
 
 
 @dataclass(frozen=True, slots=True)
