@@ -10,34 +10,21 @@ import pytest
 from bpac.cli.program import main
 from bpac.errors import SettingsError, TableError
 from bpac.replay.cascade.builtin import builtin_cascade
-from bpac.replay.cascade.comparison import oracle_cost, pair_cost, pair_of, pair_policy
+from bpac.replay.cascade.comparison import oracle_cost, pair_cost, pair_of
 from bpac.replay.cascade.reading import default_prices, is_cascade, open_cascade, prices_from_text
 from bpac.replay.cascade.replay import CascadeReplay, pair_table
 from bpac.replay.cascade.table import CascadeTable
+from bpac.replay.router_factory import gateway_policy
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.policies import Portfolio
 from tests.cli.running import run_json
-
-
-def write(path: Path, table: CascadeTable, *, tokens: bool = True) -> Path:
-    """Write a table of a cascade as CSV."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        stages = range(1, table.stages)
-        names = [f"{name}_{stage}" for stage in stages for name in ("uncertainty", "loss")]
-        every = [f"tokens_{stage}" for stage in range(1, table.stages + 1)] if tokens else []
-        writer.writerow([*names, *every])
-        for row in range(len(table)):
-            pairs = [value[row, stage - 1] for stage in stages for value in (table.uncertainty, table.loss)]
-            assert table.tokens is not None
-            writer.writerow([*pairs, *(table.tokens[row] if tokens else [])])
-    return path
+from tests.replay.writing import write_cascade
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """A small table of a cascade."""
-    return write(tmp_path / "cascade.csv", builtin_cascade("effort-like", rows=600))
+    return write_cascade(tmp_path / "cascade.csv", builtin_cascade("effort-like", rows=600))
 
 
 def test_a_cascade_is_replayed_with_prices(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,12 +153,12 @@ def test_bad_tables_are_refused_with_their_place(tmp_path: Path) -> None:
 def test_prices_follow_the_tokens_if_none_are_given(tmp_path: Path) -> None:
     """Without tokens there is no default, and the error says what to do."""
     built = builtin_cascade("effort-like", rows=50)
-    known = str(write(tmp_path / "known.csv", built))
+    known = str(write_cascade(tmp_path / "known.csv", built))
     prices = default_prices(known, open_cascade(known))
     assert prices[-1] == 1.0
     assert list(prices) == sorted(prices)
     assert default_prices("builtin:effort-like", built) == (0.04, 0.2, 1.0)
-    plain = str(write(tmp_path / "plain.csv", built, tokens=False))
+    plain = str(write_cascade(tmp_path / "plain.csv", built, tokens=False))
     assert is_cascade(plain)
     without = open_cascade(plain)
     assert without.features().shape == (50, 2, 0)
@@ -213,13 +200,13 @@ def test_pairs_are_run_as_the_gateway_would_run_them() -> None:
     """The pairs to compare with dither scores with few values and learn from lengths, unless plain ones are wanted."""
     built = builtin_cascade("cascade-like", rows=600)
     rounded = CascadeTable(built.uncertainty.round(1), built.loss, built.tokens)
-    policy = pair_policy(pair_of(rounded, 1))
+    policy = gateway_policy(pair_of(rounded, 1))
     assert isinstance(policy, Portfolio)
     assert policy.dither > 0.0
     assert policy.learn is not None
-    assert pair_policy(pair_of(CascadeTable(built.uncertainty, built.loss), 1)) == Portfolio()
+    assert gateway_policy(pair_of(CascadeTable(built.uncertainty, built.loss), 1)) == Portfolio()
     graded = CascadeTable(built.uncertainty, built.loss / 2.0, built.tokens)
-    assert pair_policy(pair_of(graded, 1)) == Portfolio().for_graded_losses()
+    assert gateway_policy(pair_of(graded, 1)) == Portfolio().for_graded_losses()
     default, plain = (
         pair_cost(rounded, 1, (0.06, 1.0, 4.0), 0.2, alpha=0.1, run=(0, 0), plain=plain) for plain in (False, True)
     )

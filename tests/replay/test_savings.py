@@ -14,7 +14,8 @@ from bpac.replay.cascade.replay import CascadeReplay
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.oracle import oracle_policy, risk_of
 from bpac.replay.replay import Replay
-from bpac.replay.studies.calls import KINDS, CallsTask, kinds_of_calls
+from bpac.replay.router_factory import cascade_for
+from bpac.replay.studies.calls import KINDS, CallsTask, CascadeCallsTask, kinds_of_calls
 from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.methods import RoutingMethod
@@ -34,6 +35,7 @@ from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.policies import Portfolio
+from tests.replay.writing import write_cascade
 
 
 def test_every_variant_is_shown_with_calls_cost_promise_and_gap(tmp_path: Path) -> None:
@@ -148,13 +150,39 @@ def test_every_expert_call_is_of_one_kind() -> None:
     assert waiting + needed_too == pytest.approx(1.0)
 
 
+def test_every_call_of_the_last_model_of_a_cascade_is_of_one_kind() -> None:
+    """The kinds sum to its call rate; a call is needed where no answer is below the threshold of the oracle."""
+    given = GivenCascade("three", builtin_cascade("cascade-like", rows=1500), (1.0, 8.0, 24.0))
+    task = CascadeCallsTask(given, 0.05)
+    kinds = task.run(3)["kinds"]
+    table = given.table.take(np.random.default_rng(3).permutation(len(given.table)))
+    metrics = CascadeReplay(table, cascade_for(given.prices, table), 0.05, order="given").run(3)
+    assert kinds.sum() == pytest.approx(metrics.expert_call_rate, abs=1e-12)
+    assert (kinds > 0.0).all()
+    oracle = task.oracle
+    assert oracle.stages
+    lowest = table.uncertainty[:, [stage - 1 for stage in oracle.stages]].min(axis=1)
+    needed = float(np.mean(lowest >= oracle.threshold))
+    assert kinds[3] <= needed
+    assert oracle.expert_call_rate == pytest.approx(needed + 0.05 * (1.0 - needed))
+
+
+def test_a_cascade_that_nothing_makes_cheaper_needs_every_call() -> None:
+    """If no answer is ever right, the oracle asks the last model at once, and all calls are needed."""
+    table = CascadeTable(np.full((300, 2), 0.5), np.ones((300, 2)))
+    task = CascadeCallsTask(GivenCascade("wrong", table, (1.0, 2.0, 4.0)), 0.05)
+    assert task.run(1)["kinds"].tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
 def test_calls_are_printed_and_drawn_for_given_tables(tmp_path: Path) -> None:
-    """``bpac reproduce calls --tables`` writes the kinds of calls as numbers and as a figure."""
-    write_table(builtin_table("math-like", rows=300), tmp_path / "answers.csv")
+    """``bpac reproduce calls --tables`` writes the kinds of calls of pairs and cascades as numbers and as a figure."""
+    pair, cascade = tmp_path / "answers.csv", tmp_path / "cascade.csv"
+    write_table(builtin_table("math-like", rows=300), pair)
+    write_cascade(cascade, builtin_cascade("effort-like", rows=300))
     out = ["--runs", "2", "--workers", "1", "--out", str(tmp_path / "report")]
-    assert main(["reproduce", "calls", "--tables", str(tmp_path / "answers.csv"), *out]) == 0
+    assert main(["reproduce", "calls", "--tables", str(pair), str(cascade), "--prices", "1,4,16", *out]) == 0
     rows = list(csv.DictReader((tmp_path / "report" / "calls.csv").read_text(encoding="utf-8").splitlines()))
-    assert len(rows) == 4
+    assert [row["method"] for row in rows] == ["B-PAC", "portfolio", "cascade 1:4:16"] * 2
     for row in rows:
         parts = [float(row[kind.replace(" ", "_")]) for kind in KINDS]
         assert sum(parts) == pytest.approx(float(row["expert_call_rate"]))

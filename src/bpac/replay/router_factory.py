@@ -67,6 +67,12 @@ def learning_for(policy: Policy, table: Table, *, together: bool = False) -> Pol
     return replace(policy, learn=learned)
 
 
+def gateway_policy(table: Table) -> Policy:
+    """The policy of a game of the gateway with two models whose scores, losses and features are those of a table."""
+    policy = suited_to(Portfolio(), table)
+    return policy if table.has_graded_losses else learning_for(policy, table)
+
+
 @dataclass(frozen=True, slots=True)
 class RouterFactory:
     """Makes fresh routers with the same settings. Unlike a closure it can be sent to worker processes.

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bpac.betting.payoff import Terms
 from bpac.replay.cascade.replay import AT_ONCE, ONE_AT_A_TIME
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.metrics import replay_metrics
 from bpac.replay.replay import send_table
-from bpac.replay.router_factory import learning_for, suited_to
+from bpac.replay.router_factory import gateway_policy
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.tables.table import Table
@@ -19,7 +20,7 @@ from bpac.routing.cascade.full_audits import Estimates, FullAudits
 from bpac.routing.cascade.rounds import StageOutcomes
 from bpac.routing.cascade.rules import UncertaintyRule
 from bpac.routing.coins import SeededCoins
-from bpac.routing.policies import Policy, Portfolio
+from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
 
 # What the oracle explores, as the default policy does at least.
@@ -57,15 +58,9 @@ def pair_cost(
     coins = SeededCoins(int(rng.integers(1 << 63)))
     rows = rng.permutation(len(table)) if order == "shuffled" else np.arange(len(table))
     pair = pair_of(table, stage)
-    router = Router(epsilon, alpha, Portfolio() if plain else pair_policy(pair), coins=coins)
+    router = Router(epsilon, alpha, Portfolio() if plain else gateway_policy(pair), coins=coins)
     metrics = replay_metrics(*send_table(pair.take(rows), router, delay, rng, drafting=drafting))
     return prices[stage - 1] + prices[-1] * metrics.expert_call_rate
-
-
-def pair_policy(pair: Table) -> Policy:
-    """The policy with which the gateway would run a pair: dithered and learned scores where there is use for them."""
-    policy = suited_to(Portfolio(), pair)
-    return policy if pair.has_graded_losses else learning_for(policy, pair)
 
 
 def pair_of(table: CascadeTable, stage: int) -> Table:
@@ -90,10 +85,20 @@ class Oracle(NamedTuple):
     ----------
     cost: per request.
     expert_call_rate: share of requests for which it asks the last model.
+    stages: the models that it asks before the last, one after the other.
+    threshold: an answer whose uncertainty is below it is accepted.
     """
 
     cost: float
     expert_call_rate: float
+    stages: tuple[int, ...] = ()
+    threshold: float = 0.0
+
+    def accepts(self, table: CascadeTable) -> NDArray[np.bool_]:
+        """Whether it accepts an answer to each question of a table."""
+        below = table.uncertainty[:, [stage - 1 for stage in self.stages]] < self.threshold
+        accepted: NDArray[np.bool_] = np.logical_or.reduce(below, axis=1)
+        return accepted
 
 
 def oracle_cost(table: CascadeTable, prices: Sequence[float], epsilon: float) -> float:
@@ -118,5 +123,5 @@ def cheapest_oracle(table: CascadeTable, prices: Sequence[float], epsilon: float
         estimates.follow(sample)
         threshold = estimates.looks_safe(weights, epsilon / terms.kept_share)
         cost, accepted, _ = estimates.cost(weights, threshold)
-        found.append(Oracle(cost, 1.0 - (1.0 - FLOOR) * accepted))
+        found.append(Oracle(cost, 1.0 - (1.0 - FLOOR) * accepted, stages, threshold))
     return min(found)

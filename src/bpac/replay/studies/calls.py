@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bpac.replay.cascade.comparison import Oracle, cheapest_oracle
+from bpac.replay.cascade.replay import CascadeReplay
 from bpac.replay.figures import stacked_panel
 from bpac.replay.oracle import oracle_expert_call_rate, oracle_policy
 from bpac.replay.parallel import Arrays
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import suited_to
+from bpac.replay.router_factory import cascade_for, gateway_policy
+from bpac.replay.studies.cascade import ALPHA, CascadeTask, GivenCascade
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint
@@ -20,10 +23,9 @@ from bpac.replay.studies.savings import table_of
 from bpac.replay.studies.study import ResultsFolder, percent
 from bpac.replay.tables.table import Table
 from bpac.routing.decision import Decision
-from bpac.routing.policies import Fixed, Paper, Policy, Portfolio
+from bpac.routing.policies import Fixed, Paper
 
 EPSILONS = (0.05, 0.08)
-METHODS: tuple[tuple[str, Policy], ...] = ((B_PAC, Paper()), (PORTFOLIO, Portfolio()))
 # The kinds of expert calls. Each call is of the first kind, from the end of the list, that fits.
 KINDS = ("nothing certified yet", "exploration", "uncertified but safe", "needed")
 
@@ -39,8 +41,12 @@ def kinds_of_calls(table: Table, decisions: Sequence[Decision], epsilon: float) 
     """
     oracle = oracle_policy(table, epsilon)
     safe_below = oracle.threshold if isinstance(oracle, Fixed) else 0.0
+    return _kinds(decisions, table.uncertainty < safe_below)
+
+
+def _kinds(decisions: Sequence[Decision], oracle_accepts: NDArray[np.bool_]) -> NDArray[np.float64]:
     called = np.array([decision.call_expert for decision in decisions])
-    needed = called & (table.uncertainty >= safe_below)
+    needed = called & ~oracle_accepts
     closed = called & ~needed & np.array([decision.threshold == 0.0 for decision in decisions])
     explored = called & ~needed & ~closed & np.array([decision.propensity < 1.0 for decision in decisions])
     uncertified = called & ~needed & ~closed & ~explored
@@ -77,25 +83,61 @@ class CallsTask:
 
 
 @dataclass(frozen=True, slots=True)
-class CallsStudy:
-    """The kinds of expert calls of B-PAC and of the portfolio.
+class CascadeCallsTask:
+    """Replays of a cascade, with the kinds of calls of its last model.
 
     Parameters
     ----------
-    parts: the streams.
+    given: the cascade.
+    epsilon: promised bound on the loss.
     """
 
-    parts: tuple[Part, ...]
+    given: GivenCascade
+    epsilon: float
+
+    @property
+    def oracle(self) -> Oracle:
+        """The cheapest set of models, and its threshold, if every loss is known."""
+        return cheapest_oracle(self.given.table, self.given.prices, self.epsilon)
+
+    def key(self) -> dict[str, Any]:
+        """Everything that its numbers depend on."""
+        return {"kinds of calls": CascadeTask(self.given, self.epsilon).key()}
+
+    def run(self, number: int) -> dict[str, NDArray[Any]]:
+        """The share of each kind, as ``kinds``."""
+        given = self.given
+        order = np.random.default_rng(number).permutation(len(given.table))
+        table = given.table.take(order)
+        policy, decisions = cascade_for(given.prices, table), list[Decision]()
+        replay = CascadeReplay(table, policy, self.epsilon, ALPHA, order="given")
+        replay.run(number, trace=decisions)
+        return {"kinds": _kinds(decisions, self.oracle.accepts(table))}
+
+
+@dataclass(frozen=True, slots=True)
+class CallsStudy:
+    """The kinds of expert calls of B-PAC, of the gateway's policy, and of cascades.
+
+    Parameters
+    ----------
+    parts: the streams of two models.
+    cascades: the cascades.
+    """
+
+    parts: tuple[Part, ...] = ()
+    cascades: tuple[GivenCascade, ...] = ()
     name: str = "calls"
 
-    def tasks(self) -> list[CallsTask]:
-        """Each method on each stream, with each ε."""
-        return [
-            CallsTask(RoutingMethod(label, suited_to(policy, table_of(part)), epsilon), part)
-            for epsilon in EPSILONS
-            for part in self.parts
-            for label, policy in METHODS
-        ]
+    def tasks(self) -> list[CallsTask | CascadeCallsTask]:
+        """Each method on each stream, and each cascade, with each ε."""
+        found: list[CallsTask | CascadeCallsTask] = []
+        for epsilon in EPSILONS:
+            for part in self.parts:
+                policies = {B_PAC: Paper(), PORTFOLIO: gateway_policy(table_of(part))}
+                found += [CallsTask(RoutingMethod(*one, epsilon), part) for one in policies.items()]
+            found += [CascadeCallsTask(one, epsilon) for one in self.cascades]
+        return found
 
     def section(self, results: Sequence[Arrays], folder: ResultsFolder) -> ReportSection:
         """The share of each kind."""
@@ -103,13 +145,16 @@ class CallsStudy:
         rows: list[list[str]] = []
         bars: dict[float, dict[str, Sequence[float]]] = {}
         for task, arrays in zip(self.tasks(), results, strict=True):
-            part, method = task.part, task.method
+            if isinstance(task, CallsTask):
+                stream, method, epsilon = task.part.label, task.method.label, task.method.epsilon
+                oracle = oracle_expert_call_rate(table_of(task.part), epsilon)
+            else:
+                stream, epsilon, oracle = task.given.name, task.epsilon, task.oracle.expert_call_rate
+                method = f"cascade {':'.join(f'{price:g}' for price in task.given.prices)}"
             kinds = arrays["kinds"].mean(axis=0).tolist()
-            oracle = oracle_expert_call_rate(table_of(part), method.epsilon)
-            numbers.append((part.label, method.label, method.epsilon, *kinds, sum(kinds), oracle))
-            words = [part.label, method.label, f"{method.epsilon:g}"]
-            rows.append([*words, *map(percent, kinds), percent(sum(kinds)), percent(oracle)])
-            bars.setdefault(method.epsilon, {})[f"{part.label}, {method.label}"] = kinds
+            numbers.append((stream, method, epsilon, *kinds, sum(kinds), oracle))
+            rows.append([stream, method, f"{epsilon:g}", *map(percent, kinds), percent(sum(kinds)), percent(oracle)])
+            bars.setdefault(epsilon, {})[f"{stream}, {method}"] = kinds
         columns = [kind.replace(" ", "_") for kind in KINDS]
         header = ["stream", "method", "epsilon", *columns, "expert_call_rate", "oracle_expert_call_rate"]
         folder.write_csv(self.name, header, numbers)
@@ -119,7 +164,9 @@ class CallsStudy:
             "the oracle, which knows every loss. The other calls are of drafts that the oracle accepts. Nothing "
             "certified yet: no threshold was in force. Exploration: the draft was accepted, and a coin called the "
             "expert to audit it. Uncertified but safe: the threshold in force was below the oracle's. The oracle's "
-            "own rate has 5 % exploration of what it accepts."
+            "own rate has 5 % exploration of what it accepts. The portfolio learns a score where the table has columns "
+            "to learn from; the oracle knows the table's own score only. In a cascade the expert is the last model, "
+            "and the oracle has the cheapest set of models with one threshold on their uncertainties."
         )
         shown = ["stream", "method", "ε", *KINDS, "ECP", "oracle's ECP"]
         figure = folder.write_figure(self.name, panels, 1)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpac.replay.cascade.builtin import CASCADES
-from bpac.replay.cascade.comparison import oracle_cost, pair_cost, pair_of, pair_policy
+from bpac.replay.cascade.comparison import oracle_cost, pair_cost, pair_of
 from bpac.replay.cascade.in_force import InForce
 from bpac.replay.cascade.replay import CascadeReplay
 from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.figures import cost_bars
 from bpac.replay.parallel import Arrays
-from bpac.replay.router_factory import cascade_for
+from bpac.replay.router_factory import cascade_for, gateway_policy
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 
@@ -70,7 +70,7 @@ class CascadeTask:
             "rows": len(table),
             "sums": [float(table.uncertainty.sum()), float(table.loss.sum())],
             "policy": repr(cascade_for(self.given.prices, table)),
-            "pairs": [repr(pair_policy(pair_of(table, stage))) for stage in range(1, table.stages)],
+            "pairs": [repr(gateway_policy(pair_of(table, stage))) for stage in range(1, table.stages)],
             "epsilon": self.epsilon,
         }
 

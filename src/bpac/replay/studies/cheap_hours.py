@@ -13,7 +13,7 @@ from bpac.replay.figures import relative_bars
 from bpac.replay.metrics import replay_metrics
 from bpac.replay.parallel import Arrays
 from bpac.replay.replay import Replay
-from bpac.replay.router_factory import suited_to
+from bpac.replay.router_factory import gateway_policy
 from bpac.replay.simulation.expert_hours import ExpertHours
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.methods import RoutingMethod
@@ -22,7 +22,6 @@ from bpac.replay.studies.report import ReportSection, TableOfNumbers
 from bpac.replay.studies.savings import table_of
 from bpac.replay.studies.study import ResultsFolder, percent, share_with_bound
 from bpac.replay.studies.unsafe import ever_unsafe
-from bpac.routing.policies import Portfolio
 
 EPSILONS = (0.05, 0.08)
 # Price of a call in cheap hours, as a share of the price in others.
@@ -58,7 +57,7 @@ class CheapHoursTask:
     @property
     def method(self) -> RoutingMethod:
         """How the stream is routed."""
-        return RoutingMethod("", suited_to(Portfolio(), table_of(self.part)), self.epsilon)
+        return RoutingMethod("", gateway_policy(table_of(self.part)), self.epsilon)
 
     def key(self) -> dict[str, Any]:
         """Everything that its numbers depend on."""

@@ -119,7 +119,7 @@ def builtin_studies(measurements: Measurements) -> list[Study]:
         SavingsStudy((*BENCHMARK_PARTS, TASKS_PART), VARIANTS, builtin_cascades()),
         LearnedStudy(with_features),
         SegmentsStudy(with_features),
-        CallsStudy(BENCHMARK_PARTS),
+        CallsStudy((*BENCHMARK_PARTS, TASKS_PART), builtin_cascades()),
         CheapHoursStudy(BENCHMARK_PARTS),
         StallStudy(),
         *OWN,
@@ -174,10 +174,11 @@ def reproduce(
     if tables or cascades:
         known: list[Study] = studies_of_tables(tables, measurements.prompting) if tables else []
         if cascades:
-            # One table shows what is saved on all tables, whether they have two models or more.
+            # One table shows all tables, whether they have two models or more.
             pairs = next((study.parts for study in known if isinstance(study, SavingsStudy)), ())
-            known = [study for study in known if not isinstance(study, SavingsStudy)]
+            known = [study for study in known if not isinstance(study, SavingsStudy | CallsStudy)]
             known += [CascadeStudy(tuple(cascades)), SavingsStudy(pairs, VARIANTS, tuple(cascades))]
+            known += [CallsStudy(pairs, tuple(cascades))]
     else:
         known = builtin_studies(measurements)
     available = [study.name for study in known]

@@ -7,7 +7,7 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from msgspec.json import decode
@@ -17,6 +17,7 @@ from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.fitting import fit_rule
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import outcomes_from_json
+from bpac.routing.cascade.rules import JoiningRule
 from bpac.routing.coins import block_of_draws
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
@@ -34,6 +35,7 @@ from bpac.routing.journal.entries import (
 )
 from bpac.routing.journal.rebuild import follow
 from bpac.routing.journal.snapshot import take_snapshot
+from bpac.routing.learning.model import FrozenModel, OwnScore
 from bpac.routing.recorded_terms import DecisionRules, decide_on_terms
 from bpac.routing.route import Route
 from bpac.stores.encoding import encode
@@ -165,6 +167,8 @@ class Fold:
         # Events that came too late, by kind.
         self.late: Counter[str] = Counter()
         self._rules = rules
+        # Version and text of the models that were in force last.
+        self._models = "", "[]"
         self._waits_for_feedback = waits_for_feedback
         self._first, self._draws = (block.first_step, block_of_draws(block.key)) if block is not None else (0, [])
 
@@ -231,14 +235,17 @@ class Fold:
         route.charge()
         current = route.current
         threshold, rate, score = current.bettor.threshold, current.rate, current.active_score
-        models: list[dict[str, Any] | None] = []
+        joined: Sequence[FrozenModel | OwnScore | JoiningRule] = ()
         if route.learning is not None:
-            models = [one.model.to_json() for one in route.learning.joined]
+            joined = [one.model for one in route.learning.joined]
         elif isinstance(current.bettor, CascadeBettor):
-            models = [rule.to_json() for rule in current.bettor.joined_rules]
-        key = f"{threshold!r}|{rate!r}|{score}|{current.number}|{len(models)}|{self.generation}"
-        terms = f"{threshold!r}|{rate!r}|{score}|{route.entries}|{len(models) + 1}"
-        return PublishedTerms(key, terms, f"{current.number}:{len(models)}", encode(models))
+            joined = current.bettor.joined_rules
+        version = f"{current.number}:{len(joined)}"
+        if version != self._models[0]:
+            self._models = version, encode([one.to_json() for one in joined])
+        key = f"{threshold!r}|{rate!r}|{score}|{current.number}|{len(joined)}|{self.generation}"
+        terms = f"{threshold!r}|{rate!r}|{score}|{route.entries}|{len(joined) + 1}"
+        return PublishedTerms(key, terms, *self._models)
 
     def room(self) -> list[float]:
         """ε, then what ε times the step must reach for a draft to be kept after 0, 1, 2, … audits that are not folded.
