@@ -109,14 +109,14 @@ def test_the_promise_breaks_if_tickets_are_taken_after_the_draft(monkeypatch: py
     assert count(monkeypatch) >= 16
 
 
-# Over sockets drafts take so long that what the machine does besides makes no difference.
-SOCKET_STREAMS, SOCKET_DRAFT = 2, 0.4
+# Over sockets losing drafts take so long, in seconds, that what the machine does besides makes no difference.
+SOCKET_STREAMS, LOSES, RIGHT = 4, 4.0, 0.1
 
 
 def slow_model(request: Request) -> Reply:
     """The same models, slowly."""
     reply = model(request)
-    return replace(reply, delay=reply.delay * SOCKET_DRAFT / DRAFT)
+    return replace(reply, delay=LOSES if reply.delay > DRAFT else RIGHT if reply.delay else 0.0)
 
 
 async def unsafe_over_sockets(url: str) -> int:
@@ -142,10 +142,10 @@ async def unsafe_over_sockets(url: str) -> int:
 
 @pytest.mark.parametrize("tickets", ["on arrival", "when the draft is there"])
 def test_the_promise_over_sockets(tickets: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With tickets not both streams have an unsafe threshold (this has probability 0.01 at most); without, both."""
+    """With tickets at most 2 of 4 streams have an unsafe threshold (3 have probability 0.004 at most); without, 3."""
     repeat_coins(monkeypatch)
     if tickets != "on arrival":
         take_tickets_late(monkeypatch)
     with Running(slow_model, model={"retries": 3}, **ROUTE) as (gateway, _):
         unsafe = asyncio.run(unsafe_over_sockets(gateway.url))
-    assert (unsafe == SOCKET_STREAMS) == (tickets != "on arrival")
+    assert (unsafe >= 3) == (tickets != "on arrival")
