@@ -3,7 +3,9 @@
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import httptools
 import uvloop
@@ -74,11 +76,21 @@ class _Client(asyncio.Protocol):
 
 
 def send(port: int, requests: int, at_once: int, *, stream: bool, over: float = 0.0, key: str = "") -> Load:
-    """Send requests, and wait for all answers.
+    """Send requests to a server, and wait for all answers; the parameters are those of ``send_to_all``."""
+    return send_to_all([port], requests, at_once, stream=stream, over=over, key=key)
+
+
+def send_to_all(
+    ports: Sequence[int], requests: int, at_once: int, *, stream: bool, over: float = 0.0, key: str = ""
+) -> Load:
+    """Send requests to several servers, and wait for all answers.
+
+    All have equally many requests in flight, as behind a load balancer that chooses the one with the fewest: a server
+    that answers faster gets more of them.
 
     Parameters
     ----------
-    port: the port of the server, on this machine.
+    ports: the ports of the servers, on this machine.
     requests: the number of requests in all.
     at_once: the number of requests in flight.
     stream: whether answers are streamed.
@@ -87,14 +99,14 @@ def send(port: int, requests: int, at_once: int, *, stream: bool, over: float = 
     """
     body = json.dumps({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "x" * 200}]})
     authorization = f"Authorization: Bearer {key}\r\n" if key else ""
-    head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{authorization}Content-Type: application/json\r\n"
+    head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n{authorization}Content-Type: application/json\r\n"
     request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
 
     async def run() -> Load:
         loop = asyncio.get_running_loop()
         load, left, ends = Load(), [requests], []
         started = time.perf_counter()
-        for number in range(at_once):
+        for number, port in zip(range(at_once), cycle(ports)):  # in turns
             await asyncio.sleep(max(0.0, started + over * number / at_once - time.perf_counter()))
             done: asyncio.Future[None] = loop.create_future()
             ends.append(done)

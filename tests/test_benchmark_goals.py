@@ -19,7 +19,7 @@ def group(gateways: int, microseconds: float, calls: float = 0.1) -> Group:
     servers = [Server(str(at), at, None) for at in range(gateways)]
     found = Group("", servers, Server("Redis", 99, None) if gateways > 1 else None)
     found.sent, found.batches = 1000, int(1000 * calls)
-    found.used = {one.port: 1000 * microseconds / 1e6 / len(servers) for one in servers}
+    found.turns = [{one.port: microseconds / len(servers) for one in servers}]
     return found
 
 

@@ -46,8 +46,8 @@ from bpac.stores.store import Game
 log = logging.getLogger("bpac.gateway")
 
 # Seconds between two looks at a game that is folded here, at first and at most while nothing happens; and after a
-# failure.
-PAUSE, LONGEST_PAUSE, AFTER_FAILURE = 0.005, 0.05, 0.2
+# failure. Each look that finds something is two calls of Redis, and no request waits for it.
+PAUSE, LONGEST_PAUSE, AFTER_FAILURE = 0.02, 0.05, 0.2
 # The share of the lease between two looks at a game that another gateway folds, and seconds at most. Seconds between
 # two times that its state is read although nobody asks: prices and the worth of grades are estimated from it.
 LOOKS, LONGEST_LOOK, REFRESH_EVERY = 0.1, 0.25, 15.0
