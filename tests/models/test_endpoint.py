@@ -297,7 +297,7 @@ def test_a_second_response_to_a_request_is_not_taken_for_the_next_one(direct: bo
     """It arrives while the connection is idle, and the connection is not used again."""
     if not direct:
         pytest.skip("aiohttp's session uses such a connection again")
-    count = 0
+    count, sent = 0, asyncio.Event()
 
     async def twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal count
@@ -307,6 +307,7 @@ def test_a_second_response_to_a_request_is_not_taken_for_the_next_one(direct: bo
             writer.write(response)
             await asyncio.sleep(0.02)
             writer.write(response)
+            sent.set()
 
     async def run() -> list[bytes]:
         bodies = []
@@ -314,6 +315,8 @@ def test_a_second_response_to_a_request_is_not_taken_for_the_next_one(direct: bo
             posting = new_endpoint(session, f"http://127.0.0.1:{port}/", {})
             for _ in range(4):
                 bodies.append((await posted(posting))[1])
+                await sent.wait()
+                sent.clear()
                 await asyncio.sleep(0.1)
         return bodies
 
