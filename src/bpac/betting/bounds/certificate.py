@@ -4,7 +4,7 @@
    that were served. For each rate η, ``exp(η S)`` times a factor for each audit by coin is a martingale with mean 1.
 2. The same holds for ``l − g`` with any guess ``g`` that is made before the coin. The guesses of the drafts that were
    served are known, so that only the sum of the rest is bounded. Then audits *without* loss count, too: they show that
-   the guess was too high. The guess is a constant here. Guesses by score, learned from all audits, are hardly better,
+   the guess was too high. The guess is a constant here. Guesses by score, learned from all audits, are no better,
    because losses of drafts that are accepted are rare whatever their score (``bpac reproduce certificate``).
 3. No rate is the best for all lengths of a stream. A mixture of martingales is a martingale, and nearly as good as its
    best part: many rates near the best one for some ten losses seen, and a few small ones for streams without end.

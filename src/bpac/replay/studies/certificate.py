@@ -11,6 +11,7 @@ from bpac.betting.bounds.certificate import ServedLoss
 from bpac.betting.bounds.fixed_sample import binomial_cdf
 from bpac.replay.figures import certificate_panels
 from bpac.replay.parallel import Arrays
+from bpac.replay.studies.guesses_by_score import GuessesByScore
 from bpac.replay.studies.methods import ALPHA, RoutingMethod
 from bpac.replay.studies.replay_results import fingerprint, recorded_steps
 from bpac.replay.studies.report import ReportSection, TableOfNumbers
@@ -37,24 +38,26 @@ class CertificateTask:
 
     def key(self) -> dict[str, Any]:
         """Everything that its numbers depend on."""
-        return {"settings": self.method.settings.to_json(), "stream": fingerprint(builtin_table(self.stream))}
+        stream = fingerprint(builtin_table(self.stream))
+        return {"settings": self.method.settings.to_json(), "stream": stream, "others": "with guesses by score"}
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
         """The ``bounds`` ``[lower, actual, upper]`` of the loss per round, at each recorded step, and others.
 
-        The ``others`` are upper bounds, too: ``[four rates, best rate, one look]``, see ``ServedLoss.best_upper`` and
-        ``best_at_one_look``.
+        The ``others`` are upper bounds, too: ``[four rates, best rate, one look, guesses by score]``, see
+        ``ServedLoss.best_upper``, ``best_at_one_look`` and ``GuessesByScore``.
         """
         table = builtin_table(self.stream, number)
         router = self.method.make_router(SeededCoins(number))
         steps = recorded_steps(len(table))
         wanted = set(steps.tolist())
-        plain = ServedLoss(router.settings.terms, ALPHA)
+        plain, guessing = ServedLoss(router.settings.terms, ALPHA), GuessesByScore(router.settings.terms, ALPHA)
         floor, seen, rest, kept = router.settings.terms.floor, 0, 0.0, 0
         served, bounds, others = 0.0, [], []
         rounds = zip(table.uncertainty.tolist(), table.loss.tolist(), strict=True)
         for step, (uncertainty, loss) in enumerate(rounds, start=1):
             decision = router.decide(uncertainty)
+            guessing.add(decision, loss)
             served += loss * decision.serve_draft
             kept += decision.serve_draft
             at_floor = decision.propensity == floor
@@ -68,7 +71,8 @@ class CertificateTask:
                 bounds.append([certificate.lower / step, served / step, certificate.upper / step])
                 best = min(rest + best_at_one_look(seen, floor, ALPHA), kept)
                 in_hindsight = router.summary().best_average_upper
-                others.append([plain.certificate(step, kept).upper / step, in_hindsight, best / step])
+                by_score = min(guessing.upper(), kept) / step
+                others.append([plain.certificate(step, kept).upper / step, in_hindsight, best / step, by_score])
         return {"steps": steps, "bounds": np.array(bounds).T, "others": np.array(others).T}
 
 
@@ -114,23 +118,24 @@ class CertificateStudy:
             lower, served, upper = (arrays["bounds"][:, k] for k in range(3))
             missed = ((served < lower - 1e-9) | (served > upper + 1e-9)).any(axis=1)
             final = [float(part[:, -1].mean()) for part in (lower, served, upper)]
-            final += [float(arrays["others"][:, k, -1].mean()) for k in range(3)]
+            final += [float(arrays["others"][:, k, -1].mean()) for k in range(4)]
             rows.append([stream, *map(percent, final), share_with_bound(int(missed.sum()), len(served))])
             numbers.append((stream, *final, float(missed.mean())))
         columns = ["stream", "lower_bound", "actual_loss", "upper_bound", "four_rates"]
-        columns += ["best_rate", "one_look", "missed_share"]
+        columns += ["best_rate", "one_look", "guesses_by_score", "missed_share"]
         folder.write_csv(self.name, columns, numbers)
         panels = folder.write_figure(self.name, certificate_panels(named, EPSILON), 2)
         text = (
             f"Two bounds on the average loss of the served answers, each at level α = {ALPHA:g}, valid at all times "
             "together, and computed without the loss of any kept draft. Beside the upper bound are the one with four "
             "rates and no guess; that of the best rate, which is known in hindsight only and which no mixture of rates "
-            "falls below; and the best possible one if the operator looks at the last moment only. "
+            "falls below; the best possible one if the operator looks at the last moment only; and one whose guess for "
+            "each draft is learned from the audits of similar scores instead of being the same for all. "
             f"{len(results[0]['bounds'])} runs, checked at {results[0]['steps'].shape[1]} steps in each."
         )
         header = [
             *("stream", "lower bound", "actual loss", "upper bound", "with four rates"),
-            *("best rate in hindsight", "best at one look"),
+            *("best rate in hindsight", "best at one look", "with guesses by score"),
             "bounds missed at any step",
         ]
         return ReportSection(
