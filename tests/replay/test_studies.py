@@ -67,7 +67,7 @@ def test_methods_are_ordered_as_in_the_paper(tmp_path: Path) -> None:
     )
     for figure in figures:
         # Whether a method breaks the promise differs much from run to run where questions become hard.
-        runs = 16 if figure is builtin.FIGURE_2 else 8
+        runs = 24 if figure is builtin.FIGURE_2 else 8
         measured = figure.measured(run_tasks(figure.tasks(), runs, tmp_path, ONE_PROCESS))
         for statement in figure.statements:
             finding = statement.check(measured)
