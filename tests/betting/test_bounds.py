@@ -55,6 +55,7 @@ def test_at_the_clopper_pearson_bound_the_tail_is_alpha(trials: int, data: st.Da
     assert float(exact_tail(successes, trials, Fraction(bound))) == pytest.approx(alpha, rel=1e-6)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("bound", "values", "size", "alpha"),
     [
@@ -98,6 +99,7 @@ def test_a_level_no_sample_can_reach_gives_1() -> None:
         assert bound([0.0], 1e-17) == 1.0
 
 
+@pytest.mark.no_cover
 @given(
     rows=st.lists(st.tuples(st.sampled_from([0.0, 0.2, 0.4, 0.8, 1.0]), st.sampled_from([0.0, 1.0])), min_size=1),
     epsilon=st.floats(0.05, 0.9),

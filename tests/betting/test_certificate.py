@@ -50,6 +50,7 @@ def test_the_weights_of_a_mixture_sum_to_1_and_its_rates_keep_factors_positive()
         assert 0.0 < min(mixture.shares) < max(mixture.shares) < 1.0
 
 
+@pytest.mark.no_cover
 @given(floor=floors, audits=audits, shadow=st.booleans())
 def test_sharp_bounds_are_where_their_mixture_reaches_its_bar(floor: float, audits: list[Audit], shadow: bool) -> None:
     """With a guess of 2ε they bound what the losses are beyond it, and the guesses of what was served are added."""
@@ -67,6 +68,7 @@ def test_sharp_bounds_are_where_their_mixture_reaches_its_bar(floor: float, audi
     assert served.upper() == certificate.upper
 
 
+@pytest.mark.no_cover
 @given(floor=floors, audits=audits, shadow=st.booleans())
 def test_bounds_are_where_the_mixture_reaches_its_bar(floor: float, audits: list[Audit], shadow: bool) -> None:
     """Both bounds solve ``E_t = 1/α`` (MATH 7), as bisection does; rounding only ever widens them."""
@@ -102,6 +104,7 @@ def test_every_factor_has_expectation_1(
             assert 1.0 - 1e-10 <= expectation <= 1.0 + 1e-14
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shadow", [False, True], ids=["serve", "shadow"])
 @pytest.mark.parametrize("cheap", [0.3, 1.0])
@@ -152,6 +155,7 @@ def test_a_refund_undoes_its_charge(floor: float, audits: list[Audit], shadow: b
     assert late.upper() == at_once.upper()
 
 
+@pytest.mark.no_cover
 @given(floor=floors, audits=audits, shadow=st.booleans(), kind=st.sampled_from(KINDS))
 def test_no_mixture_is_below_its_best_rate(
     floor: float, audits: list[Audit], shadow: bool, kind: CertificateKind
@@ -220,6 +224,7 @@ def test_without_exploration_there_are_only_trivial_bounds() -> None:
     assert copy.state() == served.state()
 
 
+@pytest.mark.no_cover
 @given(audits=audits, kind=st.sampled_from(KINDS))
 def test_bounds_continue_from_a_saved_state(audits: list[Audit], kind: CertificateKind) -> None:
     """State through JSON gives the same bounds, also where they have been computed before."""

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def wealth(*, latched: bool = True) -> EnvelopeWealth:
     return EnvelopeWealth(TERMS, -math.log(0.1), FRACTIONS, GRID, latched=latched)
 
 
+@pytest.mark.no_cover
 @given(st.lists(st.tuples(answers, st.sampled_from([1.0, 0.5])), max_size=20))
 def test_wealth_is_the_mean_of_the_gamblers_products(rounds: list[tuple[list[tuple[float, float]], float]]) -> None:
     """At every threshold the wealth is what a slow computation from the definition gives."""
@@ -63,6 +65,7 @@ def test_wealth_is_the_mean_of_the_gamblers_products(rounds: list[tuple[list[tup
         assert math.isclose(kept.log_wealth(n / 10), expected, abs_tol=1e-8)
 
 
+@pytest.mark.no_cover
 @given(answers, st.lists(answers, max_size=10))
 def test_what_is_taken_out_leaves_no_trace(
     charged: list[tuple[float, float]], rounds: list[list[tuple[float, float]]]

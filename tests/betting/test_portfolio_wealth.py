@@ -96,6 +96,7 @@ def moments(
         yield transcribed(levels, constant_bound, outcomes, **stakes)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("levels", LEVELS, ids=repr)
 @pytest.mark.parametrize("constant", [False, True], ids=["own bounds", "one bound"])
 @settings(max_examples=25)
@@ -113,6 +114,7 @@ def test_wealth_agrees_with_the_transcription_at_every_moment(
             assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=50)
 @given(rounds=rounds)
 def test_stakes_at_the_exploration_floor_are_their_own(rounds: list[Round]) -> None:
@@ -125,6 +127,7 @@ def test_stakes_at_the_exploration_floor_are_their_own(rounds: list[Round]) -> N
             assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=50)
 @given(rounds=rounds)
 def test_gamblers_may_begin_with_different_shares_of_the_money(rounds: list[Round]) -> None:
@@ -138,6 +141,7 @@ def test_gamblers_may_begin_with_different_shares_of_the_money(rounds: list[Roun
             assert wealth.threshold == pytest.approx(slow.threshold, abs=1e-12)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=25)
 @given(rounds=rounds)
 def test_a_latched_threshold_is_the_highest_so_far(rounds: list[Round]) -> None:
@@ -218,6 +222,7 @@ def test_each_wealth_of_several_books_its_own_score() -> None:
         assert [row[0] for row in wealth.state()["losses"]] == [level]
 
 
+@pytest.mark.no_cover
 @settings(max_examples=60)
 @given(rounds=rounds, joins=st.integers(0, 25), cut=st.integers(0, 25), out_of_order=st.booleans())
 def test_gamblers_who_are_added_later_bet_on_later_rounds_only(

@@ -46,6 +46,7 @@ def crossing(holds: Callable[[float], bool]) -> float:
     return low
 
 
+@pytest.mark.no_cover
 @given(looks)
 def test_bounds_are_where_the_mixture_reaches_its_bar(looked: list[Look]) -> None:
     """Both solve ``mean E = 1/α``, as bisection does; rates that are too large for a value seen have no part above."""
@@ -71,6 +72,7 @@ def test_every_factor_has_expectation_1(propensity: float, value: int) -> None:
             assert 1.0 - 1e-10 <= expectation <= 1.0 + 1e-12
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("late", [0, 3])
 def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(late: int) -> None:
     """On a stream that turns on what it sees, all 2^8 paths of the coin: either bound ever fails with chance ≤ α."""
@@ -101,6 +103,7 @@ def test_over_all_paths_the_bounds_fail_as_seldom_as_promised(late: int) -> None
     assert failed_below > 0.0, "a bound that cannot fail is not tight"
 
 
+@pytest.mark.no_cover
 @given(looks, st.randoms(use_true_random=False))
 def test_the_order_of_values_makes_no_difference(looked: list[Look], dice: random.Random) -> None:
     """Values may come in any order, and all at the end: the state is the same to the bit, also through JSON."""

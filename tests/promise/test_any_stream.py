@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from itertools import tee
 from typing import Literal
 
 import pytest
@@ -9,11 +10,11 @@ import pytest
 from bpac.routing.bettors import SumBettor
 from bpac.routing.policies import Budget
 from bpac.routing.router import Router
-from tests.promise.test_promise import most_explained
+from tests.promise.test_promise import explained, more_than
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 250, 600, 0.15, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 100, 600, 0.15, 0.1
 Mode = Literal["serve", "shadow"]
 # Given the router before a round, the step and a random number: the round's uncertainty and loss.
 Stream = Callable[[Router, int, float], tuple[float, float]]
@@ -63,21 +64,20 @@ def play(router: Router, stream: Stream, dice: random.Random) -> tuple[bool, boo
 @pytest.mark.parametrize("stream", STREAMS_OF)
 def test_budget_and_certificate_hold(stream: Stream, mode: Mode) -> None:
     """On any stream the served average exceeds ε, and the served loss its bounds, in at most a share α of runs."""
-    results = [
+    averages, bounds = tee(
         play(Router(EPSILON, ALPHA, "budget", explore=mode, seed=seed), stream, random.Random(seed))
         for seed in range(STREAMS)
-    ]
-    allowed = most_explained(STREAMS, ALPHA)
-    assert sum(above for above, _ in results) <= allowed
+    )
+    assert explained((above for above, _ in averages), STREAMS, ALPHA)
     # Two bounds, each at level α.
-    assert sum(missed for _, missed in results) <= 2 * allowed
+    assert explained((missed for _, missed in bounds), STREAMS, 2 * ALPHA)
 
 
 def test_the_attack_breaks_a_policy_for_iid_rounds() -> None:
     """Control: latched wealth, whose promise assumes i.i.d. rounds, does not hold against an attacker."""
     routers = [Router(EPSILON, ALPHA, memory="latched", seed=seed) for seed in range(100)]
-    results = [play(router, attacking, random.Random(seed)) for seed, router in enumerate(routers)]
-    assert sum(above for above, _ in results) > 50
+    results = (play(router, attacking, random.Random(seed)) for seed, router in enumerate(routers))
+    assert more_than(50, (above for above, _ in results))
 
 
 class ChosenCoins:

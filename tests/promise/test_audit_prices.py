@@ -6,7 +6,7 @@ import pytest
 
 from bpac.routing.exploration.learned_rates import WhileItPays
 from bpac.routing.router import Router
-from tests.promise.test_promise import most_explained
+from tests.promise.test_promise import explained, more_than, most_explained
 
 pytestmark = pytest.mark.promise
 
@@ -40,10 +40,10 @@ def ever_unsafe(seed: int, *, knows_loss: bool) -> bool:
 
 def test_rates_that_follow_price_and_load_keep_the_promise() -> None:
     """Unsafe thresholds are in force in no more streams than chance explains."""
-    assert sum(ever_unsafe(seed, knows_loss=False) for seed in range(STREAMS)) <= most_explained(STREAMS, ALPHA)
+    assert explained((ever_unsafe(seed, knows_loss=False) for seed in range(STREAMS)), STREAMS, ALPHA)
 
 
 def test_rates_that_know_the_loss_of_the_draft_break_it() -> None:
     """Control: audits are rare exactly where drafts lose, so that the wins of the other rounds are counted boldly."""
-    broken = sum(ever_unsafe(seed, knows_loss=True) for seed in range(STREAMS))
-    assert broken > 2 * most_explained(STREAMS, ALPHA)
+    broken = (ever_unsafe(seed, knows_loss=True) for seed in range(STREAMS))
+    assert more_than(2 * most_explained(STREAMS, ALPHA), broken)

@@ -26,7 +26,7 @@ from tests.promise.test_promise import explained, more_than
 
 pytestmark = pytest.mark.promise
 
-STREAMS, STEPS, EPSILON, ALPHA = 80, 700, 0.12, 0.1
+STREAMS, STEPS, EPSILON, ALPHA = 50, 700, 0.12, 0.1
 PRICES = (1.0, 5.0, 25.0)
 
 

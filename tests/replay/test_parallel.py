@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 from bpac.cli.program import main
 from bpac.errors import InputError
 from bpac.replay.parallel import Engine, run_tasks
+from bpac.replay.studies import study
 from bpac.replay.studies.own import OWN
 from bpac.replay.tables.builtin import BENCHMARKS
 
-(DELAYS,) = (study for study in OWN if study.name == "delays")
+(DELAYS,) = (one for one in OWN if one.name == "delays")
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of two runs, so that three runs are more than one."""
+    monkeypatch.setattr("bpac.replay.parallel.CHUNK", 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +73,13 @@ def test_runs_of_a_built_in_table_that_has_changed_are_computed_again(monkeypatc
     assert task.key() != before
 
 
+@pytest.mark.usefixtures("small_chunks")
 def test_the_number_of_processes_does_not_change_the_numbers(tmp_path: Path) -> None:
     """One process and two give the same numbers to the last bit."""
     tasks = DELAYS.tasks()
-    one, two = (run_tasks(tasks, 11, tmp_path / str(n), Engine(workers=n)) for n in (1, 2))
+    one, two = (run_tasks(tasks, 3, tmp_path / str(n), Engine(workers=n)) for n in (1, 2))
     for first, second in zip(one, two, strict=True):
-        assert first["paths"].shape == (11, 4, 100)
+        assert first["paths"].shape == (3, 4, 100)
         assert np.array_equal(first["paths"], second["paths"])
 
 
@@ -101,10 +109,12 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
             process.wait()
 
 
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.filterwarnings("default")  # Dask itself warns
-def test_a_dask_cluster_gives_the_same_numbers(scheduler: str, tmp_path: Path) -> None:
+def test_a_dask_cluster_gives_the_same_numbers(scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a real scheduler with two worker processes every number is the same to the last digit."""
-    out = ["--runs", "11", "--out"]
+    monkeypatch.setattr(study, "FORMATS", ("svg",))
+    out = ["--runs", "3", "--out"]
     assert main(["reproduce", "delays", *out, str(tmp_path / "dask"), "--dask", scheduler]) == 0
     assert main(["reproduce", "delays", *out, str(tmp_path / "here"), "--workers", "1"]) == 0
     for name in ("delays.csv", "delays-paths.csv"):

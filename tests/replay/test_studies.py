@@ -55,7 +55,7 @@ def test_the_certificate_bounds_the_actual_loss(tmp_path: Path) -> None:
 
 
 def test_methods_are_ordered_as_in_the_paper(tmp_path: Path) -> None:
-    """In a dozen runs nearly all statements of the paper hold, and all that say which method is safe or saves more.
+    """In eight runs nearly all statements of the paper hold, and all that say which method is safe or saves more.
 
     Those that compare close figures, such as two lengths of the warm-up, are left to a report with 100 runs.
     """
@@ -70,7 +70,7 @@ def test_methods_are_ordered_as_in_the_paper(tmp_path: Path) -> None:
     )
     for figure in figures:
         # Whether a method breaks the promise differs much from run to run where questions become hard.
-        runs = 24 if figure is builtin.FIGURE_2 else 12
+        runs = 24 if figure is builtin.FIGURE_2 else 8
         measured = figure.measured(run_tasks(figure.tasks(), runs, tmp_path, ONE_PROCESS))
         for statement in figure.statements:
             finding = statement.check(measured)

@@ -57,6 +57,7 @@ def unlimited(share: float, rounds: int, audits: float) -> float:
 Formula = Callable[[float, int, float], float]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize(
     ("schedule", "wanted", "longest", "least_rates"),
@@ -171,6 +172,7 @@ def test_a_tiny_exploration_rate_keeps_the_threshold(memory: str) -> None:
     assert router.threshold == 0.5
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("whole_game", [True, False])
 def test_after_an_alarm_as_much_traffic_is_expected_as_the_whole_game_had(whole_game: bool) -> None:
     """A long game explores longer after a drift than a new one would; a rebuilt router has the same rates."""

@@ -161,6 +161,7 @@ schedules: st.SearchStrategy[Any] = st.one_of(
 )
 
 
+@pytest.mark.no_cover
 @given(entry=entries)
 def test_an_entry_survives_its_line(entry: Entry) -> None:
     """An entry written as one line of JSON and read back is the same value of the same kind."""

@@ -76,6 +76,7 @@ def scattered(entries: list[Entry], data: st.DataObject) -> list[Entry]:
     return list(itertools.chain.from_iterable([entry, *late] for entry, late in pairs))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=25)
 @given(queries=queries, seed=st.integers(0, 9), data=st.data())
@@ -85,6 +86,7 @@ def test_outcomes_may_arrive_in_any_order(name: str, queries: list[Query], seed:
     assert state(shuffled(entries, data)) == state(shuffled(entries, data))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["revocable", "any stream", "paper", "paper with a prior", "hoeffding", "budget"])
 @settings(max_examples=25)
 @given(queries=queries, seed=st.integers(0, 9), data=st.data())

@@ -20,6 +20,7 @@ def router(memory: Any) -> Router:
     return Router(0.12, 0.1, policy, coins=ListedCoins([row.coin for row in ROWS]))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("memory", ["revocable", "latched"])
 def test_every_score_has_a_wealth_of_its_own(memory: Any) -> None:
     """All wealths see the same rounds, each at its own score and level α·share; the active one decides (MATH 8)."""

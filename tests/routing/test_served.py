@@ -33,6 +33,7 @@ def test_the_certificate_holds_what_was_served() -> None:
     assert router.summary().certificate.average_upper == certificate.upper / len(ROWS)
 
 
+@pytest.mark.no_cover
 def test_open_audits_count_as_losses_in_the_certificate() -> None:
     """An open audit counts as the careful guess in either bound, and as its loss once that is known."""
     router = Router(0.1, 0.1, Fixed(0.9, explores=0.3), coins=ListedCoins([row.coin for row in ROWS]))

@@ -119,6 +119,7 @@ def false_no(evidence: SwitchEvidence, source: random.Random, *, tickets: bool) 
     return False
 
 
+@pytest.mark.no_cover
 def test_fast_losers_do_not_lead_to_a_false_no() -> None:
     """With 64 requests under way of which the losing ones end first, the order of arrival keeps the chance below α.
 
@@ -232,6 +233,7 @@ def test_a_crash_before_the_first_decision_of_an_epoch_is_charged_to_it() -> Non
     assert (evidence.epoch, evidence.loss.rounds, evidence.audits) == (2, 1, 0)
 
 
+@pytest.mark.no_cover
 def test_both_answers_are_right_with_the_confidence() -> None:
     """Above the limit a yes, and at the limit a no, ever comes in at most a share α of streams.
 

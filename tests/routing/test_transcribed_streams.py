@@ -23,6 +23,8 @@ from tests.transcriptions import (
     transcribed_trace,
 )
 
+pytestmark = pytest.mark.no_cover
+
 EPSILON, ALPHA, KEPT_SHARE = 0.12, 0.1, 0.95
 GRID = EvenLevels(201)
 PAPERS: dict[str, tuple[Policy, Callable[[], PaperTranscription]]] = {

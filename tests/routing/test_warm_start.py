@@ -137,6 +137,7 @@ def test_learned_rates_count_history_as_traffic() -> None:
     assert sum(row[1] for row in learner["table"]) > 0
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("rows", [0, 200, 3000])
 def test_history_adds_no_budget(rows: int) -> None:
     """The actual loss stays below ε of the live rounds, however long and easy the history was (MATH 7)."""

@@ -71,6 +71,7 @@ def test_fixed_thresholds_need_no_grades_and_other_policies_need_all(policy: str
     assert router.worth_grading(router.decide(0.9)) == learns
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["mmlu-pro-like", "bbh-like"])
 def test_skipping_hopeless_grades_costs_no_expert_calls(name: str) -> None:
     """Many drafts that the expert takes over need not be finished; in the median stream, no further call follows.

@@ -21,7 +21,7 @@ from tests.gateway.configured import settings
 from tests.gateway.running import Running
 from tests.gateway.virtual import JumpingLoop, ask, repeat_coins, virtual
 
-STREAMS, REQUESTS, AT_ONCE = 32, 250, 64
+STREAMS, REQUESTS, AT_ONCE = 20, 250, 64
 EPSILON, ALPHA = 0.2, 0.1
 LAW = PowerLaw(most=1.0, power=1.0)
 SAFE = math.sqrt(2.0 * EPSILON / 0.95)
@@ -87,8 +87,8 @@ def count(patch: pytest.MonkeyPatch) -> int:
 
 
 def test_the_promise_holds_with_slow_losing_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 64 requests at once an unsafe threshold is in force within α: more than 7 of 32 have probability 0.01."""
-    assert count(monkeypatch) <= 7
+    """With 64 requests at once an unsafe threshold is in force within α: more than 6 of 20 have probability 0.003."""
+    assert count(monkeypatch) <= 6
 
 
 def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def take_tickets_late(patch: pytest.MonkeyPatch) -> None:
 def test_the_promise_breaks_if_tickets_are_taken_after_the_draft(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: each request takes its ticket when its draft has arrived."""
     take_tickets_late(monkeypatch)
-    assert count(monkeypatch) >= 16
+    assert count(monkeypatch) >= 12
 
 
 # Over sockets losing drafts take so long, in seconds, that what the machine does besides makes no difference.

@@ -21,7 +21,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("tickets", [True, False])
+@pytest.mark.parametrize("tickets", [True, pytest.param(False, marks=pytest.mark.no_cover)])
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_the_journal_rebuilds_the_router_to_the_same_bits(changes: dict[str, Any], tickets: bool) -> None:
     """Rebuilt from the lines of its journal, or from a snapshot and the rest, a router has the same state."""
@@ -48,6 +48,7 @@ def test_fitted_rules_join_and_are_used() -> None:
     assert len([count for count in router.answered.values() if count]) > 1
 
 
+@pytest.mark.no_cover
 def test_a_crash_charges_the_earliest_query_under_way() -> None:
     """A router that is rebuilt with tickets under way goes on, and the cut is in its journal."""
     router, entries = journalled()

@@ -86,6 +86,7 @@ def test_a_learned_score_that_accepts_more_comes_into_force() -> None:
     assert with_ < without - 0.05
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("exploration", [None, Constant(0.2)])
 @pytest.mark.parametrize("cut", [0, 30, 100, 333, 800])
 def test_the_journal_and_snapshots_lead_to_the_same_bits(cut: int, exploration: Any) -> None:
