@@ -19,7 +19,7 @@ from tests.gateway.law import KnownPair, Question, Seen, crowd
 from tests.gateway.served import journal_at, steps_served
 from tests.gateway.serving import ManyLives, Process
 
-KILLS = int(os.environ.get("BPAC_KILLS", "12"))
+KILLS = int(os.environ.get("BPAC_KILLS", "25"))
 
 
 def test_no_served_decision_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:

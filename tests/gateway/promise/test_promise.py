@@ -21,7 +21,7 @@ from tests.gateway.running import Running
 @pytest.mark.parametrize("explore", ["serve", "shadow"])
 def test_status_certificate_and_journal_agree_under_load(tmp_path: Path, explore: str) -> None:
     """The journal folded offline is the state that the gateway reports; the loss served is within the certificate."""
-    requests = 2000 if explore == "serve" else 1500
+    requests = 5000 if explore == "serve" else 1500
     store = f"sqlite:///{tmp_path / 'bpac.db'}"
     seen: list[Seen] = []
     # The coins are real, so the certificate may fail; with this alpha, less often than the machine.
