@@ -26,6 +26,8 @@ demo: $(DEMO_READY)  ## run the gateway demo; ONCE=1 ends with a summary, SCRIPT
 # One thread of linear algebra to a process: there are as many processes as processors.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export TQDM_DISABLE := 1
+# Tests start hundreds of programs. Where this is set, each of them compiles all that it imports again, for seconds.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY)  ## run every test: those of the mathematical core, with coverage, then all others
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint test-core test-tools
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20 $(CORE:%=--ignore=%)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from bpac.replay.tables.reading import read_table
 from tests.collecting.pairs import bpac, command, recorded_answers
+from tests.once import made_once
 
 QUESTIONS, PROMPTED = 200, 24
 ASKED = 2 * QUESTIONS + 2 * 2 * PROMPTED
@@ -30,9 +32,13 @@ def without_run_statistics(report: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, dict[str, Any]]:
+def chain(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[Path, int, dict[str, Any]]:
     """A chain that was killed and started again: its folder, its number of answers when killed, and its report."""
-    folder = tmp_path_factory.mktemp("chain")
+    return made_once("chain", killed_and_finished, tmp_path_factory, worker_id)
+
+
+def killed_and_finished(folder: Path) -> tuple[Path, int, dict[str, Any]]:
+    """The chain, in a new folder, which tests of all processes read and none changes."""
     answers = folder / "answers.jsonl"
     with subprocess.Popen(command(words(folder)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120.0
@@ -57,10 +63,11 @@ def test_a_killed_chain_sends_no_request_twice(chain: tuple[Path, int, dict[str,
     assert len(found) == len(set(found)) == 2 * QUESTIONS
 
 
-def test_a_finished_chain_sends_no_requests(chain: tuple[Path, int, dict[str, Any]]) -> None:
+def test_a_finished_chain_sends_no_requests(chain: tuple[Path, int, dict[str, Any]], tmp_path: Path) -> None:
     """A chain that is finished gives the same figures again without sending requests."""
     folder, _, report = chain
-    again = json.loads(bpac(*words(folder)).stdout)
+    copied = shutil.copytree(folder, tmp_path / "chain")
+    again = json.loads(bpac(*words(copied)).stdout.replace(str(copied), str(folder)))
     assert again["asked_now"] == 0
     assert without_run_statistics(again) == without_run_statistics(report)
 

@@ -13,6 +13,7 @@ from bpac.demo.scripted import scripted_questions, scripted_reply
 from bpac.local.benchmark import COUNT
 from bpac.testing import Request
 from tests.demo.running import PROGRAM, json_of, output_of, status_of
+from tests.once import made_once
 from tests.ports import free_port
 
 QUESTIONS, LOCAL = 150, 100
@@ -26,9 +27,13 @@ class FinishedDemo(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedDemo:
+def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> FinishedDemo:
     """A demo with the scripted pair."""
-    directory = tmp_path_factory.mktemp("demo")
+    return made_once("finished-demo", scripted_demo, tmp_path_factory, worker_id)
+
+
+def scripted_demo(directory: Path) -> FinishedDemo:
+    """A demo with the scripted pair, in a new directory."""
     arguments = ("--once", "--scripted", "--questions", QUESTIONS, "--dir", directory, "--port", free_port(), "--json")
     ran = subprocess.run([PROGRAM, "demo", *map(str, arguments)], capture_output=True, text=True, check=True)
     assert f"dashboard: {json_of(ran.stdout)['dashboard']}" in ran.stderr.splitlines()[0]
@@ -45,9 +50,11 @@ def test_the_report_agrees_with_the_journal(finished: FinishedDemo, capsys: pyte
     assert finished.report["dial"] is None  # scripted models have no efforts
 
 
-def test_the_journal_passes_the_audit(finished: FinishedDemo, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_journal_passes_the_audit(
+    finished: FinishedDemo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The journal can be exported, and ``bpac audit`` finds no difference in the export."""
-    journal = finished.directory / "journal.jsonl"
+    journal = tmp_path / "journal.jsonl"
     output_of(capsys, "export", finished.directory / "gateway.toml", "--route", "demo", "--out", journal)
     audit = json_of(output_of(capsys, "audit", journal, "--json"))
     assert (audit["rounds"], audit["differences"]) == (QUESTIONS, [])

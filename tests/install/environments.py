@@ -42,11 +42,13 @@ class Environment:
     venv: the virtual environment.
     work: where its commands run.
     extras: the extras that were installed with the wheel.
+    bytecode: where its Python keeps what it has compiled.
     """
 
     venv: Path
     work: Path
     extras: frozenset[str]
+    bytecode: Path
 
     def run(self, program: str, *arguments: str, given: str = "", **variables: str) -> Ended:
         """How a program of the environment ends.
@@ -113,7 +115,8 @@ class Environment:
     def _variables(self, more: dict[str, str]) -> dict[str, str]:
         # Without the modules on the path of the tests' own process.
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        return inherited | {"TQDM_DISABLE": "1"} | more
+        compiled = {"PYTHONPYCACHEPREFIX": str(self.bytecode), "PYTHONDONTWRITEBYTECODE": ""}
+        return inherited | compiled | {"TQDM_DISABLE": "1"} | more
 
 
 def check_missing(done: Ended, extra: str) -> None:
@@ -139,14 +142,28 @@ def new_environment(place: Path, wheel: Path, extras: Iterable[str], companions:
     extras: which of its extras to install.
     companions: packages to install without what they depend on.
     """
-    environment = Environment(place / "venv", place / "work", frozenset(extras))
+    environment = Environment(place / "venv", place / "work", frozenset(extras), wheel.parent / "bytecode")
     environment.work.mkdir()
     _uv(["venv", "--python", sys.executable, str(environment.venv)])
+    _share_bytecode(environment)
     into = ["pip", "install", "--python", str(environment.venv / "bin" / "python"), *_sources()]
     _uv([*into, _with_extras(wheel, environment.extras)])
     if companions := list(companions):
         _uv([*into, "--no-deps", *companions])
     return environment
+
+
+def _share_bytecode(environment: Environment) -> None:
+    """What one environment has compiled, the others use: to compile takes longer than most commands.
+
+    Files that uv links from its cache are as old in each; Python compiles a file again if its age or its size differs.
+    """
+    (packages,) = (environment.venv / "lib").glob("python*/site-packages")
+    shared = environment.bytecode / "packages"
+    shared.mkdir(parents=True, exist_ok=True)
+    own = environment.bytecode / packages.relative_to(packages.anchor)
+    own.parent.mkdir(parents=True)
+    own.symlink_to(shared)
 
 
 def resolve(wheel: Path, extra: str) -> None:

@@ -12,20 +12,26 @@ from bpac.local.questions import held_out_questions
 from bpac.local.server import LocalServer
 from tests.collecting.pairs import bpac
 from tests.local.chat import post
+from tests.once import made_once
 
-QUESTIONS = 300
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the measurement."""
-    return tmp_path_factory.mktemp("prompting")
+QUESTIONS = 150
 
 
 @pytest.fixture(scope="module")
-def rows(folder: Path) -> dict[str, PromptingRow]:
+def measured(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[Path, dict[str, PromptingRow]]:
+    """The folder of the measurement, and the measured rows by method."""
+    return made_once("prompting", measure, tmp_path_factory, worker_id)
+
+
+def measure(folder: Path) -> tuple[Path, dict[str, PromptingRow]]:
+    """Measure in a new folder."""
+    return folder, {row.method: row for row in measure_prompting(folder, QUESTIONS, seed=40)}
+
+
+@pytest.fixture
+def rows(measured: tuple[Path, dict[str, PromptingRow]]) -> dict[str, PromptingRow]:
     """The measured rows by method."""
-    return {row.method: row for row in measure_prompting(folder, QUESTIONS, seed=40)}
+    return measured[1]
 
 
 def test_every_answer_of_every_method_is_graded(rows: dict[str, PromptingRow]) -> None:
@@ -66,8 +72,9 @@ def test_the_expert_is_compared_with_itself(rows: dict[str, PromptingRow]) -> No
     assert expert.right == expert.expert_right
 
 
-def test_a_finished_measurement_sends_no_requests(folder: Path, rows: dict[str, PromptingRow]) -> None:
+def test_a_finished_measurement_sends_no_requests(measured: tuple[Path, dict[str, PromptingRow]]) -> None:
     """The same folder gives the same rows again, also for fewer questions, without any request."""
+    folder, rows = measured
     assert [*rows.values()] == measure_prompting(folder, QUESTIONS, seed=40)
     fewer = collect_modes(folder, {"chain-of-draft": 10}, seed=40)
     assert (fewer.asked, len(fewer.grades["chain-of-draft"])) == (0, 10)

@@ -13,7 +13,7 @@ from bpac.wire.usage import Usage
 from tests.gateway.games.test_savings_bounds import decided
 from tests.promise.test_promise import most_explained
 
-STREAMS, ROUNDS = 200, 250
+STREAMS, ROUNDS = 100, 250
 EXPERT, DRAFT, JUDGE = Price(8.0, 2.0, 0.5), Price(4.0, 1.5), Price(3.0, 1.0, 0.25)
 PRICES = Prices(DRAFT, EXPERT, JUDGE)
 

@@ -27,7 +27,7 @@ PROOFS = [(*one, GenerationMode.POSITIVE) for one in OPERATIONS] + [
 # Where a request names a route; any other model does not exist.
 ANSWERED = (CHAT, "/v1/responses", "/v1/messages", "/v1/messages/count_tokens")
 BOUNDED = settings(
-    max_examples=30, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=20, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
