@@ -1,5 +1,6 @@
 """Every run draws the same examples, so that a failure can be repeated anywhere."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,16 @@ from tests.redis_servers import RedisServer, redis_server
 providers._get_local_constants = lambda: providers._local_constants
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
+
+
+@pytest.fixture(autouse=True)
+def log_handlers() -> Iterator[None]:
+    """A command that a test runs in this process writes its log to that test's stream, and to no later one's."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")
