@@ -1,7 +1,7 @@
 """Tokens that a model server bills: of the prompt, of the part of it that came from a cache, and of the answer."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bpac.answer import Answer
@@ -83,7 +83,7 @@ class Usage(NamedTuple):
 NOTHING = Usage()
 
 
-@cache
+@lru_cache(maxsize=64)
 def _keys(prefix: str) -> tuple[str, str, str, str]:
     """The keys of a note; every entry of a journal asks for several prefixes, so they are made once."""
     return f"{prefix}_tokens", f"{prefix}_prompt_tokens", f"{prefix}_cached_tokens", f"{prefix}_estimated_tokens"
