@@ -165,8 +165,10 @@ def test_a_judge_marks_open_answers(tmp_path: Path) -> None:
         assert "status 500: asleep" in grades[5].reason
         assert all(grade.draft_correct is None for grade in grades)
         asked = len(server.requests)
-        assert judged(tmp_path, server) == grades
-        assert len(server.requests) == asked, "what was judged is not judged again"
+        # At a server of its own: a request that was cancelled may still arrive at the other one.
+        with ScriptedServer(judge) as unused:
+            assert judged(tmp_path, unused) == grades
+            assert not unused.requests, "what was judged is not judged again"
         judged(tmp_path, server, retry_failed=True)
         assert all("poem 4" in r.question or "poem 5" in r.question for r in server.requests[asked:])
         with pytest.raises(SettingsError, match=r'judge.model was "judge", now "another"'):
