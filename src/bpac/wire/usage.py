@@ -1,7 +1,6 @@
 """Tokens that a model server bills: of the prompt, of the part of it that came from a cache, and of the answer."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bpac.answer import Answer
@@ -42,11 +41,13 @@ class Usage(NamedTuple):
     @classmethod
     def from_note(cls, note: Mapping[str, Any], prefix: str) -> "Usage":
         """The tokens that ``to_note`` wrote; also those of earlier versions, which noted generated tokens only."""
-        of_completion, of_prompt, of_cached, of_estimated = _keys(prefix)
-        completion, prompt = note.get(of_completion, 0), note.get(of_prompt, 0)
+        completion = note.get(f"{prefix}_tokens", 0)
+        prompt = note.get(f"{prefix}_prompt_tokens", 0)
         if not prompt and not completion:
             return NOTHING
-        return cls(prompt, note.get(of_cached, 0), completion, note.get(of_estimated, 0))
+        return cls(
+            prompt, note.get(f"{prefix}_cached_tokens", 0), completion, note.get(f"{prefix}_estimated_tokens", 0)
+        )
 
     def to_note(self, prefix: str) -> dict[str, int]:
         """The same for the note beside a journal entry; what is 0 is left out, except for generated tokens.
@@ -81,12 +82,6 @@ class Usage(NamedTuple):
 
 
 NOTHING = Usage()
-
-
-@lru_cache(maxsize=64)
-def _keys(prefix: str) -> tuple[str, str, str, str]:
-    """The keys of a note; every entry of a journal asks for several prefixes, so they are made once."""
-    return f"{prefix}_tokens", f"{prefix}_prompt_tokens", f"{prefix}_cached_tokens", f"{prefix}_estimated_tokens"
 
 
 class Meter:

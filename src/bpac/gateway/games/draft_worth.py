@@ -22,8 +22,6 @@ from bpac.wire.usage import Usage
 PROBES = 0.05
 # Requests over which averages are taken, and how many are needed for a verdict.
 WINDOW, FEWEST = 500, 20
-# What a round keeps of its weight when another one follows.
-KEPT = 1.0 - 1.0 / WINDOW
 # Rounds of an epoch in which a threshold may still be found: at least so many, and so many divided by epsilon.
 LEAST_SEARCH, SEARCH = 2000, 50
 
@@ -67,10 +65,8 @@ class RecentTokens:
 
 
 def _count(sums: list[float], usage: Usage) -> None:
-    prompt, cached, completion, _ = usage
-    calls, fresh_sum, cached_sum, completion_sum = sums
-    sums[:2] = calls * KEPT + 1, fresh_sum * KEPT + (prompt - cached)
-    sums[2:] = cached_sum * KEPT + cached, completion_sum * KEPT + completion
+    for at, value in enumerate((1, usage.prompt - usage.cached, usage.cached, usage.completion)):
+        sums[at] = sums[at] * (1.0 - 1.0 / WINDOW) + value
 
 
 def _average(sums: list[float], price: Price) -> float:

@@ -27,7 +27,6 @@ __all__ = ["ALPHA", "COUNTED", "Prices", "Savings", "SavingsReport", "expert_not
 
 # Whose tokens are counted, as in the keys of notes: "draft_tokens", "late_draft_tokens".
 DRAFT, EXPERT, JUDGE = "draft", "expert", "judge"
-_LATE = {whose: f"late_{whose}" for whose in (DRAFT, EXPERT, JUDGE)}
 # In the note of an outcome: the expert's tokens were counted before it. They are there only for the bounds.
 COUNTED = "expert_counted"
 # In the note of an outcome: the expert's tokens are not all in it, because other attempts were billed, too.
@@ -120,9 +119,8 @@ class Savings:
         self.judges = self.judges.plus(_noted(note, JUDGE))
         self.experts = self.experts.plus(_noted(note, EXPERT, late_only=COUNTED in note))
         if isinstance(entry, Decision):
-            if entry.propensity < 1.0:
-                for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
-                    unseen.flip(entry.propensity, looks=entry.call_expert)
+            for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
+                unseen.flip(entry.propensity, looks=entry.call_expert)
             self.recent.decided(entry, drafted)
         elif isinstance(entry, Resolved):
             self._see(entry, note)
@@ -231,16 +229,13 @@ def _stages(note: Mapping[str, Any]) -> list[str]:
     >>> _stages({"draft_tokens": 9, "stage_1_tokens": 4, "stage_1_prompt_tokens": 7, "stage_2_tokens": 5})
     ['1', '2']
     """
-    parts = [key.split("_") for key in note if key.startswith("stage_")]
+    parts = (key.split("_") for key in note if key.startswith("stage_"))
     return [part[1] for part in parts if len(part) == 3 and part[2] == "tokens"]
 
 
 def _noted(note: Mapping[str, Any], whose: str, *, late_only: bool = False) -> Usage:
-    late = Usage.from_note(note, _LATE[whose])
-    if late_only:
-        return late
-    noted = Usage.from_note(note, whose)
-    return noted if late is NOTHING else late.plus(noted)
+    late = Usage.from_note(note, f"late_{whose}")
+    return late if late_only else late.plus(Usage.from_note(note, whose))
 
 
 def _unseen_sum(state: Any) -> UnseenSum:

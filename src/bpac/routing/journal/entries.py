@@ -194,8 +194,6 @@ KINDS: dict[str, type[Any]] = {
     "expected": Expected,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
-# The fields of each kind with their defaults; one that has none differs from everything.
-_DEFAULTS = {kind: [(key, kind._field_defaults.get(key, object())) for key in kind._fields] for kind in NAMES}
 # The kinds of lines that are not entries.
 CLAIM, REVEALED, ARCHIVED = "claim", "revealed", "archived"
 _REMARK = re.compile(f'"(?:{GAME}|{CLAIM}|{REVEALED}|{ARCHIVED})"')
@@ -264,8 +262,9 @@ def entry_fields(entry: Entry) -> dict[str, Any]:
     """
     kind = type(entry)
     written: dict[str, Any] = {"entry": NAMES[kind]}
-    for (key, default), value in zip(_DEFAULTS[kind], entry, strict=True):
-        if value != default:
+    defaults = kind._field_defaults
+    for key, value in zip(kind._fields, entry, strict=True):
+        if key not in defaults or value != defaults[key]:
             written[key] = value
     return written
 

@@ -32,9 +32,6 @@ from bpac.routing.route import Route
 from bpac.routing.rule import decide_again
 from bpac.routing.settings import Settings
 
-# The fields of a decision that are between 0 and 1.
-_FRACTIONS = Decision._fields[1:5]
-
 
 def opened(entry: Entry | None) -> Route:
     """The empty route that the first entry of a journal opens."""
@@ -97,8 +94,7 @@ def _resolve(route: Route, entry: Resolved, number: int) -> None:
         known = "has no open outcome" if 1 <= entry.step <= route.step else "was never decided"
         raise JournalError(f"entry {number} resolves step {entry.step}, which {known}: an entry is missing or repeated")
     if entry.loss is not None:
-        if type(entry.loss) is not float or not 0.0 <= entry.loss <= 1.0:
-            entry = entry._replace(loss=_checked(entry.loss, "loss", number))
+        entry = entry._replace(loss=_checked(entry.loss, "loss", number))
         if route.stages:
             entry = entry._replace(stages=_checked_stages(route, decision, entry, number))
         elif entry.stages is not None:
@@ -186,12 +182,11 @@ def _check_decided(route: Route, decision: Decision, number: int) -> None:
     if decision.step != route.step + 1:
         missing = "a decision is missing" if decision.step > route.step else "a decision is repeated"
         raise JournalError(f"entry {number} decides step {decision.step} after step {route.step}: {missing}")
-    for name, value in zip(_FRACTIONS, decision[1:5], strict=True):
+    for name, value in zip(Decision._fields[1:5], decision[1:5], strict=True):
         if type(value) is not float or not 0.0 <= value <= 1.0:
             _checked(value, name, number)
     for score in decision.uncertainties:
-        if type(score) is not float or not 0.0 <= score <= 1.0:
-            _checked(score, "uncertainty", number)
+        _checked(score, "uncertainty", number)
     # The rate is not recorded, and matters for an accepted draft only: there it is the propensity.
     by_rule = decide_again(
         decision,
