@@ -40,6 +40,15 @@ class RateMixture:
     weights: tuple[float, ...]
     guess: float = 0.0
 
+    def rates(self, floor: float) -> tuple[float, ...]:
+        """The rates, given the least probability of an audit."""
+        largest = -math.log1p(-floor)
+        return tuple(share * largest for share in self.shares)
+
+    def log_weights(self) -> tuple[float, ...]:
+        """Logarithms of the weights relative to equal ones, which are those of a mean."""
+        return tuple(math.log(len(self.weights) * weight) for weight in self.weights)
+
 
 def _sharp(count: int = 12, least: float = 0.01, most: float = 0.97) -> RateMixture:
     """Rates in equal proportions, with weights like a bell around 0.5, and a tenth of the weight for all alike.
@@ -101,10 +110,8 @@ class _Mixture(Ledger):
     __slots__ = ("_changes", "_guess", "_rates", "_shadow", "_sign", "_weights", "logs")
 
     def __init__(self, terms: Terms, mixture: RateMixture, guess: float, *, sign: int) -> None:
-        largest = -math.log1p(-terms.floor)
-        self._rates = tuple(share * largest for share in mixture.shares)
-        # Relative to equal weights, which are those of a mean.
-        self._weights = tuple(math.log(len(mixture.weights) * weight) for weight in mixture.weights)
+        self._rates = mixture.rates(terms.floor)
+        self._weights = mixture.log_weights()
         self._guess = guess
         self._shadow = terms.shadow
         self._sign = sign
@@ -152,11 +159,7 @@ class _Upper(_Mixture):
 
     def bound(self, log_bar: float) -> float:
         """Solve ``mean exp(η S + a) = bar`` for S, without the guesses."""
-        logs = self._log_terms()
-        count = math.log(len(logs))
-        start = min((log_bar + count - log) / rate for rate, log in zip(self._rates, logs, strict=True))
-        # Newton's method on a convex function comes from above and never goes below the root.
-        return mixture_root(start, self._rates, logs, log_bar)
+        return upper_root(self._rates, self._log_terms(), log_bar)
 
     def bound_after(self, audits: int, propensity: float, log_bar: float) -> float:
         """The same after so many more audits with this propensity and without an outcome."""
@@ -341,6 +344,14 @@ class ServedLoss:
         if self._upper and self._lower:
             self._upper.logs, self._lower.logs = list(state["upper"]), list(state["lower"])
         self._solved_upper = self._solved_lower = None
+
+
+def upper_root(rates: Sequence[float], logs: Sequence[float], log_bar: float) -> float:
+    """Solve ``log mean exp(rate · x + log) = log_bar`` for positive rates."""
+    count = math.log(len(logs))
+    start = min((log_bar + count - log) / rate for rate, log in zip(rates, logs, strict=True))
+    # Newton's method on a convex function comes from above and never goes below the root.
+    return mixture_root(start, rates, logs, log_bar)
 
 
 def mixture_root(start: float, slopes: Sequence[float], logs: Sequence[float], log_bar: float) -> float:

@@ -82,18 +82,8 @@ class CallsTask:
         return {"kinds": kinds_of_calls(table, path.decisions, self.method.epsilon)}
 
 
-@dataclass(frozen=True, slots=True)
-class CascadeCallsTask:
-    """Replays of a cascade, with the kinds of calls of its last model.
-
-    Parameters
-    ----------
-    given: the cascade.
-    epsilon: promised bound on the loss.
-    """
-
-    given: GivenCascade
-    epsilon: float
+class CascadeCallsTask(CascadeTask):
+    """Replays of a cascade, with the kinds of calls of its last model."""
 
     @property
     def oracle(self) -> Oracle:
@@ -102,16 +92,14 @@ class CascadeCallsTask:
 
     def key(self) -> dict[str, Any]:
         """Everything that its numbers depend on."""
-        return {"kinds of calls": CascadeTask(self.given, self.epsilon).key()}
+        return {"kinds of calls": super().key()}
 
     def run(self, number: int) -> dict[str, NDArray[Any]]:
         """The share of each kind, as ``kinds``."""
-        given = self.given
-        order = np.random.default_rng(number).permutation(len(given.table))
-        table = given.table.take(order)
-        policy, decisions = cascade_for(given.prices, table), list[Decision]()
-        replay = CascadeReplay(table, policy, self.epsilon, ALPHA, order="given")
-        replay.run(number, trace=decisions)
+        given, decisions = self.given, list[Decision]()
+        table = given.table.take(np.random.default_rng(number).permutation(len(given.table)))
+        policy = cascade_for(given.prices, table)
+        CascadeReplay(table, policy, self.epsilon, ALPHA, order="given").run(number, trace=decisions)
         return {"kinds": _kinds(decisions, self.oracle.accepts(table))}
 
 

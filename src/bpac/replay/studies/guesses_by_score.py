@@ -1,13 +1,12 @@
 """The upper bound of the certificate with a guess for each score, to see what that would be worth.
 
 A guess may depend on everything before the coin. Here it is twice the average loss that audits have found at similar
-scores so far: audits by coin, and those of drafts that went to the expert for their score. Few of them are needed
-before the guess differs from the constant one, and all rounds count, so this is what such guesses can give.
+scores so far: audits by coin, and those of drafts that went to the expert for their score.
 """
 
 import math
 
-from bpac.betting.bounds.certificate import LARGEST_GUESS, RATE_MIXTURES, mixture_root
+from bpac.betting.bounds.certificate import LARGEST_GUESS, RATE_MIXTURES, upper_root
 from bpac.betting.payoff import Terms
 from bpac.routing.decision import Decision
 
@@ -26,11 +25,11 @@ class GuessesByScore:
     """
 
     def __init__(self, terms: Terms, alpha: float) -> None:
-        mixture, largest = RATE_MIXTURES["sharp"], -math.log1p(-terms.floor)
+        mixture = RATE_MIXTURES["sharp"]
         self._multiple = mixture.guess
-        self._rates = [share * largest for share in mixture.shares]
-        # Relative to equal weights, which are those of a mean; then what each rate has won.
-        self._logs = [math.log(len(mixture.weights) * weight) for weight in mixture.weights]
+        self._rates = mixture.rates(terms.floor)
+        # The weights, and what each rate has won since.
+        self._logs = list(mixture.log_weights())
         self._log_bar = -math.log(alpha)
         self._losses = [PRIOR * terms.epsilon] * BINS
         self._audits = [PRIOR] * BINS
@@ -53,7 +52,4 @@ class GuessesByScore:
 
     def upper(self) -> float:
         """The upper bound on the loss served so far."""
-        rates, logs = self._rates, self._logs
-        count = math.log(len(logs))
-        start = min((self._log_bar + count - log) / rate for rate, log in zip(rates, logs, strict=True))
-        return mixture_root(start, rates, logs, self._log_bar) + self._guessed
+        return upper_root(self._rates, self._logs, self._log_bar) + self._guessed
