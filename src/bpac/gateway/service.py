@@ -3,28 +3,20 @@
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Sized
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Any
 
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.auth.keys import Identity
 from bpac.gateway.auto_scores import ScoreChooser
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
-from bpac.gateway.chat.deployments import Deployments
-from bpac.gateway.chat.outside import outside_counts
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.deciding.caller_rounds import CallerRounds
 from bpac.gateway.dispatcher import Dispatcher
 from bpac.gateway.games.config_warnings import warn_of_config
 from bpac.gateway.games.decisions import Decisions
-from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.retired import RetiredGames
-from bpac.gateway.games.status import GameStatus, GatewayStatus
 from bpac.gateway.games.store_recovery import reopened
 from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.http.bad_request import stopping
@@ -32,10 +24,9 @@ from bpac.gateway.http.metered import RequestCharge
 from bpac.gateway.opening import Opener, games_in, games_of, open_decide_routes
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
+from bpac.gateway.service_view import ServiceView
 from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.prometheus import prometheus_text
 from bpac.gateway.telemetry.prompt_features import MissingPromptFeatures
-from bpac.gateway.telemetry.prose_watch import warnings_of
 from bpac.gateway.telemetry.rejections import Rejections
 from bpac.gateway.telemetry.store_failures import StoreRecord
 from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -43,7 +34,7 @@ from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 from bpac.models.connections import new_session
 from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store, open_store
-from bpac.stores.store import Game, LostEntries
+from bpac.stores.store import Game
 
 log = logging.getLogger("bpac.gateway")
 
@@ -53,7 +44,7 @@ SWEEP_EVERY = 1.0
 FIXED = ("listen", "store", "store_outage", "traces")
 
 
-class Service:
+class Service(ServiceView):
     """All routes of a gateway, from ``start`` to ``stop``.
 
     Parameters
@@ -66,11 +57,9 @@ class Service:
         self.traces: Traces = OpenTelemetryTraces() if config.traces else NoTraces()
         self.metrics = Metrics()
         self.rejections = Rejections(self.metrics)
-        # The open connections of callers; the server sets it.
-        self.connections: Sized = ()
+        self.connections = ()  # the server sets it
         # The reloads of the configuration; the server sets it.
         self.reloads: Reloads | None = None
-        # What is known about each model, whatever it is used for.
         self.records = UpstreamRecords(self.metrics)
         # Before the store is opened, so that a missing package of a grader is reported at once.
         graders = new_graders(config)
@@ -91,35 +80,6 @@ class Service:
         )
         self._prompts = PromptFeatures(MissingPromptFeatures(self.metrics).add)
         self._sweeper: asyncio.Task[None] | None = None
-
-    @property
-    def config(self) -> Config:
-        """The configuration of new requests."""
-        return self._running.current.config
-
-    @property
-    def ready(self) -> bool:
-        """Whether requests are answered: the gateway runs, its store works, and not all models are down."""
-        if not self._works:
-            return False
-        single = [route.expert for route in self.config.single_routes.values()]
-        answerable = [*map(self._can_answer, self.config.routes.values())]
-        answerable += [not self.monitor.is_down(model.name) for model in single]
-        answerable += [True] * len(self.config.decide_routes)
-        return not answerable or any(answerable)
-
-    @property
-    def _works(self) -> bool:
-        return self._sweeper is not None and not self.dispatcher.stopping and self.store.failure is None
-
-    def _can_answer(self, route: RouteSettings) -> bool:
-        # Without its draft a route is answered by its expert, and without its expert accepted drafts are served.
-        return not (self.monitor.is_down(route.expert.name) and self.monitor.is_down(route.draft.name))
-
-    @property
-    def busy(self) -> int:
-        """The number of requests under way, and of audits behind them."""
-        return self._running.busy
 
     async def start(self) -> None:
         """Restore the games and open what is needed to answer."""
@@ -158,10 +118,6 @@ class Service:
     async def _agreed_score(self, route: RouteSettings, latest: Game | None, score: str) -> str:
         """The score that all gateways take which choose one for the same game."""
         return score
-
-    def chosen_scores(self) -> dict[str, dict[str, str | None]]:
-        """The scores of the routes whose file says ``auto``, and why each was chosen, as JSON values."""
-        return {name: asdict(score) for name, score in self._running.current.chosen_scores.items()}
 
     async def _find_games(self, running: RunningConfig) -> None:
         """Find what ``_open_routes`` needs, where that takes long; games of this process need nothing."""
@@ -269,83 +225,6 @@ class Service:
         if self.store.failure is None:
             for game in self.open_games():
                 game.journal.snapshot()
-
-    def routes(self) -> list[str]:
-        """The names that clients send as ``model``."""
-        return [*self._running.current.routes, *self._running.current.single_routes]
-
-    def outside(self) -> dict[str, dict[str, int]]:
-        """The number of requests that were answered outside the games since the start, by route and reason."""
-        return outside_counts(self.metrics)
-
-    def live_games(self) -> list[LiveGame]:
-        """The live games of all routes."""
-        return self._running.current.games()
-
-    def open_games(self) -> list[LiveGame]:
-        """The live games, and those that a reload has ended but in which requests or rounds are still open."""
-        return [*self.live_games(), *self._retired]
-
-    def losses(self) -> list[LostEntries]:
-        """Journals that lost acknowledged entries."""
-        return self.store.losses()
-
-    async def refresh(self) -> None:
-        """Read what others have done in the games, before they are shown; games of this process need nothing."""
-
-    def status(self) -> GatewayStatus:
-        """Where the gateway and all its games stand."""
-        running = self._running.current
-        routes: dict[str, list[GameStatus]] = {route.name: [] for route, _ in running.all_games()}
-        for game in self.live_games():
-            routes[game.route.name].append(game.status())
-        losses, connections, refused = self.losses(), len(self.connections), self.rejections.counts
-        return GatewayStatus(routes, losses, connections, refused, self.models(), self.store_status(), self.warnings())
-
-    def listed_games(self) -> list[Game]:
-        """Every game of the store, also those that have ended."""
-        return self.store.games()
-
-    def models(self) -> dict[str, dict[str, Any]]:
-        """What is known about each model, by name, as JSON values."""
-        found: dict[str, dict[str, Any]] = {}
-        for name, opened in self._running.current.models.items():
-            found[name] = {"health": self.records[name].health.to_json() | self.monitor.report(name)}
-            if isinstance(opened.model, Deployments):
-                found[name]["deployments"] = opened.model.report()
-        return found
-
-    def warnings(self) -> list[dict[str, Any]]:
-        """Settings that do not suit the traffic, as JSON values."""
-        routes = self._running.current.routes.values()
-        found = [warning for route, _ in routes for warning in warnings_of(route.expert.grader)]
-        return found + self.caller_rounds.held.warnings()
-
-    def workers(self) -> dict[str, Any] | None:
-        """The processes of this gateway, as JSON values; none if this is the only one."""
-        return None
-
-    def shared_games(self) -> list[dict[str, Any]]:
-        """The games that this gateway shares with others, as JSON values."""
-        return []
-
-    def store_status(self) -> dict[str, Any]:
-        """Whether the store works, as JSON values."""
-        with suppress(StoreError):
-            self._check_store()
-        return self.store_record.to_json()
-
-    def _check_store(self) -> None:
-        if self.store.failure is not None:
-            self.store_record.failed(self.store.failure)
-            raise self.store.failure
-
-    def measurements(self) -> str:
-        """The metrics in the text format of Prometheus."""
-        status = self.status()
-        models = {name: self.records[name].health for name in self.config.models}
-        warnings = Counter(str(warning["route"]) for warning in status.warnings)
-        return prometheus_text(self.metrics, status.routes, self.busy, status.connections, models, warnings=warnings)
 
     async def _sweep(self) -> None:
         while True:

@@ -10,19 +10,20 @@ from dataclasses import replace
 from typing import Any, cast
 
 from bpac.dashboard.history.history import History
-from bpac.errors import AlreadyResolved, NotAudited, StoreError
+from bpac.errors import StoreError
 from bpac.gateway.config.archives import ArchiveSettings
 from bpac.gateway.config.routes import RouteSettings
 from bpac.gateway.games.audit_prices import USUAL, expected_now
 from bpac.gateway.games.decision_ids import decision_id
 from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
-from bpac.gateway.games.reported import CALLER_GAVE_UP, Reported
+from bpac.gateway.games.reported import Reported
 from bpac.gateway.games.savings import Prices, Savings
 from bpac.gateway.games.status import GameStatus, game_status
 from bpac.gateway.games.troubles import GameTrouble
-from bpac.gateway.http.bad_request import not_in_journal_yet
+from bpac.gateway.shared import shared_feedback
 from bpac.gateway.shared.archiving import GameArchiving
 from bpac.gateway.shared.journal_watch import JournalWatch
+from bpac.gateway.shared.learning_together import LearningTogether
 from bpac.gateway.shared.outage_terms import OutageServing
 from bpac.gateway.shared.outages import RedisOutages
 from bpac.gateway.shared.outside_game import OutsideGame
@@ -37,7 +38,6 @@ from bpac.routing.router import Router
 from bpac.stores.redis.connecting import RedisClient, WrongType
 from bpac.stores.redis.folder import Folder
 from bpac.stores.redis.journal import EntriesLost
-from bpac.stores.redis.messages import resolving
 from bpac.stores.redis.replica import GameReplica
 from bpac.stores.redis.score_pool import ScorePool
 from bpac.stores.redis.store import RedisStore
@@ -104,9 +104,7 @@ class SharedGame:
         self.segment = kept.segment
         self._lost = lost
         self._outages = outages
-        self._pool_of = pool
-        self._pool: ScorePool | None = None
-        self._learns_alone = False  # what other segments have learned could not be read
+        self._learning_together = LearningTogether(kept.number, lambda: pool(self))
         self._lease = client.address.lease
         settings = route.new_router(alpha).settings
         self.rules = DecisionRules.of(settings)
@@ -194,7 +192,8 @@ class SharedGame:
                     await self._expect()
                     await self.outside.report()
                 await self.side.beat(self._lease / 4)
-                await self._learn_together()
+                learning = self.state.route.learning if self.folder.token else None
+                await self._learning_together.look(learning, quietly=self.side.down is not None)
                 self._archiving.look(self.folder.token, self.written)
                 if time.monotonic() - self._refreshed_at >= REFRESH_EVERY:
                     await self.refresh()
@@ -218,26 +217,6 @@ class SharedGame:
                 pause = min(pause, LONGEST_PAUSE)
         if self.side.ended is not None and not self._stops:
             self._lost(self)
-
-    async def _learn_together(self) -> None:
-        """The folder exchanges audits and scores with those of other segments."""
-        if not self.folder.token:
-            if self._pool is not None:
-                self._pool.remove(self.number)
-                self._pool = None
-            return
-        learning = self.state.route.learning
-        if learning is not None and (pool := self._pool or self._pool_of(self)) is not None:
-            self._pool = pool
-            pool.add(self.number, learning)
-            try:
-                await pool.exchange()
-            except StoreError as error:
-                if self.side.down is None and not self._learns_alone:
-                    log.warning("segments cannot learn together", extra={"game": self.number, "error": str(error)})
-                self._learns_alone = True
-            else:
-                self._learns_alone = False
 
     async def refresh(self) -> None:
         """Read what another gateway has published since; while Redis is gone, what was read last is shown."""
@@ -341,28 +320,7 @@ class SharedGame:
 
     async def feedback(self, step: int, reported: Reported) -> None:
         """Record what is reported from outside; ``ObservationError`` or ``InputError`` if it does not fit."""
-        reported.check(self.route)
-        if reported.loss is not None:
-            self.desk.check_loss(reported.loss)
-        if reported.refused or not self.desk.waits_for(step):
-            await self.refresh()
-        found = self.state.route.find(step)
-        if found is None and not self.desk.waits_for(step):
-            decision = await asyncio.to_thread(self.store.decision, self.kept, step)
-            if decision is None and step > self.state.route.step:
-                raise not_in_journal_yet()
-            if decision is None:  # its id was served, so it was decided; and it is not open
-                raise AlreadyResolved(f"step {step} is archived, so its outcome is final")
-            if not decision.call_expert:
-                raise NotAudited(f"the draft of step {step} was kept: its loss is never seen and must not be reported")
-            if step <= self.state.route.step:  # otherwise this gateway has not read the decision of another one yet
-                raise AlreadyResolved(f"step {step} already has an outcome")
-        note = {**self.desk.closed(step), **reported.noted}
-        # An accepted draft may be served where the expert refused; what is not in the journal yet counts as accepted.
-        served = reported.refused and (found is None or found.uncertainty < found.threshold)
-        cause = "" if reported.loss is not None or reported.refused else CALLER_GAVE_UP
-        outcome = resolving(step, reported.loss, note, cause=cause, draft_served=served, refused=reported.refused)
-        await self.side.told(outcome)
+        await shared_feedback.record(self, step, reported)
 
     def status(self) -> GameStatus:
         """Where the game stands."""
