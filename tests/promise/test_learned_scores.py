@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bpac.betting.ledgers.ledger import Round
 from bpac.betting.wealth.portfolio import PortfolioWealth
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
@@ -16,9 +17,13 @@ from bpac.replay.simulation.load import under_load
 from bpac.routing.bettors import Candidates
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
+from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
+from bpac.routing.exploration.schedules import Exploration
+from bpac.routing.learning import rates
 from bpac.routing.learning.fit import fit
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.model import FrozenModel, OwnScore
+from bpac.routing.learning.rates import CandidateRates
 from bpac.routing.learning.samples import Sample
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
@@ -77,7 +82,7 @@ TOLD = Cells(lambda score, number, word: min(0.9, 0.02 * number * (1 + score) * 
 NOISE = Cells(lambda score, number, word: 0.22)
 
 
-def router(seed: int, fits: int = 1, least_gain: float = 0.0) -> Router:
+def router(seed: int, fits: int = 1, least_gain: float = 0.0, exploration: Exploration | None = None) -> Router:
     """A router that learns early, and by default whatever it finds."""
     learn = LearnedScore(
         ("number", "word"),
@@ -87,12 +92,13 @@ def router(seed: int, fits: int = 1, least_gain: float = 0.0) -> Router:
         ridge=0.5,
         least_gain=least_gain,
     )
-    return Router(EPSILON, ALPHA, Portfolio(memory="latched", learn=learn), coins=SeededCoins(seed))
+    policy = Portfolio(memory="latched", learn=learn)
+    return Router(EPSILON, ALPHA, policy, exploration=exploration, coins=SeededCoins(seed))
 
 
-def is_broken(law: Cells, seed: int, *, fits: int = 1, least_gain: float = 0.0, spoil: Spoil | None = None) -> bool:
+def is_broken(law: Cells, seed: int, *, spoil: Spoil | None = None, **options: Any) -> bool:
     """Whether a threshold was ever in force whose risk, for the score that it was used with, exceeds ε."""
-    game = router(seed, fits, least_gain)
+    game = router(seed, **options)
     learning = game._route.learning
     used: dict[tuple[int, float], tuple[FrozenModel | OwnScore | None, float]] = {}
     samples: list[tuple[Decision, float]] = []
@@ -170,6 +176,43 @@ def test_a_share_that_goes_back_more_than_once_breaks_the_promise() -> None:
     """The money of the new gamblers must have been kept for them: the same simulation finds more of it."""
     wrong: dict[str, Any] = {"least_gain": 0.3, "spoil": given_back_again}
     assert not explained(broken(NOISE, **wrong), STREAMS, ALPHA)
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Options of routers whose scores retire soon and often."""
+    monkeypatch.setattr(rates, "FEWEST_ROUNDS", 64)
+    monkeypatch.setattr(rates, "PATIENCE", 1000)
+    return {"fits": 3, "exploration": WhileItPays(horizon=200, every=16)}
+
+
+@pytest.mark.parametrize("law", [TOLD, NOISE], ids=["features tell", "noise"])
+def test_scores_that_retire_keep_the_promise(law: Cells, early: dict[str, Any]) -> None:
+    """A score that has stopped betting certifies nothing, whatever made it stop."""
+    assert explained(broken(law, **early), STREAMS, ALPHA)
+
+
+class LooksAway(PortfolioWealth):
+    """The wealth of a score that goes on betting and books no losses."""
+
+    __slots__ = ()
+
+    def add(self, decision: Round, loss: float) -> None:
+        """Nothing is lost."""
+
+
+def test_scores_that_look_away_instead_of_retiring_break_the_promise(
+    early: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A score that no longer sees its losses must not bet any more either: the same simulation finds it."""
+
+    def look_away(self: CandidateRates, in_force: LearnedRates) -> None:
+        for score, wealth in enumerate(self._bettor.wealths):
+            if self._bettor.may_retire(score):
+                wealth.__class__ = LooksAway
+
+    monkeypatch.setattr(CandidateRates, "_retire", look_away)
+    assert not explained(broken(NOISE, **early), STREAMS, ALPHA)
 
 
 @pytest.mark.parametrize("spoil", [replayed, refitted])

@@ -45,7 +45,7 @@ def stream(seed: int, rounds: int, joins_at: int) -> list[tuple[Decision, float 
 def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joins: bool) -> None:
     """Every wealth and threshold is that of a wealth that follows its rounds alone, after every single round."""
     dice = random.Random(seed)
-    candidates = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5)
+    candidates = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5, most=2)
     first = wealth_of(0, latched=latched)
     alone: list[PortfolioWealth | NoWealth] = [first]
     charged: list[tuple[Decision, float]] = []
@@ -77,7 +77,7 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joi
         assert [wealth.threshold for wealth in candidates._wealths] == [wealth.threshold for wealth in alone]
     assert [wealth.state() for wealth in candidates.wealths] == [wealth.state() for wealth in alone]
     assert candidates.threshold > 0.0
-    again = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5)
+    again = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5, most=2)
     again.load(candidates.state())
     assert again.state() == candidates.state()
 
@@ -86,8 +86,8 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joi
 def test_traffic_and_losses_are_booked_by_score_as_if_one_by_one(seed: int) -> None:
     """What each score has seen at any time is what rates of its own would have, bits of sums included."""
     schedule = WhileItPays(every=16, in_time=False)  # looks are then as far apart for each score alone
-    candidates = Candidates(lambda score: wealth_of(score, latched=True), lambda score: 0.5)
-    rates, alone = CandidateRates(schedule, TERMS, candidates), [LearnedRates(schedule, TERMS)]
+    candidates = Candidates(lambda score: wealth_of(score, latched=True), lambda score: 0.5, most=2)
+    rates, alone = CandidateRates(schedule, TERMS, candidates, retires=False), [LearnedRates(schedule, TERMS)]
     dice = random.Random(seed)
     for decision, loss in stream(seed, 700, joins_at=200):
         if decision.step == 200:
@@ -117,7 +117,7 @@ def test_traffic_and_losses_are_booked_by_score_as_if_one_by_one(seed: int) -> N
 @pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.no_cover) for seed in range(2)), 2])
 def test_the_share_of_accepted_traffic_is_that_of_the_latest_rounds(seed: int, latched: bool) -> None:
     """It is counted from what has changed, and equals a count of all; without rounds it stays as it is."""
-    candidates = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5)
+    candidates = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5, most=2)
     recent: list[tuple[float, ...]] = []
     rounds = stream(seed, 2000, joins_at=200)
     # After it has joined, only queries that had arrived before it: there is nothing to count.

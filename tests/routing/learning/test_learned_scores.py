@@ -364,7 +364,8 @@ def test_settings_without_learning_are_written_as_before() -> None:
 
 def test_an_audit_is_worth_grading_if_any_score_can_use_it() -> None:
     """Every one is while there is something to learn; then those that some score still has a prospect for."""
-    router = learner(learn=LearnedScore(("length", "task"), fit_at=(60,), least_losses=5.0, least_gain=0.0))
+    learn = LearnedScore(("length", "task"), fit_at=(60,), least_losses=5.0, least_gain=0.0, retires=False)
+    router = learner(learn=learn)
     hopeless = router.decide(0.999, features=(99.0, "task 2"))
     assert router.worth_grading(hopeless)
     router.forfeit(hopeless)

@@ -134,11 +134,13 @@ def _learned_text(status: GameStatus) -> Iterator[str]:
                 "back to the score of the route"
             )
         elif score.rounds is not None:
-            used = "in force" if score.in_force else "not in force"
+            used = f"accepts {score.accepted:.1%} of the latest requests, {'' if score.in_force else 'not '}in force"
+            if score.retired:
+                used = "retired, because the score in force is at least as good"
             together = " of all segments" if score.shared else ""
             yield (
                 f"  learned score {score.score}: fitted to {score.rounds} audits{together} after round "
-                f"{score.since_step}, accepts {score.accepted:.1%} of the latest requests, {used}"
+                f"{score.since_step}, {used}"
             )
 
 

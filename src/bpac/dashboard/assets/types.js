@@ -187,6 +187,7 @@
  * @property {number | null} rounds
  * @property {number | null} estimated_gain
  * @property {boolean} shared
+ * @property {boolean} retired
  */
 
 /**

@@ -50,7 +50,8 @@ class Candidates:
 
     A score that joins starts from a wealth of 1 and sees the rounds that carry it, and no others: those whose queries
     arrived after it had joined. What was kept for scores that turn out not to be worth joining goes back to the first:
-    that much more is bet for it, on the rounds from then on.
+    that much more is bet for it, on the rounds from then on. A score that has nothing left to gain retires: it bets no
+    more, and is never in force again.
 
     In most rounds no wealth looks at its threshold: they are counted here, for all wealths at once, and told to them
     when anything else happens.
@@ -59,14 +60,20 @@ class Candidates:
     ----------
     start: makes the wealth of a score, given its index.
     returned: what goes back to the first score if this one is not learned, given its index, relative to the first.
+    most: how many scores there may be.
+
+    Attributes
+    ----------
+    absent: the scores that do not bet, because they were not worth joining or have retired.
     """
 
     MEMORY = 256  # rounds over which the share of accepted traffic is counted
     EVERY = 64  # rounds between two counts
 
-    def __init__(self, start: Callable[[int], PortfolioWealth], returned: Callable[[int], float]) -> None:
+    def __init__(self, start: Callable[[int], PortfolioWealth], returned: Callable[[int], float], most: int) -> None:
         self._start = start
         self._returned = returned
+        self._most = most
         first = start(0)
         self._wealths: list[PortfolioWealth | NoWealth] = [first]
         self._latched = first.latched
@@ -81,6 +88,7 @@ class Candidates:
         self._below: list[tuple[float, int]] = []
         self._rounds = 0
         self.accepted = [0.0]
+        self.absent: frozenset[int] = frozenset()
         self.active = 0
         self.threshold = 0.0
 
@@ -100,6 +108,22 @@ class Candidates:
         first = cast(PortfolioWealth, self.wealths[0])
         first.reinforce(self._returned(score), score)
         self._append(NoWealth())
+        self.absent |= {score}
+
+    def may_retire(self, score: int) -> bool:
+        """Whether a score can do without: not the one in force, nor the first while shares may still go back to it.
+
+        Nor where thresholds may fall: another score may then be the better one again.
+        """
+        return self._latched and score != self.active and (score > 0 or len(self._wealths) == self._most)
+
+    def retire(self, score: int) -> None:
+        """Let a score bet no more."""
+        self._count()
+        self._wealths[score] = NoWealth()
+        self.absent |= {score}
+        self._below = []
+        self._look()
 
     def _append(self, wealth: "PortfolioWealth | NoWealth") -> None:
         self._count()
@@ -185,6 +209,9 @@ class Candidates:
         """Take over a state that ``state`` returned."""
         for part in state["wealths"][1:]:
             self._append(self._start(len(self._wealths)) if part else NoWealth())
+        self.absent = frozenset(score for score, part in enumerate(state["wealths"]) if not part)
+        if 0 in self.absent:
+            self._wealths[0] = NoWealth()
         for wealth, part in zip(self._wealths, state["wealths"], strict=True):
             wealth.load(part)
         self.active, self._rounds, self.accepted = state["active"], state["rounds"], list(state["accepted"])

@@ -35,13 +35,14 @@ class LearnedScore:
         by an estimate (0: it always joins). If it does not, its share goes back.
     tries_all: whether later fits are tried after one that was not worth its share; otherwise no more scores are
         learned, and their shares go back, too.
+    retires: whether a score that has nothing left to gain stops betting.
 
     >>> LearnedScore(features=("draft_tokens",), fit_at=(200, 600), shares=(0.1, 0.1)).own_share
     0.8
     """
 
-    # What a journal says that was written before this setting existed.
-    unwritten: ClassVar[Mapping[str, Any]] = {"tries_all": False}
+    # What a journal says that was written before these settings existed.
+    unwritten: ClassVar[Mapping[str, Any]] = {"tries_all": False, "retires": False}
 
     features: tuple[str, ...] = ()
     fit_at: tuple[int, ...] = (200, 600, 1800)
@@ -50,6 +51,7 @@ class LearnedScore:
     ridge: float = 10.0
     least_gain: float = 0.1
     tries_all: bool = True
+    retires: bool = True
 
     def __post_init__(self) -> None:
         keep(
@@ -63,6 +65,7 @@ class LearnedScore:
             least_gain=closed_fraction(self.least_gain, "least_gain"),
         )
         of_kind(self.tries_all, "tries_all", (bool,))
+        of_kind(self.retires, "retires", (bool,))
         fits = len(self.fit_at)
         shares = (FOR_LEARNED_SCORES / fits,) * fits if self.shares is None else self.shares
         keep(self, shares=some(shares, "shares", "share of α", positive))

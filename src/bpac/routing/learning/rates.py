@@ -14,6 +14,9 @@ from bpac.routing.exploration.learned_rates import LearnedRates, Prospects, Sche
 
 # A score that joins may ask for this multiple of its estimated gain: estimates from few samples are rough.
 MOST_OF_ESTIMATE = 2.0
+# Rounds after which a score may retire, because no more of the traffic looks safe by it than by the one in force. If a
+# little more does, it has some time to overtake: for 1 %, 1 % of ``PATIENCE``.
+FEWEST_ROUNDS, PATIENCE = 4_000, 1_000_000
 
 Number = TypeVar("Number", int, float)
 
@@ -29,12 +32,14 @@ class CandidateRates(Ledger):
     ----------
     schedule, terms: as for ``LearnedRates``.
     bettor: the scores that compete.
+    retires: whether scores retire that have nothing to gain.
     """
 
-    def __init__(self, schedule: Schedule, terms: Terms, bettor: Candidates) -> None:
+    def __init__(self, schedule: Schedule, terms: Terms, bettor: Candidates, *, retires: bool) -> None:
         self._schedule = schedule
         self._terms = terms
         self._bettor = bettor
+        self._retires = retires
         # None for a score that is not there, because it was not worth its share of α.
         self._scores: list[LearnedRates | None] = [LearnedRates(schedule, terms)]
         self._units = cast(LearnedRates, self._scores[0]).units
@@ -120,6 +125,8 @@ class CandidateRates(Ledger):
         bettor = self._bettor
         in_force = cast(LearnedRates, self._scores[bettor.active])  # a score that is not there is never in force
         accepted = in_force.accepted(bettor.threshold) / max(in_force.rounds, 1)
+        if self._retires:
+            self._retire(in_force)
         rates = []
         for rated, most in zip(self._scores, self._most_gains, strict=True):
             if rated is None:
@@ -132,6 +139,24 @@ class CandidateRates(Ledger):
             rated.look_within(self._schedule.wanted_for(*asked))
         self._rate = max(rates)
         self._set_pause()
+
+    def _retire(self, in_force: LearnedRates) -> None:
+        """Let scores retire that accept no more than the one in force, and have nothing to gain on it.
+
+        It costs nothing of the promise: each score bets for itself, and one that retires just stops.
+        """
+        wealths = self._bettor.wealths
+        if in_force.rounds < FEWEST_ROUNDS:
+            return
+        accepted = in_force.accepted(self._bettor.threshold) / in_force.rounds
+        safe = in_force.looks_safe() / in_force.rounds
+        for score, rated in enumerate(self._scores):
+            if rated is None or rated.rounds < FEWEST_ROUNDS or not self._bettor.may_retire(score):
+                continue
+            accepts_less = rated.accepted(wealths[score].threshold) / rated.rounds <= accepted
+            if accepts_less and rated.looks_safe() / rated.rounds <= safe * (1.0 + rated.rounds / PATIENCE):
+                self._bettor.retire(score)
+                self._scores[score] = None
 
     def _book_by_score(self) -> None:
         """Count the latest rounds and losses by every score that they carry."""

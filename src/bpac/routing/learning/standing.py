@@ -21,6 +21,7 @@ class ScoreStanding(NamedTuple):
     rounds: how many audits it was fitted to; none for the score that was there first.
     estimated_gain: how much more traffic it could accept than the first, as estimated then; none for the first.
     shared: whether it was fitted to audits of other games, too.
+    retired: whether it has stopped betting, because it had nothing left to gain.
     """
 
     score: int
@@ -32,6 +33,7 @@ class ScoreStanding(NamedTuple):
     rounds: int | None = None
     estimated_gain: float | None = None
     shared: bool = False
+    retired: bool = False
 
 
 def standings(route: Route) -> tuple[ScoreStanding, ...]:
@@ -47,6 +49,7 @@ def standings(route: Route) -> tuple[ScoreStanding, ...]:
     found = []
     for score, (wealth, accepted) in enumerate(zip(bettor.wealths, bettor.accepted, strict=True)):
         standing = ScoreStanding(score, shares[score], wealth.threshold, accepted, score == bettor.active)
+        standing = standing._replace(retired=score in bettor.absent and shares[score] > 0.0)
         if score:
             _, rounds, gain, step, shared = learning.joined[score - 1]
             standing = standing._replace(since_step=step, rounds=rounds, estimated_gain=gain, shared=shared)

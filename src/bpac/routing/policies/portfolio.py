@@ -131,7 +131,10 @@ class Portfolio(PlainPolicy):
         """The bettor of a new epoch, which bets at level ``alpha``."""
         if self.learn is not None:
             learn = self.learn
-            return Candidates(lambda score: self._wealth(terms, alpha * learn.share(score), score), learn.returned)
+            most = 1 + len(learn.fit_at)
+            return Candidates(
+                lambda score: self._wealth(terms, alpha * learn.share(score), score), learn.returned, most
+            )
         if not self.scores:
             return self._wealth(terms, alpha, None)
         return SplitScores([self._wealth(terms, alpha * share, i) for i, share in enumerate(self.scores.values())])

@@ -106,7 +106,7 @@ function settingsText(game) {
     parts.push(`decides about drafts of its callers${game.about ? `: ${escapeInvisible(game.about)}` : ""}`);
   if (game.score) parts.push(`score ${game.score}`);
   if (game.scores.length === 1) parts.push("learned score: none yet, it needs more audits");
-  for (const { score, share, rounds, since_step, accepted, in_force, estimated_gain, shared } of game.scores) {
+  for (const { score, share, rounds, since_step, accepted, in_force, estimated_gain, shared, retired } of game.scores) {
     if (rounds === null) continue;
     if (share === 0) {
       const gain = percent(estimated_gain ?? 0);
@@ -116,10 +116,10 @@ function settingsText(game) {
       );
       continue;
     }
-    const use = in_force ? "in force" : "not in force";
+    const inUse = `accepts ${percent(accepted)} of the latest ${game.unit}s, ${in_force ? "in force" : "not in force"}`;
+    const use = retired ? "retired, because the score in force is at least as good" : inUse;
     parts.push(
-      `learned score ${score}: fitted to ${rounds} audits${shared ? " of all segments" : ""} after round ${since_step}, ` +
-        `accepts ${percent(accepted)} of the latest ${game.unit}s, ${use}`,
+      `learned score ${score}: fitted to ${rounds} audits${shared ? " of all segments" : ""} after round ${since_step}, ${use}`,
     );
   }
   if (game.loss) parts.push(`loss ${game.loss}`);

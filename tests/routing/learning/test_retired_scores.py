@@ -1,0 +1,128 @@
+"""Scores that have nothing left to gain retire: they bet no more."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bpac import Router
+from bpac.routing.bettors import Candidates
+from bpac.routing.bettors.candidates import NoWealth
+from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json
+from bpac.routing.learning.learning import Learning
+from tests.routing.learning.drafts import LEARN, Draft, drafts, learner, send
+
+ROWS = drafts(9000)
+
+
+def candidates(router: Router) -> Candidates:
+    """The bettor."""
+    bettor = router._route.bettor
+    assert isinstance(bettor, Candidates)
+    return bettor
+
+
+def learning(router: Router) -> Learning:
+    """What it has learned."""
+    found = router._route.learning
+    assert found is not None
+    return found
+
+
+def until(router: Router, happened: Callable[[Router], Any], rows: list[Draft] = ROWS) -> None:
+    """Send drafts until something has happened."""
+    remaining = iter(rows)
+    while not happened(router):
+        send(router, [next(remaining)])
+
+
+def someone_retired(router: Router) -> bool:
+    """Whether any score has retired."""
+    return bool(candidates(router).absent)
+
+
+def test_scores_retire_when_the_one_in_force_is_as_good() -> None:
+    """In the end the one in force is left alone, and the others keep their share of α: it has been bet."""
+    router = learner(learn=replace(LEARN, shares=(0.1, 0.2)))
+    send(router, [*ROWS, *ROWS])
+    standings = router.scores()
+    assert [standing.retired for standing in standings] == [not standing.in_force for standing in standings]
+    assert all(standing.share > 0.0 for standing in standings)
+    assert [isinstance(wealth, NoWealth) for wealth in candidates(router).wealths] == [
+        standing.retired for standing in standings
+    ]
+    assert router.threshold > 0.0
+
+
+def test_a_retired_score_bets_on_nothing_and_is_still_recorded() -> None:
+    """A query that arrived while it was in force may still be decided by it, and studies can tell what it would do."""
+    router = learner()
+    until(router, someone_retired)
+    before = router.scores()
+    decision = router.decide(0.25, features=(1.5, "task 1"))
+    models = [joined.model for joined in learning(router).joined]
+    assert decision.uncertainties == (0.25, *[model.score((0.25, 1.5, "task 1")) for model in models])
+    send(router, ROWS[-300:])
+    for was, now in zip(before, router.scores(), strict=True):
+        if was.retired:
+            assert (now.retired, now.threshold, now.in_force) == (True, 0.0, False)
+
+
+@pytest.mark.parametrize("tickets", [False, True])
+def test_a_journal_and_a_snapshot_lead_to_the_same_state(tickets: bool) -> None:
+    """Who retires follows from the entries; a router that starts again goes on as the other does."""
+    entries: list[Entry] = []
+    router = learner(entries.append)
+
+    def play(game: Router, rows: list[Draft]) -> None:
+        for uncertainty, features, loss in rows:
+            ticket = game.arrive() if tickets else None
+            decision = game.decide(uncertainty, features=features, ticket=ticket)
+            if decision.call_expert:
+                game.observe(decision, loss)
+
+    for rows in (ROWS[:6000], ROWS[6000:]):
+        play(router, rows)
+        assert candidates(router).absent
+        rebuilt = Router.rebuild(entries)
+        assert rebuilt.snapshot() == router.snapshot()
+        loaded = Router.rebuild([], snapshot=router.snapshot())
+        assert loaded.snapshot() == router.snapshot()
+        assert candidates(loaded).absent == candidates(router).absent
+
+
+def test_the_first_score_stays_while_shares_may_go_back_to_it() -> None:
+    """A fit that is not worth its share gives it to the first score, which must be there to bet it."""
+    late = replace(LEARN, fit_at=(60, 100_000), shares=(0.2, 0.1))
+    router = learner(learn=late)
+    send(router, ROWS)
+    assert candidates(router).active == 1
+    assert not candidates(router).absent
+
+
+def test_games_that_began_before_keep_all_scores() -> None:
+    """A journal of that time does not say that scores retire."""
+    entries: list[Entry] = []
+    old = learner(entries.append, learn=replace(LEARN, retires=False))
+    assert "retires" not in entry_to_json(entries[0])
+    send(old, ROWS)
+    assert not candidates(old).absent
+    read = [entry_from_json(entry_to_json(entry), 1) for entry in entries]
+    assert Router.rebuild(read).snapshot() == old.snapshot()
+
+
+def test_an_alarm_brings_all_scores_back() -> None:
+    """After it nothing is known: the first score bets again, and others are learned anew."""
+    router = learner()
+    send(router, ROWS)
+    assert candidates(router).absent
+    spoiled = ((draft.uncertainty, draft.features) for draft in ROWS)
+    while router.epoch == 1:
+        uncertainty, features = next(spoiled)
+        decision = router.decide(uncertainty, features=features)
+        if decision.call_expert:
+            router.observe(decision, 1.0)
+    assert not candidates(router).absent
+    send(router, ROWS[:500])
+    assert len(router.scores()) > 1
