@@ -8,7 +8,6 @@ import pytest
 from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import PortfolioWealth
 from bpac.routing.bettors import Bettor, Candidates
-from bpac.routing.bettors.candidates import NoWealth
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
 from bpac.routing.learning.rates import CandidateRates
@@ -47,7 +46,7 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joi
     dice = random.Random(seed)
     candidates = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5, most=2)
     first = wealth_of(0, latched=latched)
-    alone: list[PortfolioWealth | NoWealth] = [first]
+    alone = [first]
     charged: list[tuple[Decision, float]] = []
     for decision, loss in stream(seed, 900, joins_at=200):
         if decision.step == 200 and joins:
@@ -56,7 +55,6 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joi
         elif decision.step == 200:
             candidates.take_back()
             first.reinforce(0.5, 1)
-            alone.append(NoWealth())
             assert candidates.wealths[1].log_wealth(0.5) == -math.inf
         bettors: list[Bettor] = [candidates, *alone[: len(decision.uncertainties)]]
         for bettor in bettors:
@@ -74,8 +72,9 @@ def test_quiet_rounds_are_counted_as_if_one_by_one(seed: int, latched: bool, joi
             for bettor in bettors:
                 bettor.refund(late, its_loss)
         assert candidates.threshold == alone[candidates.active].threshold
-        assert [wealth.threshold for wealth in candidates._wealths] == [wealth.threshold for wealth in alone]
-    assert [wealth.state() for wealth in candidates.wealths] == [wealth.state() for wealth in alone]
+        assert [wealth.threshold for _, wealth in candidates._betting] == [wealth.threshold for wealth in alone]
+    betting = [wealth for wealth in candidates.wealths if isinstance(wealth, PortfolioWealth)]
+    assert [wealth.state() for wealth in betting] == [wealth.state() for wealth in alone]
     assert candidates.threshold > 0.0
     again = Candidates(lambda score: wealth_of(score, latched=latched), lambda score: 0.5, most=2)
     again.load(candidates.state())

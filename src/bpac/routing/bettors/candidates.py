@@ -4,30 +4,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from bpac.betting.ledgers.ledger import Ledger, Round
-from bpac.betting.wealth.portfolio import NEVER, PortfolioWealth
+from bpac.betting.ledgers.ledger import Round
+from bpac.betting.wealth.portfolio import PortfolioWealth
 
 
-class NoWealth(Ledger):
+class NoWealth:
     """In place of the wealth of a score that is none: nothing is bet, and nothing is certified."""
 
     threshold = 0.0
-
-    def add(self, decision: Round, loss: float) -> None:
-        """A loss of nothing."""
-
-    def remove(self, decision: Round, loss: float) -> None:
-        """A loss of nothing."""
-
-    def decided(self, decision: Round) -> None:
-        """Nothing is bet."""
-
-    def quiet_rounds(self, least_propensity: float) -> int:
-        """Any number of rounds may come."""
-        return NEVER
-
-    def count(self, rounds: int) -> None:
-        """Nothing is won."""
 
     def log_wealth(self, threshold: float) -> float:
         """Nothing."""
@@ -76,6 +60,7 @@ class Candidates:
         self._most = most
         first = start(0)
         self._wealths: list[PortfolioWealth | NoWealth] = [first]
+        self._betting = [(0, first)]  # those of them that bet, with their index
         self._latched = first.latched
         # Rounds that no wealth has counted yet; how many may follow before one looks at its threshold, or before the
         # score in force is chosen again, as long as they have this least propensity.
@@ -100,7 +85,7 @@ class Candidates:
 
     def join(self) -> None:
         """Let the next score bet on the rounds from here on."""
-        self._append(self._start(len(self._wealths)))
+        self._append_betting()
 
     def take_back(self) -> None:
         """Let the score that was there first bet what was kept for others, on the rounds from here on."""
@@ -120,10 +105,20 @@ class Candidates:
     def retire(self, score: int) -> None:
         """Let a score bet no more."""
         self._count()
-        self._wealths[score] = NoWealth()
-        self.absent |= {score}
+        self._leave_out(score)
         self._below = []
         self._look()
+
+    def _leave_out(self, score: int) -> None:
+        self._wealths[score] = NoWealth()
+        self._betting = [one for one in self._betting if one[0] != score]
+        self.absent |= {score}
+
+    def _append_betting(self) -> None:
+        score = len(self._wealths)
+        wealth = self._start(score)
+        self._append(wealth)
+        self._betting.append((score, wealth))
 
     def _append(self, wealth: "PortfolioWealth | NoWealth") -> None:
         self._count()
@@ -134,21 +129,21 @@ class Candidates:
 
     def decided(self, decision: Round) -> None:
         """Every score that the round carries bets on it; the score in force is chosen from the past."""
-        wealths, uncertainties = self._wealths, decision.uncertainties
-        if len(uncertainties) == len(wealths):
+        scores, uncertainties = len(self._wealths), decision.uncertainties
+        if len(uncertainties) == scores:
             if self._quiet > 1 and decision.least_propensity == self._least_propensity:
                 self._recent.append(uncertainties)
                 self._quiet -= 1
                 self._uncounted += 1
                 return
-            if len(wealths) == 1:
-                wealth = wealths[0]
+            if scores == 1:
+                _, wealth = self._betting[0]
                 wealth.decided(decision)
                 self.threshold = wealth.threshold
                 return
             self._recent.append(uncertainties)
         self._count()
-        for wealth in wealths[: len(uncertainties)]:
+        for wealth in self._carried_by(decision):
             wealth.decided(decision)
         self._least_propensity = decision.least_propensity
         self._rounds += 1
@@ -161,11 +156,13 @@ class Candidates:
         if self._quiet > 0 and (loss == 0.0 or self._latched):
             # No wealth looks at its threshold, and a loss lowers none that is latched.
             if loss > 0.0:
-                for wealth in self._wealths[: len(decision.uncertainties)]:
-                    wealth.add(decision, loss)
+                carried = len(decision.uncertainties)
+                for score, wealth in self._betting:
+                    if score < carried:
+                        wealth.add(decision, loss)
             return
         self._count()
-        for wealth in self._wealths[: len(decision.uncertainties)]:
+        for wealth in self._carried_by(decision):
             wealth.resolve(decision, loss)
         self._look()
 
@@ -176,7 +173,7 @@ class Candidates:
     def refund(self, decision: Round, loss: float) -> None:
         """Every score replaces its charge."""
         self._count()
-        for wealth in self._wealths[: len(decision.uncertainties)]:
+        for wealth in self._carried_by(decision):
             wealth.refund(decision, loss)
         self._look()
 
@@ -186,7 +183,7 @@ class Candidates:
     def replace(self, decision: Round, instead: Round, loss: float, *, charged: bool) -> None:
         """Every score books the loss of the other round."""
         self._count()
-        for wealth in self._wealths[: len(decision.uncertainties)]:
+        for wealth in self._carried_by(decision):
             wealth.replace(decision, instead, loss, charged=charged)
         self._look()
 
@@ -207,11 +204,11 @@ class Candidates:
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        for part in state["wealths"][1:]:
-            self._append(self._start(len(self._wealths)) if part else NoWealth())
-        self.absent = frozenset(score for score, part in enumerate(state["wealths"]) if not part)
-        if 0 in self.absent:
-            self._wealths[0] = NoWealth()
+        for _ in state["wealths"][1:]:
+            self._append_betting()
+        for score, part in enumerate(state["wealths"]):
+            if not part:
+                self._leave_out(score)
         for wealth, part in zip(self._wealths, state["wealths"], strict=True):
             wealth.load(part)
         self.active, self._rounds, self.accepted = state["active"], state["rounds"], list(state["accepted"])
@@ -221,7 +218,7 @@ class Candidates:
     def _count(self) -> None:
         """Let every wealth count the rounds that were quiet."""
         if self._uncounted:
-            for wealth in self._wealths:
+            for _, wealth in self._betting:
                 wealth.count(self._uncounted)
             self._rounds += self._uncounted
             self._uncounted = 0
@@ -230,9 +227,13 @@ class Candidates:
         """Take over the threshold in force, and find out how long nothing is going to change it."""
         self.threshold = self._wealths[self.active].threshold
         quiet, least = self.EVERY - self._rounds % self.EVERY, self._least_propensity
-        for wealth in self._wealths:
+        for _, wealth in self._betting:
             quiet = min(quiet, wealth.quiet_rounds(least))
         self._quiet = quiet
+
+    def _carried_by(self, decision: Round) -> list[PortfolioWealth]:
+        """The wealths of the scores that a round carries."""
+        return [wealth for score, wealth in self._betting if score < len(decision.uncertainties)]
 
     def _choose(self) -> None:
         """Put the score in force whose threshold accepts most of the latest traffic."""

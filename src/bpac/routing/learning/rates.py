@@ -160,20 +160,18 @@ class CandidateRates(Ledger):
 
     def _book_by_score(self) -> None:
         """Count the latest rounds and losses by every score that they carry."""
-        scores, recent = self._scores, self.recent
+        recent = self.recent
         if recent:
             audited = [decision.least_propensity for decision in recent]
-            rounds = _by_score([decision.uncertainties for decision in recent], audited, len(scores))
-            for score, (traffic, audits) in zip(scores, rounds, strict=True):
-                if score is not None:
-                    score.recent.extend(traffic)
-                    # One by one, as if each round had been counted at once.
-                    score.audits = reduce(plus, audits, score.audits)
+            carried = [decision.uncertainties for decision in recent]
+            for score, traffic, audits in _by_score(self._scores, carried, audited):
+                score.recent.extend(traffic)
+                # One by one, as if each round had been counted at once.
+                score.audits = reduce(plus, audits, score.audits)
             recent.clear()
         if self._lost:
-            for score, (lost, amounts) in zip(scores, _by_score(self._lost, self._amounts, len(scores)), strict=True):
-                if score is not None:
-                    score.book_all(lost, amounts)
+            for score, lost, amounts in _by_score(self._scores, self._lost, self._amounts):
+                score.book_all(lost, amounts)
             self._lost.clear()
             self._amounts.clear()
 
@@ -185,20 +183,22 @@ class CandidateRates(Ledger):
 
 
 def _by_score(
-    carried: Sequence[tuple[float, ...]], numbers: Sequence[Number], scores: int
-) -> Iterator[tuple[Sequence[float], Sequence[Number]]]:
-    """For every score, its values in the rounds that carry it, and the numbers of these rounds.
+    scores: Sequence[LearnedRates | None], carried: Sequence[tuple[float, ...]], numbers: Sequence[Number]
+) -> Iterator[tuple[LearnedRates, Sequence[float], Sequence[Number]]]:
+    """Every score that is there, its values in the rounds that carry it, and the numbers of these rounds.
 
     Parameters
     ----------
+    scores: the scores.
     carried: the scores that each round carries.
     numbers: a number for each round.
-    scores: how many scores there are.
     """
     fewest = min(map(len, carried), default=0)
-    for score in range(scores):
-        if score < fewest:
-            yield [values[score] for values in carried], numbers
+    for index, score in enumerate(scores):
+        if score is None:
+            continue
+        if index < fewest:
+            yield score, [values[index] for values in carried], numbers
         else:
-            which = [score < len(values) for values in carried]
-            yield [values[score] for values in compress(carried, which)], list(compress(numbers, which))
+            which = [index < len(values) for values in carried]
+            yield score, [values[index] for values in compress(carried, which)], list(compress(numbers, which))
