@@ -125,11 +125,13 @@ def replayed(game: Router, samples: list[tuple[Decision, float]]) -> None:
     if not learning.joined or learning.entries < 0:
         return
     learning.entries = -1  # once
+    wealth = bettor.wealths[1]
+    assert isinstance(wealth, PortfolioWealth)
     for decision, loss in samples[: learning.joined[0].rounds]:
         score = learning.joined[0].model.score((decision.uncertainties[0], *decision.features))
         again = decision._replace(uncertainties=(decision.uncertainties[0], score))
-        bettor.wealths[1].decided(again)
-        bettor.wealths[1].resolve(again, loss)
+        wealth.decided(again)
+        wealth.resolve(again, loss)
 
 
 def refitted(game: Router, samples: list[tuple[Decision, float]]) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from bpac.betting.wealth.portfolio import PortfolioWealth
 from bpac.routing.bettors import Candidates
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
@@ -123,6 +124,8 @@ def taken_over(name: str, segments: Segments, _: Audits) -> None:
     if name == "late" and segments[name].step == 1:
         late, first = bettor_of(segments[name]), bettor_of(segments["told"])
         late._wealths, late.active, late.accepted = deepcopy(first.wealths), first.active, list(first.accepted)
+        betting = enumerate(late._wealths)
+        late._betting = [(score, wealth) for score, wealth in betting if isinstance(wealth, PortfolioWealth)]
         late._look()
 
 
@@ -138,6 +141,7 @@ def played_again(name: str, segments: Segments, audits: Audits) -> None:
         return
     learning.entries = -1  # once
     model, wealth = learning.joined[0].model, bettor.wealths[1]
+    assert isinstance(wealth, PortfolioWealth)
     for decision, loss in audits[name]:
         if len(decision.uncertainties) == 1:
             score = model.score((decision.uncertainties[0], *decision.features))
