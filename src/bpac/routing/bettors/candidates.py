@@ -25,9 +25,6 @@ class NoWealth:
         """Nothing."""
         return {}
 
-    def load(self, state: dict[str, Any]) -> None:
-        """Nothing."""
-
 
 class Candidates:
     """One wealth per score, each with its share of α; the one that accepts most of the latest traffic is in force.
@@ -85,7 +82,10 @@ class Candidates:
 
     def join(self) -> None:
         """Let the next score bet on the rounds from here on."""
-        self._append_betting()
+        score = len(self._wealths)
+        wealth = self._start(score)
+        self._append(wealth)
+        self._betting.append((score, wealth))
 
     def take_back(self) -> None:
         """Let the score that was there first bet what was kept for others, on the rounds from here on."""
@@ -96,9 +96,9 @@ class Candidates:
         self.absent |= {score}
 
     def may_retire(self, score: int) -> bool:
-        """Whether a score can do without: not the one in force, nor the first while shares may still go back to it.
+        """Whether a score may stop betting: not the one in force, nor the first while shares may still go back to it.
 
-        Nor where thresholds may fall: another score may then be the better one again.
+        Where thresholds may fall none may: any of them may be the best one again.
         """
         return self._latched and score != self.active and (score > 0 or len(self._wealths) == self._most)
 
@@ -113,12 +113,6 @@ class Candidates:
         self._wealths[score] = NoWealth()
         self._betting = [one for one in self._betting if one[0] != score]
         self.absent |= {score}
-
-    def _append_betting(self) -> None:
-        score = len(self._wealths)
-        wealth = self._start(score)
-        self._append(wealth)
-        self._betting.append((score, wealth))
 
     def _append(self, wealth: "PortfolioWealth | NoWealth") -> None:
         self._count()
@@ -205,12 +199,12 @@ class Candidates:
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
         for _ in state["wealths"][1:]:
-            self._append_betting()
+            self.join()
         for score, part in enumerate(state["wealths"]):
             if not part:
                 self._leave_out(score)
-        for wealth, part in zip(self._wealths, state["wealths"], strict=True):
-            wealth.load(part)
+        for score, wealth in self._betting:
+            wealth.load(state["wealths"][score])
         self.active, self._rounds, self.accepted = state["active"], state["rounds"], list(state["accepted"])
         self._recent = [tuple(scores) for scores in state["recent"]]
         self._look()
