@@ -208,7 +208,7 @@ def test_scores_that_look_away_instead_of_retiring_break_the_promise(
 ) -> None:
     """A score that no longer sees its losses must not bet any more either: the same simulation finds it."""
 
-    def look_away(self: CandidateRates, in_force: LearnedRates) -> None:
+    def look_away(self: CandidateRates, in_force: LearnedRates, accepted: float) -> None:
         for score, wealth in enumerate(self._bettor.wealths):
             if self._bettor.may_retire(score):
                 wealth.__class__ = LooksAway

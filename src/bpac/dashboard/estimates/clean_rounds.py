@@ -52,7 +52,7 @@ def _by_formula(router: Router, policy: Portfolio) -> int:
     return min(
         _until(_best_case(router, policy, game, index), _wins(router.settings, policy), bar)
         for index, (game, share) in enumerate(zip(games, shares, strict=True))
-        if game  # a score that was not worth its share of α does not bet
+        if game  # a score that was not worth its share of α, or has retired, does not bet
         for bar in [log_bar(router.settings, router.epoch, share)]
     )
 

@@ -40,7 +40,7 @@ class CandidateRates(Ledger):
         self._terms = terms
         self._bettor = bettor
         self._retires = retires
-        # None for a score that is not there, because it was not worth its share of α.
+        # None for a score that is not there, because it was not worth its share of α or has retired.
         self._scores: list[LearnedRates | None] = [LearnedRates(schedule, terms)]
         self._units = cast(LearnedRates, self._scores[0]).units
         # Public, because the route updates them itself, to save a call per round: rounds that are not counted by score
@@ -125,8 +125,8 @@ class CandidateRates(Ledger):
         bettor = self._bettor
         in_force = cast(LearnedRates, self._scores[bettor.active])  # a score that is not there is never in force
         accepted = in_force.accepted(bettor.threshold) / max(in_force.rounds, 1)
-        if self._retires:
-            self._retire(in_force)
+        if self._retires and in_force.rounds >= FEWEST_ROUNDS:
+            self._retire(in_force, accepted)
         rates = []
         for rated, most in zip(self._scores, self._most_gains, strict=True):
             if rated is None:
@@ -140,16 +140,17 @@ class CandidateRates(Ledger):
         self._rate = max(rates)
         self._set_pause()
 
-    def _retire(self, in_force: LearnedRates) -> None:
+    def _retire(self, in_force: LearnedRates, accepted: float) -> None:
         """Let scores retire that accept no more than the one in force, and have nothing to gain on it.
 
         It costs nothing of the promise: each score bets for itself, and one that retires just stops.
+
+        Parameters
+        ----------
+        in_force: the traffic and losses by the score in force.
+        accepted: the share of the traffic that it accepts.
         """
-        wealths = self._bettor.wealths
-        if in_force.rounds < FEWEST_ROUNDS:
-            return
-        accepted = in_force.accepted(self._bettor.threshold) / in_force.rounds
-        safe = in_force.looks_safe() / in_force.rounds
+        wealths, safe = self._bettor.wealths, in_force.looks_safe() / in_force.rounds
         for score, rated in enumerate(self._scores):
             if rated is None or rated.rounds < FEWEST_ROUNDS or not self._bettor.may_retire(score):
                 continue
