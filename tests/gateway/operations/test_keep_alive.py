@@ -79,15 +79,17 @@ def test_fast_streams_and_whole_answers_get_no_comments() -> None:
 
 def test_a_caller_who_leaves_during_comments_changes_nothing_that_is_counted() -> None:
     """The round was decided, so it is graded although its caller has left."""
-    release = threading.Event()
+    decided, release = threading.Event(), threading.Event()
 
     def expert(_: Request) -> Reply:
+        decided.set()
         assert release.wait(60.0)
         return Reply("42")
 
     with Running(pair(Reply("42"), expert), gateway=OFTEN) as (gateway, _):
         connection = open_chat(gateway.url, STREAM)
         assert b": waiting" in _until(connection, b": waiting")
+        assert decided.wait(60.0)  # comments may begin before it
         connection.close()
         release.set()
         wait_for(lambda: gateway.status()["steps"] == 1)
