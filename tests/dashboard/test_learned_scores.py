@@ -15,6 +15,7 @@ from bpac.cli.commands.status import _text
 from bpac.gateway.games.status import GameStatus
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Learned
+from bpac.routing.learning import rates
 from bpac.stores import open_store
 from bpac.testing import Reply, Request, ScriptedServer
 from tests.dashboard.browser import Visit
@@ -66,6 +67,35 @@ def test_the_dashboard_says_which_score_the_threshold_is_about(browser: Browser)
             expect(body).to_contain_text("drafts with a lower learned score are kept")
             expect(body).to_contain_text("so the threshold jumps where another score comes into force")
             expect(body).to_contain_text("learned score 1: fitted to 40 audits after round")
+
+
+def test_a_score_that_has_retired_stays_so_after_a_restart(
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status, dashboard and command line name it; it is left out of nothing that was recorded."""
+    monkeypatch.setattr(rates, "FEWEST_ROUNDS", 40)
+    monkeypatch.setattr(rates, "PATIENCE", 100)
+    with ScriptedServer(long_drafts_lose) as models:
+        store = {"store": f"sqlite:///{tmp_path / 'bpac.db'}", "snapshot_every": 50}
+        config = settings(models.base_url, gateway=store, learn={**LEARN, "least_gain": 0.0})
+        with RunningGateway(config) as gateway:
+            number = 0
+            while not any(score["score"] and score["retired"] for score in gateway.status()["scores"]):
+                number += 1
+                send(gateway, number)
+            before = gateway.status()
+        with RunningGateway(config) as gateway, Visit(browser) as visit:
+            assert gateway.status() == before
+            send(gateway, 0)
+            assert [score["retired"] for score in gateway.status()["scores"]] == [
+                score["retired"] for score in before["scores"]
+            ]
+            visit.page.goto(f"{gateway.url}/dashboard")
+            body = visit.page.locator("body")
+            expect(body).to_contain_text("retired, because the score in force is at least as good")
+    retired = [text for text in _text(GameStatus.from_json("homework", before)) if "retired, because" in text]
+    assert len(retired) == sum(score["retired"] for score in before["scores"][1:])
+    assert not any(score["in_force"] and score["retired"] for score in before["scores"])
 
 
 def test_shares_that_go_back_survive_a_killed_gateway(tmp_path: Path, browser: Browser) -> None:
