@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bpac import Router
+from bpac.routing.audit.audit import audit_journal
 from bpac.routing.bettors import Candidates
 from bpac.routing.bettors.candidates import NoWealth
 from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json
@@ -90,6 +91,7 @@ def test_a_journal_and_a_snapshot_lead_to_the_same_state(tickets: bool) -> None:
         loaded = Router.rebuild([], snapshot=router.snapshot())
         assert loaded.snapshot() == router.snapshot()
         assert candidates(loaded).absent == candidates(router).absent
+    assert not audit_journal(map(entry_to_json, entries)).differences
 
 
 def test_the_first_score_stays_while_shares_may_go_back_to_it() -> None:
