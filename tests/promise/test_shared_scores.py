@@ -124,8 +124,7 @@ def taken_over(name: str, segments: Segments, _: Audits) -> None:
     if name == "late" and segments[name].step == 1:
         late, first = bettor_of(segments[name]), bettor_of(segments["told"])
         late._wealths, late.active, late.accepted = deepcopy(first.wealths), first.active, list(first.accepted)
-        betting = enumerate(late._wealths)
-        late._betting = [(score, wealth) for score, wealth in betting if isinstance(wealth, PortfolioWealth)]
+        late._changed()
         late._look()
 
 

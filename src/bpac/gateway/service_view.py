@@ -30,7 +30,7 @@ from bpac.stores.store import Game, LostEntries
 
 
 class ServiceView:
-    """What can be asked of a gateway. Asking changes nothing.
+    """What can be asked of a gateway. Asking changes nothing in its games.
 
     Attributes
     ----------

@@ -87,8 +87,7 @@ class Epoch:
         if isinstance(self.bettor, CascadeBettor):
             self._rates = CascadeRates(settings.exploration, terms, self.bettor)
         elif isinstance(self._rates, LearnedRates) and isinstance(self.bettor, Candidates):
-            retires = policy.learned is not None and policy.learned.retires
-            self._rates = self.joint_rates = CandidateRates(self._rates.schedule, terms, self.bettor, retires=retires)
+            self._rates = self.joint_rates = CandidateRates(self._rates.schedule, terms, self.bettor)
         self.learner = self._rates if isinstance(self._rates, LearnedRates) else None
         self._busy = expected.busy
         # What the schedule takes into account; none if it takes nothing into account.

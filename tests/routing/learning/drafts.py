@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bpac.routing.bettors import Candidates
 from bpac.routing.coins import SeededCoins
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Portfolio
@@ -37,9 +38,16 @@ def learner(journal: Any = None, *, learn: LearnedScore = LEARN, seed: int = 3, 
     return Router(0.15, 0.1, Portfolio(learn=learn), coins=SeededCoins(seed), journal=journal, **options)
 
 
-def send(router: Router, rows: list[Draft]) -> None:
+def candidates(router: Router) -> Candidates:
+    """The bettor of a router that learns."""
+    bettor = router._route.bettor
+    assert isinstance(bettor, Candidates)
+    return bettor
+
+
+def send(router: Router, rows: list[Draft], *, tickets: bool = False) -> None:
     """Decide all drafts, one after the other."""
     for uncertainty, features, loss in rows:
-        decision = router.decide(uncertainty, features=features)
+        decision = router.decide(uncertainty, features=features, ticket=router.arrive() if tickets else None)
         if decision.call_expert:
             router.observe(decision, loss)

@@ -86,7 +86,7 @@ def test_traffic_and_losses_are_booked_by_score_as_if_one_by_one(seed: int) -> N
     """What each score has seen at any time is what rates of its own would have, bits of sums included."""
     schedule = WhileItPays(every=16, in_time=False)  # looks are then as far apart for each score alone
     candidates = Candidates(lambda score: wealth_of(score, latched=True), lambda score: 0.5, most=2)
-    rates, alone = CandidateRates(schedule, TERMS, candidates, retires=False), [LearnedRates(schedule, TERMS)]
+    rates, alone = CandidateRates(schedule, TERMS, candidates), [LearnedRates(schedule, TERMS)]
     dice = random.Random(seed)
     for decision, loss in stream(seed, 700, joins_at=200):
         if decision.step == 200:

@@ -12,16 +12,9 @@ from bpac.routing.bettors import Candidates
 from bpac.routing.bettors.candidates import NoWealth
 from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json
 from bpac.routing.learning.learning import Learning
-from tests.routing.learning.drafts import LEARN, Draft, drafts, learner, send
+from tests.routing.learning.drafts import LEARN, candidates, drafts, learner, send
 
 ROWS = drafts(9000)
-
-
-def candidates(router: Router) -> Candidates:
-    """The bettor."""
-    bettor = router._route.bettor
-    assert isinstance(bettor, Candidates)
-    return bettor
 
 
 def learning(router: Router) -> Learning:
@@ -31,16 +24,11 @@ def learning(router: Router) -> Learning:
     return found
 
 
-def until(router: Router, happened: Callable[[Router], Any], rows: list[Draft] = ROWS) -> None:
+def until(router: Router, happened: Callable[[Candidates], Any]) -> None:
     """Send drafts until something has happened."""
-    remaining = iter(rows)
-    while not happened(router):
+    remaining = iter(ROWS)
+    while not happened(candidates(router)):
         send(router, [next(remaining)])
-
-
-def someone_retired(router: Router) -> bool:
-    """Whether any score has retired."""
-    return bool(candidates(router).absent)
 
 
 def test_scores_retire_when_the_one_in_force_is_as_good() -> None:
@@ -59,7 +47,7 @@ def test_scores_retire_when_the_one_in_force_is_as_good() -> None:
 def test_a_retired_score_bets_on_nothing_and_is_still_recorded() -> None:
     """A query that arrived while it was in force may still be decided by it, and studies can tell what it would do."""
     router = learner()
-    until(router, someone_retired)
+    until(router, lambda bettor: bettor.absent)
     before = router.scores()
     decision = router.decide(0.25, features=(1.5, "task 1"))
     models = [joined.model for joined in learning(router).joined]
@@ -70,21 +58,28 @@ def test_a_retired_score_bets_on_nothing_and_is_still_recorded() -> None:
             assert (now.retired, now.threshold, now.in_force) == (True, 0.0, False)
 
 
+def test_a_query_that_arrived_on_a_retired_score_is_decided_by_it() -> None:
+    """Its threshold was certified for that score, and for no other."""
+    router = learner()
+    until(router, lambda bettor: bettor.active == 1)
+    early, bettor = router.arrive(), candidates(router)
+    bettor.active = 2 if len(bettor.wealths) > 2 else 0
+    bettor.retire(1)
+    decision = router.decide(0.25, features=(0.5, "task 1"), ticket=early)
+    model = learning(router).joined[0].model
+    assert (decision.threshold, decision.uncertainty) == (early.threshold, model.score((0.25, 0.5, "task 1")))
+    assert decision.threshold > 0.0
+    later = router.decide(0.25, features=(0.5, "task 1"), ticket=router.arrive())
+    assert later.uncertainty == later.uncertainties[bettor.active] != decision.uncertainty
+
+
 @pytest.mark.parametrize("tickets", [False, True])
 def test_a_journal_and_a_snapshot_lead_to_the_same_state(tickets: bool) -> None:
     """Who retires follows from the entries; a router that starts again goes on as the other does."""
     entries: list[Entry] = []
     router = learner(entries.append)
-
-    def play(game: Router, rows: list[Draft]) -> None:
-        for uncertainty, features, loss in rows:
-            ticket = game.arrive() if tickets else None
-            decision = game.decide(uncertainty, features=features, ticket=ticket)
-            if decision.call_expert:
-                game.observe(decision, loss)
-
     for rows in (ROWS[:6000], ROWS[6000:]):
-        play(router, rows)
+        send(router, rows, tickets=tickets)
         assert candidates(router).absent
         rebuilt = Router.rebuild(entries)
         assert rebuilt.snapshot() == router.snapshot()

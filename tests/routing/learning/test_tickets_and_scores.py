@@ -11,10 +11,9 @@ from bpac.replay.simulation.faults import Faults
 from bpac.replay.simulation.gateway import SimulatedGateway
 from bpac.replay.simulation.load import under_load
 from bpac.routing.audit.audit import audit_journal
-from bpac.routing.bettors import Candidates
 from bpac.routing.coins import SeededCoins
 from bpac.routing.journal.entries import Entry, Learned, Started, entry_from_json, entry_to_json
-from tests.routing.learning.drafts import drafts, learner, send
+from tests.routing.learning.drafts import candidates, drafts, learner, send
 
 
 def due(router: Router) -> None:
@@ -24,13 +23,6 @@ def due(router: Router) -> None:
     rows = drafts(300)
     while not learning.due:
         send(router, [rows.pop(0)])
-
-
-def candidates(router: Router) -> Candidates:
-    """The bettor."""
-    bettor = router._route.bettor
-    assert isinstance(bettor, Candidates)
-    return bettor
 
 
 def second_wealth(router: Router) -> PortfolioWealth:

@@ -42,19 +42,24 @@ class Candidates:
     start: makes the wealth of a score, given its index.
     returned: what goes back to the first score if this one is not learned, given its index, relative to the first.
     most: how many scores there may be.
-
-    Attributes
-    ----------
-    absent: the scores that do not bet, because they were not worth joining or have retired.
+    retires: whether scores may retire.
     """
 
     MEMORY = 256  # rounds over which the share of accepted traffic is counted
     EVERY = 64  # rounds between two counts
 
-    def __init__(self, start: Callable[[int], PortfolioWealth], returned: Callable[[int], float], most: int) -> None:
+    def __init__(
+        self,
+        start: Callable[[int], PortfolioWealth],
+        returned: Callable[[int], float],
+        *,
+        most: int,
+        retires: bool = False,
+    ) -> None:
         self._start = start
         self._returned = returned
         self._most = most
+        self._retires = retires
         first = start(0)
         self._wealths: list[PortfolioWealth | NoWealth] = [first]
         self._betting = [(0, first)]  # those of them that bet, with their index
@@ -70,9 +75,13 @@ class Candidates:
         self._below: list[tuple[float, int]] = []
         self._rounds = 0
         self.accepted = [0.0]
-        self.absent: frozenset[int] = frozenset()
         self.active = 0
         self.threshold = 0.0
+
+    @property
+    def absent(self) -> set[int]:
+        """The scores that do not bet, because they were not worth joining or have retired."""
+        return set(range(len(self._wealths))) - {score for score, _ in self._betting}
 
     @property
     def wealths(self) -> list[PortfolioWealth | NoWealth]:
@@ -82,10 +91,7 @@ class Candidates:
 
     def join(self) -> None:
         """Let the next score bet on the rounds from here on."""
-        score = len(self._wealths)
-        wealth = self._start(score)
-        self._append(wealth)
-        self._betting.append((score, wealth))
+        self._append(self._start(len(self._wealths)))
 
     def take_back(self) -> None:
         """Let the score that was there first bet what was kept for others, on the rounds from here on."""
@@ -93,33 +99,34 @@ class Candidates:
         first = cast(PortfolioWealth, self.wealths[0])
         first.reinforce(self._returned(score), score)
         self._append(NoWealth())
-        self.absent |= {score}
 
     def may_retire(self, score: int) -> bool:
         """Whether a score may stop betting: not the one in force, nor the first while shares may still go back to it.
 
         Where thresholds may fall none may: any of them may be the best one again.
         """
-        return self._latched and score != self.active and (score > 0 or len(self._wealths) == self._most)
+        lasts = score == self.active or (score == 0 and len(self._wealths) < self._most)
+        return self._retires and self._latched and not lasts
 
     def retire(self, score: int) -> None:
         """Let a score bet no more."""
         self._count()
-        self._leave_out(score)
-        self._below = []
-        self._look()
-
-    def _leave_out(self, score: int) -> None:
         self._wealths[score] = NoWealth()
-        self._betting = [one for one in self._betting if one[0] != score]
-        self.absent |= {score}
+        self._changed()
+        self._look()
 
     def _append(self, wealth: "PortfolioWealth | NoWealth") -> None:
         self._count()
         self._wealths.append(wealth)
+        self.accepted.append(0.0)
+        self._changed()
+
+    def _changed(self) -> None:
+        """Take note of which scores bet from here on."""
+        wealths = enumerate(self._wealths)
+        self._betting = [(score, wealth) for score, wealth in wealths if isinstance(wealth, PortfolioWealth)]
         self._below = []
         self._quiet = 0
-        self.accepted.append(0.0)
 
     def decided(self, decision: Round) -> None:
         """Every score that the round carries bets on it; the score in force is chosen from the past."""
@@ -198,11 +205,8 @@ class Candidates:
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
-        for _ in state["wealths"][1:]:
-            self.join()
-        for score, part in enumerate(state["wealths"]):
-            if not part:
-                self._leave_out(score)
+        self._wealths = [self._start(score) if part else NoWealth() for score, part in enumerate(state["wealths"])]
+        self._changed()
         for score, wealth in self._betting:
             wealth.load(state["wealths"][score])
         self.active, self._rounds, self.accepted = state["active"], state["rounds"], list(state["accepted"])

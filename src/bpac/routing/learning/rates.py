@@ -32,14 +32,12 @@ class CandidateRates(Ledger):
     ----------
     schedule, terms: as for ``LearnedRates``.
     bettor: the scores that compete.
-    retires: whether scores retire that have nothing to gain.
     """
 
-    def __init__(self, schedule: Schedule, terms: Terms, bettor: Candidates, *, retires: bool) -> None:
+    def __init__(self, schedule: Schedule, terms: Terms, bettor: Candidates) -> None:
         self._schedule = schedule
         self._terms = terms
         self._bettor = bettor
-        self._retires = retires
         # None for a score that is not there, because it was not worth its share of α or has retired.
         self._scores: list[LearnedRates | None] = [LearnedRates(schedule, terms)]
         self._units = cast(LearnedRates, self._scores[0]).units
@@ -125,7 +123,7 @@ class CandidateRates(Ledger):
         bettor = self._bettor
         in_force = cast(LearnedRates, self._scores[bettor.active])  # a score that is not there is never in force
         accepted = in_force.accepted(bettor.threshold) / max(in_force.rounds, 1)
-        if self._retires and in_force.rounds >= FEWEST_ROUNDS:
+        if in_force.rounds >= FEWEST_ROUNDS:
             self._retire(in_force, accepted)
         rates = []
         for rated, most in zip(self._scores, self._most_gains, strict=True):

@@ -131,9 +131,11 @@ class Portfolio(PlainPolicy):
         """The bettor of a new epoch, which bets at level ``alpha``."""
         if self.learn is not None:
             learn = self.learn
-            most = 1 + len(learn.fit_at)
             return Candidates(
-                lambda score: self._wealth(terms, alpha * learn.share(score), score), learn.returned, most
+                lambda score: self._wealth(terms, alpha * learn.share(score), score),
+                learn.returned,
+                most=1 + len(learn.fit_at),
+                retires=learn.retires,
             )
         if not self.scores:
             return self._wealth(terms, alpha, None)
