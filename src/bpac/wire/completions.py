@@ -1,11 +1,11 @@
 """Whole chat completions from model servers: only what is read of them is decoded."""
 
 import math
-from typing import Any, ClassVar, NamedTuple, TypedDict, cast
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import msgspec
 
-from bpac.answer import Answer, Token, excerpt, read_tokens
+from bpac.answer import Answer, excerpt
 from bpac.errors import AnswerError
 from bpac.wire.json import UNDECODABLE, from_json
 
@@ -17,12 +17,10 @@ class Completion(NamedTuple):
     ----------
     raw: the chat completion as the server sent it.
     answer: what is read of it.
-    logprobs: the log-probabilities as they stand in ``raw``; empty if there are none, or if they could not be located.
     """
 
     raw: bytes
     answer: Answer
-    logprobs: bytes = b""
 
     def body(self) -> dict[str, Any]:
         """The decoded chat completion."""
@@ -82,8 +80,12 @@ class _Message(TypedDict, total=False):
 
 class _Choice(TypedDict, total=False):
     message: _Message
-    logprobs: msgspec.Raw
+    logprobs: Logprobs | None
     finish_reason: Any
+
+
+class _ShortChoice(_Choice, total=False):
+    logprobs: _LogprobsOnly | None  # type: ignore[misc]
 
 
 class _Completion(TypedDict, total=False):
@@ -91,9 +93,13 @@ class _Completion(TypedDict, total=False):
     usage: Any
 
 
+class _ShortCompletion(TypedDict, total=False):
+    choices: list[_ShortChoice]
+    usage: Any
+
+
 _decode = msgspec.json.Decoder(_Completion).decode
-_decode_logprobs = msgspec.json.Decoder(Logprobs | None).decode
-_decode_logprobs_only = msgspec.json.Decoder(_LogprobsOnly | None).decode
+_decode_logprobs_only = msgspec.json.Decoder(_ShortCompletion).decode
 
 
 def read_completion(data: bytes, *, logprobs_only: bool = False) -> Completion:
@@ -108,24 +114,14 @@ def read_completion(data: bytes, *, logprobs_only: bool = False) -> Completion:
     '42'
     """
     try:
-        body = _decode(data)
-        logprobs = bytes(body["choices"][0].pop("logprobs", b""))
+        body: Any = _decode_logprobs_only(data) if logprobs_only else _decode(data)
+        listed = body["choices"][0].pop("logprobs", None)
     except (*UNDECODABLE, LookupError):
         # Not what most servers send. It may be usable; if it is not, the error says why.
         data = data.decode("utf-8", errors="replace").encode()
         return Completion(data, _read_leniently(from_json(data)))
-    tokens = _read_logprobs(logprobs, logprobs_only) if logprobs else None
-    return Completion(data, Answer.from_openai(body, tokens), b"" if tokens is None else logprobs)
-
-
-def _read_logprobs(data: bytes, logprobs_only: bool) -> tuple[Token, ...] | None:
-    try:
-        decoded: Any = _decode_logprobs_only(data) if logprobs_only else _decode_logprobs(data)
-    except UNDECODABLE:
-        return read_tokens(from_json(data))
-    if decoded is None or decoded.content is None:
-        return None
-    return cast("tuple[Token, ...]", tuple(decoded.content))
+    known = listed is not None and listed.content is not None
+    return Completion(data, Answer.from_openai(body, tuple(listed.content) if known else None))
 
 
 def _read_leniently(body: Any) -> Answer:

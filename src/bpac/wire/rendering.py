@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import msgspec
 
@@ -19,10 +19,21 @@ _WORDS = re.compile(r"\s*(?:\S+\s+){0,7}\S*", re.DOTALL)
 # The fields of a choice that have a place in chunks. All others are the server's own, such as vLLM's ``stop_reason``.
 _PLACED = ("index", "message", "delta", "logprobs", "finish_reason")
 
-_LOGPROBS_FIELD = b'"logprobs":'
+_LOGPROBS = b'"logprobs"'
 _NULL = msgspec.Raw(b"null")
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+
+
+class _Choice(TypedDict, total=False):
+    logprobs: msgspec.Raw
+
+
+class _Completion(TypedDict, total=False):
+    choices: list[_Choice]
+
+
+_decode_logprobs = msgspec.json.Decoder(_Completion).decode
 
 
 class LogprobsRequest(Protocol):
@@ -103,24 +114,30 @@ def _token_bytes(token: Any) -> bytes:
     return bytes(listed) if isinstance(listed, list) else token["token"].encode()
 
 
-def without_logprobs(data: bytes, logprobs: bytes = b"") -> bytes:
+def without_logprobs(data: bytes) -> bytes:
     """A chat completion or chunk with null for its log-probabilities; nothing else of it is decoded.
 
     Parameters
     ----------
     data: the completion as the server sent it.
-    logprobs: the log-probabilities as they stand in it, if that is known: then they are cut out there.
 
     >>> without_logprobs(b'{"id": 1, "choices": [{"index": 0, "logprobs": {"content": []}}]}')
-    b'{"id":1,"choices":[{"index":0,"logprobs":null}]}'
+    b'{"id": 1, "choices": [{"index": 0, "logprobs": null}]}'
     """
-    start = data.find(_LOGPROBS_FIELD) + len(_LOGPROBS_FIELD)
+    name = data.find(_LOGPROBS)
+    if name < 0:
+        return data
+    try:
+        logprobs = bytes(_decode_logprobs(data)["choices"][0]["logprobs"])
+    except (*UNDECODABLE, LookupError):
+        return _null_logprobs(data)
+    start = name + len(_LOGPROBS) + 1
     start += data.startswith(b" ", start)
     end = start + len(logprobs)
     # Within strings the quotes of the field's name would be escaped.
-    if logprobs and data.startswith(logprobs, start) and _LOGPROBS_FIELD not in data[end:]:
+    if data.startswith(logprobs, start) and _LOGPROBS not in data[end:]:
         return b"%bnull%b" % (data[:start], data[end:])
-    return _null_logprobs(data) if b'"logprobs"' in data else data
+    return _null_logprobs(data)
 
 
 def _null_logprobs(data: bytes) -> bytes:

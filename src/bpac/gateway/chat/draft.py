@@ -165,7 +165,7 @@ class WholeDraft(Draft):
         if request.logprobs or confidence_asked:
             body = to_json(visible(self._completion.body(), request, confidence_asked))
         else:
-            body = without_logprobs(self._completion.raw, self._completion.logprobs)
+            body = without_logprobs(self._completion.raw)
         if not request.stream:
             return ChatResponse(headers, body)
 

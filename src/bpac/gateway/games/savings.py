@@ -27,6 +27,7 @@ __all__ = ["ALPHA", "COUNTED", "Prices", "Savings", "SavingsReport", "expert_not
 
 # Whose tokens are counted, as in the keys of notes: "draft_tokens", "late_draft_tokens".
 DRAFT, EXPERT, JUDGE = "draft", "expert", "judge"
+LATE, STAGE = "late_", "stage_"
 # In the note of an outcome: the expert's tokens were counted before it. They are there only for the bounds.
 COUNTED = "expert_counted"
 # In the note of an outcome: the expert's tokens are not all in it, because other attempts were billed, too.
@@ -97,7 +98,7 @@ class Savings:
         """The note of the next entry, with the late tokens added."""
         if not self.has_late:
             return note
-        late = (usage.to_note(f"late_{whose}") for whose, usage in self.late.items())
+        late = (usage.to_note(f"{LATE}{whose}") for whose, usage in self.late.items())
         return {**note, **{key: tokens for one in late for key, tokens in one.items()}, **self.late_followed.to_note()}
 
     @property
@@ -111,29 +112,38 @@ class Savings:
         self.late, self.late_followed = {}, NONE_FOLLOWED
         if (followed := Followed.from_note(note)) is not NONE_FOLLOWED:
             self.followed = self.followed.plus(followed)
-        drafted = _noted(note, DRAFT)
+        drafted = NOTHING
+        noted = Usage.all_from_note(note)
+        for prefix, usage in noted.items():
+            whose = prefix.removeprefix(LATE)
+            if whose == DRAFT:
+                drafted = drafted.plus(usage)
+            elif whose == JUDGE:
+                self.judges = self.judges.plus(usage)
+            elif whose == EXPERT:
+                if prefix != EXPERT or COUNTED not in note:
+                    self.experts = self.experts.plus(usage)
+            elif whose.startswith(STAGE):
+                stage = whose.removeprefix(STAGE)
+                self.stages[stage] = self.stages.get(stage, NOTHING).plus(usage)
         self.drafts = self.drafts.plus(drafted)
-        for stage in _stages(note):
-            used = Usage.from_note(note, f"stage_{stage}")
-            self.stages[stage] = self.stages.get(stage, NOTHING).plus(used)
-        self.judges = self.judges.plus(_noted(note, JUDGE))
-        self.experts = self.experts.plus(_noted(note, EXPERT, late_only=COUNTED in note))
         if isinstance(entry, Decision):
-            for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
-                unseen.flip(entry.propensity, looks=entry.call_expert)
+            if entry.propensity < 1.0:  # otherwise there is no coin
+                for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
+                    unseen.flip(entry.propensity, looks=entry.call_expert)
             self.recent.decided(entry, drafted)
         elif isinstance(entry, Resolved):
-            self._see(entry, note)
+            self._see(entry, note, noted)
 
-    def _see(self, entry: Resolved, note: Mapping[str, Any]) -> None:
+    def _see(self, entry: Resolved, note: Mapping[str, Any], noted: Mapping[str, Usage]) -> None:
         """Learn from an outcome what the expert is sent and generates; what is not known counts as 0."""
-        answer, exact = Usage.from_note(note, EXPERT), INCOMPLETE not in note
+        answer, exact = noted.get(EXPERT, NOTHING), INCOMPLETE not in note
         if entry.refused and answer is NOTHING:  # it generates nothing, with the router as without
             for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
                 unseen.see(note["propensity"], 0)
             return
         if answer is not NOTHING:
-            self.recent.resolved(answer, Usage.from_note(note, JUDGE))
+            self.recent.resolved(answer, noted.get(JUDGE, NOTHING))
         if answer.completion > 0:
             self.unseen.see(note["propensity"], answer.completion, exact=exact)
         if answer.prompt and not answer.estimated:
@@ -221,21 +231,6 @@ class Savings:
 
 # What snapshots of earlier versions do not have. The model of a cascade's drafts before such a snapshot is not known.
 _LATER = {"followed", "late_followed", "stages"}
-
-
-def _stages(note: Mapping[str, Any]) -> list[str]:
-    """The numbers of the models of a cascade whose tokens are in a note.
-
-    >>> _stages({"draft_tokens": 9, "stage_1_tokens": 4, "stage_1_prompt_tokens": 7, "stage_2_tokens": 5})
-    ['1', '2']
-    """
-    parts = (key.split("_") for key in note if key.startswith("stage_"))
-    return [part[1] for part in parts if len(part) == 3 and part[2] == "tokens"]
-
-
-def _noted(note: Mapping[str, Any], whose: str, *, late_only: bool = False) -> Usage:
-    late = Usage.from_note(note, f"late_{whose}")
-    return late if late_only else late.plus(Usage.from_note(note, whose))
 
 
 def _unseen_sum(state: Any) -> UnseenSum:
