@@ -18,11 +18,11 @@ from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.journal.entries import Opened
 from bpac.routing.recorded_terms import DecisionRules, draft_scores
 from bpac.routing.router import Router
-from bpac.stores.redis.address import read_address
-from bpac.stores.redis.connecting import RedisClient
-from bpac.stores.redis.folder import Folder
+from bpac.stores.redis.folding.folder import Folder
 from bpac.stores.redis.messages import resolving
-from bpac.stores.redis.replica import GameReplica
+from bpac.stores.redis.replicas.replica import GameReplica
+from bpac.stores.redis.server.address import read_address
+from bpac.stores.redis.server.connecting import RedisClient
 from bpac.stores.redis.store import RedisStore
 from bpac.wire.usage import Usage
 

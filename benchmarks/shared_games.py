@@ -19,12 +19,12 @@ import psutil  # type: ignore[import-untyped]
 from bpac.routing.journal.entries import Opened
 from bpac.routing.recorded_terms import DecisionRules, draft_scores
 from bpac.routing.router import Router
-from bpac.stores.redis.address import read_address
-from bpac.stores.redis.connecting import RedisClient
-from bpac.stores.redis.folder import Folder
+from bpac.stores.redis.folding.folder import Folder
 from bpac.stores.redis.journal import PlainRestoring
 from bpac.stores.redis.messages import resolving
-from bpac.stores.redis.replica import GameReplica
+from bpac.stores.redis.replicas.replica import GameReplica
+from bpac.stores.redis.server.address import read_address
+from bpac.stores.redis.server.connecting import RedisClient
 from bpac.stores.redis.store import RedisStore
 
 AT_ONCE = (1, 16, 64, 256)

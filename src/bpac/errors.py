@@ -25,13 +25,13 @@
         - ``ReportedError`` (``bpac.wire.translating``): a server reports an error within a response that began well
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it rejected the request (a status 4xx); a retry would not help
-            - ``UpstreamRefused`` (``bpac.gateway.chat.upstream_errors``): the gateway's caller gets the server's error
+            - ``UpstreamRefused`` (``upstream_errors`` of the gateway): the gateway's caller gets the server's error
         - ``Unavailable``: it failed, even after retries
-            - ``CredentialsRefused`` (``bpac.gateway.chat.upstream_errors``): it does not accept the gateway's own key
+            - ``CredentialsRefused`` (``upstream_errors`` of the gateway): it does not accept the gateway's own key
     - ``StoreError``: a store cannot be used, or failed and accepts no more entries
         - ``StoreInUse``: another gateway writes to it
-        - ``RedisGone`` (``bpac.stores.redis.connecting``): Redis cannot be reached, or did not do what it was asked to
-            - ``WrongType`` (``bpac.stores.redis.connecting``): somebody has replaced a key by something else
+        - ``RedisGone`` (``bpac.stores.redis.server.connecting``): Redis cannot be reached, or did not do its task
+            - ``WrongType`` (``bpac.stores.redis.server.connecting``): somebody has replaced a key by something else
         - ``NoRoom`` (``bpac.stores.redis.store``): a route has as many games as it may have
         - ``EntriesLost`` (``bpac.stores.redis.journal``): a journal in Redis lost what was acknowledged
         - ``NotCut`` (``bpac.stores.redis.archives``): an archive was not needed after all, and nothing was cut

@@ -12,9 +12,9 @@ from bpac.dashboard.decisions import DecisionView
 from bpac.dashboard.document import Subject, game_document, policy_name, whole_document
 from bpac.dashboard.estimates.wealth import wealth_curve
 from bpac.dashboard.history.history import MOST_EVENTS, MOST_POINTS, History
-from bpac.gateway.games.savings import SavingsReport
-from bpac.gateway.http.dashboard import MOST_FULL
-from bpac.gateway.http.game_list import MOST_GAMES
+from bpac.gateway.games.money.savings import SavingsReport
+from bpac.gateway.http.dashboard.dashboard import MOST_FULL
+from bpac.gateway.http.dashboard.game_list import MOST_GAMES
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
 from bpac.routing.learning.learned_score import LearnedScore

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bpac.dashboard.history.refusals import RefusalReason
 from bpac.dashboard.history.unscored import CALLER_LEFT
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.live_game import LiveGame
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision

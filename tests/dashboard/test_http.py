@@ -10,8 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.dashboard.document import Subject, game_document
-from bpac.gateway.games.restoring import folded
-from bpac.gateway.games.savings import SavingsReport
+from bpac.gateway.games.money.savings import SavingsReport
+from bpac.gateway.games.restoring.restoring import folded
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved, read_journal
 from bpac.routing.router import Router
@@ -255,8 +255,8 @@ def test_a_search_reads_only_so_far(
     place: tuple[RunningGateway, dict[str, Any], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter that matches nothing does not read a million rounds at once: it returns where to continue."""
-    monkeypatch.setattr("bpac.gateway.games.search.MOST_READ", 90)
-    monkeypatch.setattr("bpac.gateway.games.search.PORTION", 40)
+    monkeypatch.setattr("bpac.gateway.games.shown.search.MOST_READ", 90)
+    monkeypatch.setattr("bpac.gateway.games.shown.search.PORTION", 40)
     gateway, _, _ = place
     found = get(gateway, "/decisions?game=1&state=resolved&min_uncertainty=1").json
     assert found == {"decisions": [], "next": ROUNDS - 89}
@@ -312,8 +312,8 @@ def test_invalid_queries_are_refused(
 
 def test_segments_are_games_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its own document; the busiest come in full, and all can be asked for by number."""
-    monkeypatch.setattr("bpac.gateway.http.dashboard.MOST_FULL", 1)
-    monkeypatch.setattr("bpac.gateway.http.dashboard.MOST_GAMES", 2)
+    monkeypatch.setattr("bpac.gateway.http.dashboard.dashboard.MOST_FULL", 1)
+    monkeypatch.setattr("bpac.gateway.http.dashboard.dashboard.MOST_GAMES", 2)
     with Running(pair(Reply("41"), Reply("42")), segment_by="user") as (gateway, _):
         for user, count in (("anna", 1), ("ben", 3), ("carl", 2)):
             for _ in range(count):

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from bpac.answer import Token
 from bpac.cli.commands.status import _text
-from bpac.gateway.games.status import GameStatus
+from bpac.gateway.games.shown.status import GameStatus
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Learned
 from bpac.routing.learning import rates

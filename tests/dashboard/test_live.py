@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.dashboard.estimates.what_if import what_if
-from bpac.gateway.games.restoring import folded as fold
-from bpac.gateway.telemetry.counters import BOUNDS
-from bpac.gateway.telemetry.latency import QUANTILES
+from bpac.gateway.games.restoring.restoring import folded as fold
+from bpac.gateway.telemetry.metrics.counters import BOUNDS
+from bpac.gateway.telemetry.metrics.latency import QUANTILES
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request, ScriptedServer

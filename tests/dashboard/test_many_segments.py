@@ -136,7 +136,7 @@ def test_only_games_that_changed_are_computed(gateway: RunningGateway, monkeypat
     """Every request for the list would block the gateway for seconds otherwise; a change is shown at once."""
     listed(gateway)
     computed = []
-    whole = "bpac.gateway.http.dashboard.game_document"
+    whole = "bpac.gateway.http.dashboard.dashboard.game_document"
     from bpac.dashboard.document import game_document as original  # noqa: PLC0415
 
     def counted(subject: Any, *parts: Any, **options: Any) -> dict[str, Any]:

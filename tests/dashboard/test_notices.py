@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from bpac.dashboard.lost_journals import MOST_LISTED, lost_journals
-from bpac.gateway.http import connections, protocol
-from bpac.gateway.http.connections import Refusal
-from bpac.gateway.telemetry.rejections import REMEDIES
+from bpac.gateway.http.connections import connections, protocol
+from bpac.gateway.http.connections.connections import Refusal
+from bpac.gateway.telemetry.failures.rejections import REMEDIES
 from bpac.stores.store import Game, LostEntries
 from bpac.testing import Reply, ScriptedServer
 from tests.dashboard.browser import DESKTOP, PHONE, Visit

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from bpac.dashboard.remedies import FORFEITED, UNSCORED, remedies_of
-from bpac.gateway.games import outcomes
+from bpac.gateway.games.rounds import outcomes
 from bpac.routing.route import CROWDED_OUT
 
 DOCS = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from bpac.demo.directory import DIAL, DemoDirectory
 from bpac.demo.ground_truth import Answers
 from bpac.demo.pair import ModelPair, PairModel
 from bpac.gateway.config.file import load_config
-from bpac.gateway.games.savings import Savings
-from bpac.gateway.games.status import GameStatus, game_status
+from bpac.gateway.games.money.savings import Savings
+from bpac.gateway.games.shown.status import GameStatus, game_status
 from bpac.stores.store import Game
 
 PAIR = ModelPair("local", {"draft": PairModel("http://a/v1", "m"), "expert": PairModel("http://a/v1", "m")}, ())

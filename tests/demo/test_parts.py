@@ -22,10 +22,10 @@ from bpac.demo.pair import ModelPair, PairModel, started_pair
 from bpac.demo.status_lines import status_table
 from bpac.errors import BpacError, InputError, StoreInUse
 from bpac.gateway.config.file import load_config
-from bpac.gateway.games.savings import SavingsReport
-from bpac.gateway.games.status import game_status
+from bpac.gateway.games.money.savings import SavingsReport
+from bpac.gateway.games.shown.status import game_status
 from bpac.routing.router import Router
-from bpac.stores.sqlite.ownership import Ownership
+from bpac.stores.sqlite.writing.ownership import Ownership
 from bpac.stores.store import Game
 
 PAIR = ModelPair(

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 from scripts.write_grafana_dashboard import FILE, text
 
-from bpac.gateway.telemetry.counters import COUNTERS
+from bpac.gateway.telemetry.metrics.counters import COUNTERS
 from bpac.testing import Reply, Request
 from tests.deploy.tools import DEPLOY, ROOT, documents, passes
 from tests.gateway.configured import OPERATOR, bearer

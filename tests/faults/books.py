@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from bpac.gateway.games.decision_ids import id_with_key
+from bpac.gateway.games.rounds.decision_ids import id_with_key
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Committed, Entry, Opened, Resolved, Started
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.route import Route
-from bpac.stores.redis.fold import Fold, PlainState
+from bpac.stores.redis.folding.fold import Fold, PlainState
 from bpac.stores.redis.store import RedisStore
-from bpac.stores.sqlite.statements import entry_text
+from bpac.stores.sqlite.writing.statements import entry_text
 from bpac.stores.store import Game, Store
 from tests.faults.callers import Got
 

@@ -11,7 +11,7 @@ from openai import OpenAI
 
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
-from bpac.gateway.http import disconnects
+from bpac.gateway.http.connections import disconnects
 from bpac.gateway.server import GatewayServer, new_server
 from bpac.gateway.service import Service
 from bpac.testing import Reply, Request, Script, ScriptedServer

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import closing
 
-from bpac.gateway.games.decision_ids import read_decision_id
+from bpac.gateway.games.rounds.decision_ids import read_decision_id
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores import open_store

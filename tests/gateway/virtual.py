@@ -14,9 +14,9 @@ from bpac.errors import Unavailable
 from bpac.gateway import opening
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.config.models.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
-from bpac.gateway.http.chat import PATH
+from bpac.gateway.http.endpoints.chat import PATH
 from bpac.gateway.service import Service
 from bpac.stores import Store
 from bpac.testing import Request, Script

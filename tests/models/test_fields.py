@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import SettingsError, StoreError, Unavailable
-from bpac.gateway.config.models import read_models
+from bpac.gateway.config.models.models import read_models
 from bpac.gateway.telemetry.logs import JsonFormatter
 from bpac.models.client import ModelClient
 from bpac.models.fields import address, endpoint_url, redacted

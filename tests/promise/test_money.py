@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from bpac.gateway.config.prices import Price
-from bpac.gateway.games import draft_worth
-from bpac.gateway.games.draft_worth import MoneyTerms, drafts_pay, skips_draft
-from bpac.gateway.games.savings import Savings
-from bpac.gateway.games.spending import Prices
+from bpac.gateway.config.models.prices import Price
+from bpac.gateway.games.money import draft_worth
+from bpac.gateway.games.money.draft_worth import MoneyTerms, drafts_pay, skips_draft
+from bpac.gateway.games.money.savings import Savings
+from bpac.gateway.games.money.spending import Prices
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.journal.entries import Resolved
 from bpac.routing.router import Router

@@ -16,12 +16,12 @@ from bpac.routing.policies import Budget
 from bpac.routing.recorded_terms import DecisionRules, draft_scores
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
-from bpac.stores.redis.connecting import RedisClient
-from bpac.stores.redis.fold import Fold
-from bpac.stores.redis.folder import Folder
+from bpac.stores.redis.folding.fold import Fold
+from bpac.stores.redis.folding.folder import Folder
 from bpac.stores.redis.journal import PlainRestoring
 from bpac.stores.redis.keys import GameNames
 from bpac.stores.redis.messages import ReplicaMessages, SharedTicket, arriving, deciding, resolving
+from bpac.stores.redis.server.connecting import RedisClient
 from bpac.stores.store import Game
 from tests.promise.test_promise import most_explained
 from tests.promise.test_shared_games import PipelinedClient

@@ -11,12 +11,12 @@ from bpac.routing.journal.entries import Opened
 from bpac.routing.recorded_terms import DecisionRules, draft_scores
 from bpac.routing.router import Router
 from bpac.routing.settings import Settings
-from bpac.stores.redis.address import read_address
-from bpac.stores.redis.connecting import RedisClient
-from bpac.stores.redis.folder import Folder
+from bpac.stores.redis.folding.folder import Folder
 from bpac.stores.redis.journal import PlainRestoring
 from bpac.stores.redis.keys import GameNames
 from bpac.stores.redis.messages import ReplicaMessages, arriving, deciding, resolving
+from bpac.stores.redis.server.address import read_address
+from bpac.stores.redis.server.connecting import RedisClient
 from bpac.stores.store import Game
 from tests.promise.shared_replicas import Player, own_views, players
 from tests.promise.test_promise import most_explained

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from bpac.gateway.config.decide_routes import DecideRouteSettings
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.decide_routes import DecideRouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.plugins.pair_settings import PairSettings
 from tests.gateway.config.test_documented_settings import defaults, parsed
 from tests.gateway.deciding.own_route import Client

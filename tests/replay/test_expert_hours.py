@@ -14,7 +14,7 @@ from bpac.replay.replay import Replay
 from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.drafting import Drafting
 from bpac.replay.simulation.expert_hours import ExpertHours
-from bpac.replay.studies.cheap_hours import EPSILONS, WAYS
+from bpac.replay.studies.on_tables.cheap_hours import EPSILONS, WAYS
 from bpac.replay.tables.builtin import builtin_table
 from bpac.replay.tables.writing import write_table
 from bpac.routing.policies import Portfolio

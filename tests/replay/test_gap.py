@@ -9,7 +9,7 @@ from bpac.replay.metrics import ReplayMetrics
 from bpac.replay.oracle import oracle_expert_call_rate
 from bpac.replay.replay import Replay
 from bpac.replay.router_factory import RouterFactory, suited_to
-from bpac.replay.studies.gap import closed
+from bpac.replay.studies.on_tables.gap import closed
 from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
 from bpac.replay.tables.reading import read_table
 from bpac.replay.tables.table import Table

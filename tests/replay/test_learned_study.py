@@ -12,13 +12,13 @@ from bpac.replay.replay import Replay
 from bpac.replay.router_factory import RouterFactory, learning_for
 from bpac.replay.simulation.delays import Delay
 from bpac.replay.simulation.drafting import Drafting
-from bpac.replay.studies.given_tables import GivenTable
-from bpac.replay.studies.learned import LearnedTask
-from bpac.replay.studies.replay_results import fingerprint
+from bpac.replay.studies.on_tables.given_tables import GivenTable
+from bpac.replay.studies.on_tables.learned import LearnedTask
+from bpac.replay.studies.on_tables.segments import SegmentsStudy, SegmentsTask
+from bpac.replay.studies.on_tables.unsafe import is_unsafe
+from bpac.replay.studies.reporting.replay_results import fingerprint
 from bpac.replay.studies.reproduce import reproduce
-from bpac.replay.studies.segments import SegmentsStudy, SegmentsTask
 from bpac.replay.studies.study import ResultsFolder
-from bpac.replay.studies.unsafe import is_unsafe
 from bpac.replay.tables.table import Table, joined
 from bpac.replay.tables.writing import write_table
 from bpac.routing.decision import Decision
@@ -119,7 +119,7 @@ def test_a_segment_with_an_unsafe_threshold_is_found() -> None:
     broken = Table(np.zeros(1000), (small & late).astype(float), features=table.features)
     task = SegmentsTask(broken, 0.5, "one score")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bpac.replay.studies.segments.shuffled", lambda table, _: table)
+        patch.setattr("bpac.replay.studies.on_tables.segments.shuffled", lambda table, _: table)
         assert task.run(0)["unsafe"].tolist() == [0.0, 0.0]
         assert SegmentsTask(broken, 0.3, "one score").run(0)["unsafe"].tolist() == [0.0, 1.0]
 

@@ -17,8 +17,8 @@ from bpac.replay.paper.table_1 import COMPARISON, PRINTED, PromptedAnswers
 from bpac.replay.parallel import Engine
 from bpac.replay.studies import study
 from bpac.replay.studies.comparison import Comparison
+from bpac.replay.studies.reporting.statements import Printed
 from bpac.replay.studies.reproduce import Measurements, reproduce
-from bpac.replay.studies.statements import Printed
 from bpac.replay.tables.builtin import BENCHMARKS
 
 CHECKLIST = Path(__file__).parents[2].parent / "shared" / "PAPER.md"

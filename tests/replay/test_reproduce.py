@@ -12,7 +12,8 @@ from bpac.cli.program import main
 from bpac.errors import InputError
 from bpac.replay.cascade.builtin import CASCADES
 from bpac.replay.parallel import Engine
-from bpac.replay.studies import savings, study
+from bpac.replay.studies import study
+from bpac.replay.studies.on_tables import savings
 from bpac.replay.studies.reproduce import NAMES, reproduce
 from bpac.replay.tables.builtin import BENCHMARKS, builtin_table
 from bpac.replay.tables.table import Table

@@ -15,19 +15,19 @@ from bpac.replay.cascade.table import CascadeTable
 from bpac.replay.oracle import oracle_policy, risk_of
 from bpac.replay.replay import Replay
 from bpac.replay.router_factory import cascade_for
-from bpac.replay.studies.calls import KINDS, CallsTask, CascadeCallsTask, kinds_of_calls
-from bpac.replay.studies.cascade import GivenCascade
 from bpac.replay.studies.comparison import Part
 from bpac.replay.studies.methods import RoutingMethod
-from bpac.replay.studies.savings import EPSILONS, LENGTHS, longer, table_of
-from bpac.replay.studies.savings_cascade import (
+from bpac.replay.studies.on_tables.calls import KINDS, CallsTask, CascadeCallsTask, kinds_of_calls
+from bpac.replay.studies.on_tables.cascade import GivenCascade
+from bpac.replay.studies.on_tables.savings import EPSILONS, LENGTHS, longer, table_of
+from bpac.replay.studies.on_tables.savings_cascade import (
     OF_CASCADES,
     OF_PAIRS,
     CascadeSavingsTask,
     PairSavingsTask,
     cascade_tasks,
 )
-from bpac.replay.studies.variants import VARIANTS
+from bpac.replay.studies.on_tables.variants import VARIANTS
 from bpac.replay.tables.builtin import builtin_table
 from bpac.replay.tables.table import Table
 from bpac.replay.tables.writing import write_table

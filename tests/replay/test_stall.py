@@ -6,7 +6,7 @@ import pytest
 from bpac.replay.replay import Replay
 from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.laws import PowerLaw
-from bpac.replay.studies.stall import stall_rows
+from bpac.replay.studies.simulated.stall import stall_rows
 from bpac.replay.tables.table import Table
 from bpac.routing.policies import named_policy
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bpac.replay.studies.methods import RoutingMethod
-from bpac.replay.studies.replay_results import METRICS, ReplayResult
-from bpac.replay.studies.statements import (
+from bpac.replay.studies.reporting.replay_results import METRICS, ReplayResult
+from bpac.replay.studies.reporting.statements import (
     Breaks,
     CallsNearlyAlways,
     Close,

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from bpac.replay.paper import builtin
 from bpac.replay.parallel import Engine, run_tasks
-from bpac.replay.studies.certificate import CertificateTask
-from bpac.replay.studies.drift import PHASE, DriftTask
-from bpac.replay.studies.hostile import ATTACKS, HostileTask
 from bpac.replay.studies.methods import B_PAC, RoutingMethod
+from bpac.replay.studies.on_tables.certificate import CertificateTask
 from bpac.replay.studies.own import OWN
-from bpac.replay.studies.statements import Breaks, CallsNearlyAlways, Printed, StaysBelow
+from bpac.replay.studies.reporting.statements import Breaks, CallsNearlyAlways, Printed, StaysBelow
+from bpac.replay.studies.simulated.drift import PHASE, DriftTask
+from bpac.replay.studies.simulated.hostile import ATTACKS, HostileTask
 from bpac.routing.policies import Budget, Portfolio
 
 pytestmark = pytest.mark.promise

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bpac.stores import SqliteStore, StoreError
-from bpac.stores.sqlite.checkpoints import Checkpoints
+from bpac.stores.sqlite.writing.checkpoints import Checkpoints
 from tests.gateway.configured import wait_for
 from tests.stores.journals import play
 

@@ -12,7 +12,7 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved, entry_to_json
 from bpac.routing.router import Router
 from bpac.stores import ReadOnlySqliteStore, SqliteStore, Store, StoreError
-from bpac.stores.sqlite.migrations import APPLICATION, MIGRATIONS
+from bpac.stores.sqlite.writing.migrations import APPLICATION, MIGRATIONS
 from tests.stores.journals import play
 
 

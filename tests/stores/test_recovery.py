@@ -10,10 +10,10 @@ import pytest
 
 from bpac.errors import StoreError
 from bpac.stores import MemoryStore, open_store
-from bpac.stores.sqlite import checkpoints
-from bpac.stores.sqlite.read_back import ReadBack
-from bpac.stores.sqlite.recovery import check_writable
+from bpac.stores.sqlite.reading.read_back import ReadBack
+from bpac.stores.sqlite.recovery.recovery import check_writable
 from bpac.stores.sqlite.store import SqliteStore
+from bpac.stores.sqlite.writing import checkpoints
 from tests.gateway.configured import wait_for
 from tests.stores.journals import play
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores import SqliteStore, Store
-from bpac.stores.sqlite.rounds import DECIDED, RESOLVED
+from bpac.stores.sqlite.reading.rounds import DECIDED, RESOLVED
 from tests.stores.journals import play
 
 

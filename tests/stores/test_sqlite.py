@@ -17,8 +17,8 @@ from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Labelled
 from bpac.routing.router import Router
 from bpac.stores import SqliteStore, StoreError, StoreInUse, open_store
-from bpac.stores.sqlite.checkpoints import Checkpoints
-from bpac.stores.sqlite.migrations import APPLICATION, MIGRATIONS
+from bpac.stores.sqlite.writing.checkpoints import Checkpoints
+from bpac.stores.sqlite.writing.migrations import APPLICATION, MIGRATIONS
 from tests.stores.journals import play
 
 

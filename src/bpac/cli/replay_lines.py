@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bpac.cli.hours_options import expert_cost_line
+from bpac.cli.options.hours_options import expert_cost_line
+from bpac.cli.options.policy_options import WITHOUT_PROMISE
 from bpac.cli.output import counted
-from bpac.cli.policy_options import WITHOUT_PROMISE
 
 
 def report_lines(report: Mapping[str, Any]) -> list[str]:

@@ -11,9 +11,9 @@ from bpac.demo.directory import DIAL
 from bpac.demo.ground_truth import Answers, completed, loss_of
 from bpac.demo.pair import ModelPair, PairModel
 from bpac.demo.status_lines import table_row
-from bpac.gateway.chat.grading import grader_of
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.status import GameStatus
+from bpac.gateway.chat.experts.grading import grader_of
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.games.shown.status import GameStatus
 from bpac.local.efforts import effort_models
 
 # What a caller sends who lets the gateway choose the effort.

@@ -11,7 +11,7 @@ from bpac.collecting.answers_file import ROLES
 from bpac.demo.pair import NAMES, ModelPair
 from bpac.errors import BpacError, InputError
 from bpac.local.efforts import CALL_PRICES, effort_models
-from bpac.stores.sqlite.ownership import Ownership
+from bpac.stores.sqlite.writing.ownership import Ownership
 
 ROUTE = "demo"
 # A second route, with the effort dial of the local model.

@@ -10,7 +10,7 @@ from typing import IO, Self
 
 from bpac.demo.directory import ROUTE, DemoDirectory
 from bpac.errors import Unavailable
-from bpac.gateway.games.status import GameStatus
+from bpac.gateway.games.shown.status import GameStatus
 from bpac.local.server import open_directly
 
 # Seconds until it must have started, become idle, and ended.

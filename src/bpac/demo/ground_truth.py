@@ -10,8 +10,8 @@ from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.workers import run_workers
 from bpac.demo.client import CONCURRENCY, ServedAnswer, ask_model, client_of
 from bpac.demo.pair import ModelPair, PairModel
-from bpac.gateway.chat.grading import Grader, graded, grader_of
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.chat.experts.grading import Grader, graded, grader_of
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.grading.equality import same_final
 
 # Answers by question and model; the models of the pair are named by their roles.

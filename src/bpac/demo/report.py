@@ -11,7 +11,7 @@ from bpac.demo.dial import DialReport
 from bpac.demo.directory import DemoDirectory
 from bpac.demo.ground_truth import GroundTruth
 from bpac.demo.status_lines import status_table, table_row
-from bpac.gateway.games.status import GameStatus
+from bpac.gateway.games.shown.status import GameStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from bpac.betting.bounds.certificate import Certificate
-from bpac.gateway.games.savings import SavingsReport
-from bpac.gateway.games.status import GameStatus
+from bpac.gateway.games.money.savings import SavingsReport
+from bpac.gateway.games.shown.status import GameStatus
 
 
 def status_table(game: GameStatus) -> list[str]:

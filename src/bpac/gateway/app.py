@@ -12,9 +12,9 @@ from bpac.gateway.config.file import Config
 from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.http.doors.error_formats import CHAT_ERRORS
-from bpac.gateway.http.endpoints import other_endpoints
+from bpac.gateway.http.endpoints.endpoints import other_endpoints
+from bpac.gateway.http.endpoints.posted_endpoints import posted_endpoints
 from bpac.gateway.http.exchange import Exchange
-from bpac.gateway.http.posted_endpoints import posted_endpoints
 from bpac.gateway.service import Service
 
 

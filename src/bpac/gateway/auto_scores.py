@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bpac.errors import SettingsError
-from bpac.gateway.chat.upstream import Upstream
-from bpac.gateway.config.auto_score import CANDIDATES, with_scores
+from bpac.gateway.chat.upstreams.upstream import Upstream
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.models import ModelSettings
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.recorded_scores import recorded_score
+from bpac.gateway.config.models.models import ModelSettings
+from bpac.gateway.config.routes.auto_score import CANDIDATES, with_scores
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.games.restoring.recorded_scores import recorded_score
 from bpac.gateway.health.findings import Checked
 from bpac.gateway.health.records import QuietRecord
 from bpac.gateway.health.score_probe import allows

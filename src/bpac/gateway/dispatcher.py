@@ -9,14 +9,14 @@ from bpac.gateway.chat.force import Force
 from bpac.gateway.chat.outside import effort_key
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse
-from bpac.gateway.chat.route import ServedRoute
+from bpac.gateway.chat.routes.route import ServedRoute
 from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.segment_names import Caller, session_of
 from bpac.gateway.http.bad_request import BadRequest, decides_only, no_such_route, stopping
 from bpac.gateway.running_config import RunningConfig, RunningConfigs
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.gen_ai import operation_of
-from bpac.gateway.telemetry.traces import NoTraces, Traces
+from bpac.gateway.telemetry.metrics.counters import Metrics
+from bpac.gateway.telemetry.tracing.gen_ai import operation_of
+from bpac.gateway.telemetry.tracing.traces import NoTraces, Traces
 
 # The reasoning_effort with which a caller leaves the choice to the route.
 AUTO = "auto"

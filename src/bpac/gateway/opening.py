@@ -3,27 +3,27 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from bpac.gateway.chat.cascade_route import CascadeExpert, CascadeRoute
-from bpac.gateway.chat.expert import Expert, ExpertLoad
-from bpac.gateway.chat.grading import judged_by
-from bpac.gateway.chat.model import Model
+from bpac.gateway.chat.experts.expert import Expert, ExpertLoad
+from bpac.gateway.chat.experts.grading import judged_by
 from bpac.gateway.chat.outside import EFFORT, FORCED, SINGLE_MODEL, AnsweredBy, OutsideAnswers, effort_key
-from bpac.gateway.chat.raw_upstream import RawUpstream
-from bpac.gateway.chat.route import ServedRoute
-from bpac.gateway.chat.single_route import SingleRoute
-from bpac.gateway.chat.upstream import Upstream
-from bpac.gateway.config.models import ModelSettings
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.chat.routes.cascade_route import CascadeExpert, CascadeRoute
+from bpac.gateway.chat.routes.route import ServedRoute
+from bpac.gateway.chat.routes.single_route import SingleRoute
+from bpac.gateway.chat.upstreams.model import Model
+from bpac.gateway.chat.upstreams.raw_upstream import RawUpstream
+from bpac.gateway.chat.upstreams.upstream import Upstream
+from bpac.gateway.config.models.models import ModelSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames
 from bpac.gateway.health.opening import NewRecord, OpenModel, open_models
 from bpac.gateway.health.records import DeploymentRecord
 from bpac.gateway.running_config import RunningConfig
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.stages import Stages
-from bpac.gateway.telemetry.traces import Traces
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, UpstreamRecords
+from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecord, UpstreamRecords
+from bpac.gateway.telemetry.metrics.counters import Metrics
+from bpac.gateway.telemetry.metrics.stages import Stages
+from bpac.gateway.telemetry.tracing.traces import Traces
 from bpac.models.connections import Session
 from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store

@@ -8,7 +8,7 @@ from typing import Any
 
 from bpac.errors import BpacError
 from bpac.gateway.config.file import Config
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.metrics.counters import Metrics
 
 log = logging.getLogger("bpac.gateway")
 

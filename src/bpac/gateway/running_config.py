@@ -12,12 +12,12 @@ from typing import Any
 
 from bpac.errors import StoreError
 from bpac.gateway.auto_scores import ChosenScore
-from bpac.gateway.chat.grading import Grader, grader_of
+from bpac.gateway.chat.experts.grading import Grader, grader_of
 from bpac.gateway.chat.outside import OutsideAnswers
-from bpac.gateway.chat.route import ServedRoute
-from bpac.gateway.chat.single_route import SingleRoute
+from bpac.gateway.chat.routes.route import ServedRoute
+from bpac.gateway.chat.routes.single_route import SingleRoute
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.desk import RouteDesks
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames

@@ -16,11 +16,11 @@ from bpac.errors import BpacError, MissingExtra
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config
 from bpac.gateway.handover import check_restart, inherited_sockets, restart_in_place
-from bpac.gateway.http.connections import Connections
-from bpac.gateway.http.protocol import LimitedProtocol
+from bpac.gateway.http.connections.connections import Connections
+from bpac.gateway.http.connections.protocol import LimitedProtocol
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.service import Service
-from bpac.stores.redis.address import is_redis
+from bpac.stores.redis.server.address import is_redis
 
 try:
     import uvicorn

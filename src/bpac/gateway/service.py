@@ -11,26 +11,26 @@ from bpac.gateway.auto_scores import ScoreChooser
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.budgets.file import BudgetsFile
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.deciding.caller_rounds import CallerRounds
 from bpac.gateway.dispatcher import Dispatcher
-from bpac.gateway.games.config_warnings import warn_of_config
-from bpac.gateway.games.decisions import Decisions
-from bpac.gateway.games.retired import RetiredGames
-from bpac.gateway.games.store_recovery import reopened
+from bpac.gateway.games.restoring.retired import RetiredGames
+from bpac.gateway.games.restoring.store_recovery import reopened
+from bpac.gateway.games.rounds.decisions import Decisions
+from bpac.gateway.games.shown.config_warnings import warn_of_config
 from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.http.bad_request import stopping
-from bpac.gateway.http.metered import RequestCharge
+from bpac.gateway.http.endpoints.metered import RequestCharge
 from bpac.gateway.opening import Opener, games_in, games_of, open_decide_routes
 from bpac.gateway.reloading import Reloads
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
 from bpac.gateway.service_view import ServiceView
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.prompt_features import MissingPromptFeatures
-from bpac.gateway.telemetry.rejections import Rejections
-from bpac.gateway.telemetry.store_failures import StoreRecord
-from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
+from bpac.gateway.telemetry.failures.prompt_features import MissingPromptFeatures
+from bpac.gateway.telemetry.failures.rejections import Rejections
+from bpac.gateway.telemetry.failures.store_failures import StoreRecord
+from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecords
+from bpac.gateway.telemetry.metrics.counters import Metrics
+from bpac.gateway.telemetry.tracing.traces import NoTraces, OpenTelemetryTraces, Traces
 from bpac.models.connections import new_session
 from bpac.models.prompts import PromptFeatures
 from bpac.stores import Store, open_store

@@ -8,23 +8,23 @@ from dataclasses import asdict
 from typing import Any
 
 from bpac.errors import StoreError
-from bpac.gateway.chat.deployments import Deployments
 from bpac.gateway.chat.outside import outside_counts
+from bpac.gateway.chat.upstreams.deployments import Deployments
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.deciding.caller_rounds import CallerRounds
 from bpac.gateway.dispatcher import Dispatcher
 from bpac.gateway.games.live_game import LiveGame
-from bpac.gateway.games.retired import RetiredGames
-from bpac.gateway.games.status import GameStatus, GatewayStatus
+from bpac.gateway.games.restoring.retired import RetiredGames
+from bpac.gateway.games.shown.status import GameStatus, GatewayStatus
 from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.running_config import RunningConfigs
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.prometheus import prometheus_text
+from bpac.gateway.telemetry.failures.rejections import Rejections
+from bpac.gateway.telemetry.failures.store_failures import StoreRecord
+from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecords
+from bpac.gateway.telemetry.metrics.counters import Metrics
+from bpac.gateway.telemetry.metrics.prometheus import prometheus_text
 from bpac.gateway.telemetry.prose_watch import warnings_of
-from bpac.gateway.telemetry.rejections import Rejections
-from bpac.gateway.telemetry.store_failures import StoreRecord
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecords
 from bpac.stores import Store
 from bpac.stores.store import Game, LostEntries
 

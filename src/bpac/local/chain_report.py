@@ -13,8 +13,8 @@ from bpac.replay.oracle import oracle_policy
 from bpac.replay.parallel import run_tasks
 from bpac.replay.studies.comparison import Comparison, Part, percents
 from bpac.replay.studies.methods import ALPHA, B_PAC, PORTFOLIO, RoutingMethod, compared
-from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
-from bpac.replay.studies.report import ReportSection, TableOfNumbers, write_report
+from bpac.replay.studies.reporting.replay_results import METRICS, ReplayResult, ReplayTask
+from bpac.replay.studies.reporting.report import ReportSection, TableOfNumbers, write_report
 from bpac.replay.studies.study import ResultsFolder, percent
 from bpac.replay.tables.reading import read_table
 from bpac.replay.tables.table import Table

@@ -6,8 +6,8 @@ from urllib.parse import parse_qsl, urlsplit
 from bpac.errors import SettingsError, StoreError, StoreInUse
 from bpac.stores.memory import MemoryStore
 from bpac.stores.private_files import place_of
-from bpac.stores.redis.address import is_redis, read_address
-from bpac.stores.sqlite.read_only import ReadOnlySqliteStore
+from bpac.stores.redis.server.address import is_redis, read_address
+from bpac.stores.sqlite.reading.read_only import ReadOnlySqliteStore
 from bpac.stores.sqlite.store import LOGS, SqliteStore
 from bpac.stores.store import Claim, CoinKey, Game, Link, LostEntries, Store, StoredEntry, StoredRound
 
@@ -37,7 +37,7 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
     ----------
     address: ``memory://``, or ``sqlite:///FILE`` (``sqlite:////FILE`` from the root); ``?sync=full`` makes every
         commit wait for the disk, so that not even a power failure loses an entry. Or ``redis://HOST:PORT/DB`` and its
-        relatives (``bpac.stores.redis.address``), for games that several gateways share.
+        relatives (``bpac.stores.redis.server.address``), for games that several gateways share.
     read_only: whether to open the store for reading only, also while a gateway writes to it (default: false).
 
     >>> open_store("memory://").games()

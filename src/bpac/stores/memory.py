@@ -9,7 +9,7 @@ from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry, Resolved
-from bpac.stores.sqlite.statements import entry_text
+from bpac.stores.sqlite.writing.statements import entry_text
 from bpac.stores.store import Archived, Claim, CoinKey, Game, Link, LostEntries, StoredEntry, StoredRound
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.config.cascades import CallPrices, call_prices
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes.cascades import CallPrices, call_prices
 from bpac.gateway.health.doctor import diagnose
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.testing import ScriptedServer

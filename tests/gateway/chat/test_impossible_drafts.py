@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bpac.answer import Answer
-from bpac.gateway.chat.impossible_drafts import impossible, impossible_start
+from bpac.gateway.chat.drafts.impossible_drafts import impossible, impossible_start
 from bpac.testing import Reply
 from tests.gateway.chat.test_json_schema import doubling
 from tests.gateway.measured import metric

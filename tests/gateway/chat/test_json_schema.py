@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bpac.gateway.chat.json_schema import can_fit
+from bpac.gateway.chat.drafts.json_schema import can_fit
 
 TREE = {
     "$defs": {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.chat.grading import grader_of
+from bpac.gateway.chat.experts.grading import grader_of
 from bpac.gateway.config.file import Config
 from bpac.gateway.health.probe import QUESTION
 from bpac.testing import SILENCE, Reply, Request, ScriptedServer

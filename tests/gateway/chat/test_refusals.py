@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.chat import expert as audits
+from bpac.gateway.chat.experts import expert as audits
 from bpac.routing.coins import SeededCoins
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Reply, Request

@@ -10,8 +10,8 @@ import pytest
 
 from bpac.answer import Answer
 from bpac.errors import MissingExtra
-from bpac.gateway.chat import grading
-from bpac.gateway.chat.grading import GradingOutcome, graded, grader_of
+from bpac.gateway.chat.experts import grading
+from bpac.gateway.chat.experts.grading import GradingOutcome, graded, grader_of
 from bpac.gateway.config.file import Config
 from bpac.grading.mathematics.exact_equivalence import same_result
 from bpac.grading.text.answer_text import Verdict

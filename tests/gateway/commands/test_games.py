@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bpac.cli.move_places import SqlitePlace
+from bpac.cli.games.move_places import SqlitePlace
 from bpac.cli.program import main
 from bpac.routing.audit.audit import audit_journal
 from bpac.stores import SqliteStore, open_store

@@ -13,12 +13,12 @@ import pytest
 from bpac.gateway.auth.keys import KeySettings
 from bpac.gateway.config.file import KEYS, Config
 from bpac.gateway.config.limits import Limits
-from bpac.gateway.config.losses import LOSSES
-from bpac.gateway.config.models import ModelSettings
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.http.openapi import document
-from bpac.gateway.telemetry import prometheus
-from bpac.gateway.telemetry.counters import COUNTERS
+from bpac.gateway.config.models.models import ModelSettings
+from bpac.gateway.config.routes.losses import LOSSES
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.http.openapi.openapi import document
+from bpac.gateway.telemetry.metrics import prometheus
+from bpac.gateway.telemetry.metrics.counters import COUNTERS
 from bpac.losses import ToolCallLoss
 from bpac.models.client import ModelClient
 from bpac.models.judging import Judge

@@ -10,7 +10,7 @@ import pytest
 from bpac.gateway.auth.keys import ANONYMOUS
 from bpac.gateway.deciding.caller_rounds import Asker, CallerRounds
 from bpac.gateway.deciding.requests import DraftReport
-from bpac.gateway.games.reported import Reported
+from bpac.gateway.games.rounds.reported import Reported
 from bpac.gateway.games.segment_names import Caller
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.testing import Reply

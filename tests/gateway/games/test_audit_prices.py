@@ -10,7 +10,7 @@ import pytest
 
 from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
-from bpac.gateway.games.audit_prices import expected_now
+from bpac.gateway.games.money.audit_prices import expected_now
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.journal.entries import Expected
 from bpac.stores import open_store

@@ -13,8 +13,8 @@ import pytest
 
 from bpac.cli.program import main
 from bpac.errors import SettingsError
-from bpac.gateway.config.auto_score import CANDIDATES
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes.auto_score import CANDIDATES
 from bpac.gateway.games.terms import score_of
 from bpac.gateway.server import new_server
 from bpac.gateway.shared.shared_service import SharedService

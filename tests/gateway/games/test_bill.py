@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.restoring.restoring import folded
 from bpac.stores import open_store
 from bpac.testing import Request, ScriptedServer
 from tests.gateway.billing import Bills

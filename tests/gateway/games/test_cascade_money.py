@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.config.prices import Price
-from bpac.gateway.games.savings import Prices, Savings
+from bpac.gateway.config.models.prices import Price
+from bpac.gateway.games.money.savings import Prices, Savings
 from bpac.routing.journal.entries import Resolved
 from bpac.testing import Request, ScriptedServer
 from bpac.wire.usage import Usage

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bpac.errors import NoScore, Refused, Unavailable
-from bpac.gateway.games.draft_outages import SEVERAL, DraftOutages, ends_drafts
-from bpac.gateway.games.restoring import folded
+from bpac.gateway.games.restoring.restoring import folded
+from bpac.gateway.games.rounds.draft_outages import SEVERAL, DraftOutages, ends_drafts
 from bpac.models.retrying import Failed
 from bpac.routing.journal.entries import Overdue, Started, Withdrawn
 from bpac.routing.tickets.ticket import Ticket

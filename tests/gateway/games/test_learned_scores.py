@@ -15,10 +15,10 @@ import pytest
 from bpac.answer import Answer, Token
 from bpac.cli.commands.status import _text
 from bpac.errors import MissingExtra, SettingsError
-from bpac.gateway.chat.features import FEATURES, features_of
-from bpac.gateway.config import learning
+from bpac.gateway.chat.drafts.features import FEATURES, features_of
 from bpac.gateway.config.file import Config
-from bpac.gateway.games.status import GameStatus
+from bpac.gateway.config.routes import learning
+from bpac.gateway.games.shown.status import GameStatus
 from bpac.gateway.running_config import check_embeddings
 from bpac.models import prompts
 from bpac.routing.decision import Decision

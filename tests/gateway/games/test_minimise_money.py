@@ -61,7 +61,7 @@ def test_giving_up_drafts_is_no_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Drafts could be scored, they were not wanted: the game is not called "not routing", and nothing is logged."""
-    monkeypatch.setattr("bpac.gateway.games.draft_worth.PROBES", 0.0)
+    monkeypatch.setattr("bpac.gateway.games.money.draft_worth.PROBES", 0.0)
     with ScriptedServer(MODELS) as models:
         config = config_for(models.base_url, tmp_path / "bpac.db", 10.0, "money")
         with RunningGateway(config) as gateway:

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bpac.gateway.config.prices import Price
-from bpac.gateway.games.savings import ALPHA, Prices, Savings
+from bpac.gateway.config.models.prices import Price
+from bpac.gateway.games.money.savings import ALPHA, Prices, Savings
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.wire.usage import Usage
 from tests.gateway.games.test_savings_bounds import decided

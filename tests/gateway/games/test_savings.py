@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.config.prices import Price
-from bpac.gateway.games.restoring import folded
-from bpac.gateway.games.savings import ALPHA, Prices, Savings
+from bpac.gateway.config.models.prices import Price
+from bpac.gateway.games.money.savings import ALPHA, Prices, Savings
+from bpac.gateway.games.restoring.restoring import folded
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.stores import open_store
 from bpac.testing import Reply, Request, ScriptedServer

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bpac.gateway.games.savings import ALPHA, Savings
+from bpac.gateway.games.money.savings import ALPHA, Savings
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Resolved
 from tests.promise.test_promise import most_explained

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bpac.errors import Unavailable
-from bpac.gateway.games.draft_outages import SEVERAL, ends_drafts
+from bpac.gateway.games.rounds.draft_outages import SEVERAL, ends_drafts
 from bpac.gateway.health.breaker import Breaker
 from bpac.models.retrying import Failed
 from bpac.routing.journal.entries import Started, Withdrawn

@@ -9,8 +9,8 @@ import pytest
 
 from bpac.gateway.auth.authentication import Authentication
 from bpac.gateway.auth.keys import ApiKeys
-from bpac.gateway.http.endpoints import other_endpoints
-from bpac.gateway.http.posted_endpoints import posted_endpoints
+from bpac.gateway.http.endpoints.endpoints import other_endpoints
+from bpac.gateway.http.endpoints.posted_endpoints import posted_endpoints
 from bpac.testing import Reply
 from tests.gateway.configured import get_json
 from tests.gateway.raw import CHAT, post

@@ -22,7 +22,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections are checked often, so that no test waits a second for it."""
-    monkeypatch.setattr("bpac.gateway.http.connections.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("bpac.gateway.http.connections.connections.LOOK_EVERY", 0.02)
 
 
 def connect(gateway: RunningGateway) -> socket.socket:

@@ -13,7 +13,7 @@ import pytest
 
 from bpac.gateway.chat.request import ChatRequest, parse_object
 from bpac.gateway.http.bad_request import BadRequest
-from bpac.gateway.http.openapi import document
+from bpac.gateway.http.openapi.openapi import document
 from bpac.testing import Reply, ScriptedServer
 from bpac.wire.json import to_json
 from tests.gateway.configured import settings, wait_for

@@ -8,7 +8,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import BaseSchema, Case, GenerationMode
 
-from bpac.gateway.http.openapi import document
+from bpac.gateway.http.openapi.openapi import document
 from bpac.testing import Reply, ScriptedServer
 from tests.gateway.configured import ALL_ROLES, bearer
 from tests.gateway.configured import settings as configured

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bpac.answer import Token
-from bpac.gateway.games.outcomes import OpenOutcomes
+from bpac.gateway.games.rounds.outcomes import OpenOutcomes
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.rules import Rule

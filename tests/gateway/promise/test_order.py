@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bpac.answer import Token
-from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.live_game import LiveGame
+from bpac.gateway.games.rounds.drafting import DraftsUnderWay
 from bpac.replay.simulation.laws import PowerLaw
 from bpac.routing.decision import Decision
 from bpac.routing.learning.features import Features

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bpac.gateway.games.decision_ids import read_decision_id
+from bpac.gateway.games.rounds.decision_ids import read_decision_id
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.coins import COMMITTED_BLOCK
 from bpac.routing.decision import Decision

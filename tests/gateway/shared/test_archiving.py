@@ -12,7 +12,7 @@ from bpac.errors import SettingsError
 from bpac.gateway.config.file import Config
 from bpac.gateway.server import new_server
 from bpac.gateway.shared import archiving
-from bpac.stores.redis.address import read_address
+from bpac.stores.redis.server.address import read_address
 from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for

@@ -16,14 +16,14 @@ from bpac.cli.program import main
 from bpac.errors import StoreError
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.file import Config
-from bpac.gateway.games.decision_ids import read_decision_id
+from bpac.gateway.games.rounds.decision_ids import read_decision_id
 from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.shared.finding import find_game
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.routing.decision import Decision
 from bpac.stores import open_store
-from bpac.stores.redis.address import read_address
+from bpac.stores.redis.server.address import read_address
 from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import get_json, settings, wait_for

@@ -14,10 +14,10 @@ from bpac.betting.bounds.fixed_sample import binomial_cdf
 from bpac.errors import SettingsError, StoreError
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.store_outage import StoreOutage
-from bpac.gateway.shared.outage_terms import OVER, OutageServing, OutageTerms, check_outage
-from bpac.gateway.shared.outside_game import OutsideGame
-from bpac.gateway.shared.outside_log import OutsideLog
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.shared.outages.outage_terms import OVER, OutageServing, OutageTerms, check_outage
+from bpac.gateway.shared.outages.outside_game import OutsideGame
+from bpac.gateway.shared.outages.outside_log import OutsideLog
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.router import Router
 from bpac.routing.tickets.ticket import Ticket

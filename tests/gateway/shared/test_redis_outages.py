@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bpac.errors import StoreError
-from bpac.gateway.shared.outages import BACK, RedisOutages
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.store_failures import PROVED, StoreRecord
+from bpac.gateway.shared.outages.outages import BACK, RedisOutages
+from bpac.gateway.telemetry.failures.store_failures import PROVED, StoreRecord
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from bpac.testing import Reply

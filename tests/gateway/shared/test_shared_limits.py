@@ -15,10 +15,10 @@ from bpac.gateway.auth.keys import Identity, KeyLimits
 from bpac.gateway.budgets.budgets import DAY, Budgets, Charge
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.shared.shared_budgets import SharedBudgets, SharedCharge
-from bpac.stores.redis import connecting
-from bpac.stores.redis.address import read_address
-from bpac.stores.redis.connecting import RedisClient
-from bpac.stores.redis.scripts import Script, script
+from bpac.stores.redis.server import connecting
+from bpac.stores.redis.server.address import read_address
+from bpac.stores.redis.server.connecting import RedisClient
+from bpac.stores.redis.server.scripts import Script, script
 from bpac.testing import Reply
 from tests.gateway.configured import get_json, wait_for
 from tests.gateway.operations.asking import ask

@@ -13,8 +13,8 @@ from bpac.cli.program import main
 from bpac.errors import StoreError
 from bpac.gateway.health.machine_checks import check_store
 from bpac.routing.router import Router
-from bpac.stores.redis.address import read_address
-from bpac.stores.redis.connecting import BlockingRedisClient
+from bpac.stores.redis.server.address import read_address
+from bpac.stores.redis.server.connecting import BlockingRedisClient
 from bpac.stores.redis.store import RedisStore
 from tests.gateway.configured import settings
 from tests.gateway.serving import to_toml

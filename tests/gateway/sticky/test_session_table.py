@@ -10,9 +10,9 @@ import pytest
 
 from bpac.errors import SnapshotError
 from bpac.gateway.config.file import Config
-from bpac.gateway.games import sessions as module
-from bpac.gateway.games.savings import Savings
-from bpac.gateway.games.sessions import SessionClaim, Sessions, session_key
+from bpac.gateway.games.money.savings import Savings
+from bpac.gateway.games.rounds import sessions as module
+from bpac.gateway.games.rounds.sessions import SessionClaim, Sessions, session_key
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Resolved
 from bpac.stores.memory import MemoryStore

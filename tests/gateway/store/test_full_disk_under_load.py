@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bpac.gateway.http.dashboard import SIGNED_IN as OPERATOR
+from bpac.gateway.http.dashboard.dashboard import SIGNED_IN as OPERATOR
 from bpac.testing import Reply, Request
 from tests.gateway.configured import settings, wait_for
 from tests.gateway.raw import post

@@ -5,29 +5,29 @@ from pathlib import Path
 import pytest
 
 from bpac.dashboard.remedies import UNSCORED
-from bpac.gateway.telemetry.upstream_failures import REMEDIES
+from bpac.gateway.telemetry.failures.upstream_failures import REMEDIES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "faults.md").read_text(encoding="utf-8")
 SOURCES = Path(__file__).parents[3] / "src" / "bpac"
 LINES = {
-    "model failed": "gateway/telemetry/upstream_failures.py",
-    "model cannot be used": "gateway/telemetry/upstream_failures.py",
-    "model answers again": "gateway/telemetry/upstream_failures.py",
-    "no score: the expert answers instead of the draft": "gateway/telemetry/unscored_log.py",
-    "a session was forgotten, because there are too many: lower sticky_idle": "gateway/games/sessions.py",
+    "model failed": "gateway/telemetry/failures/upstream_failures.py",
+    "model cannot be used": "gateway/telemetry/failures/upstream_failures.py",
+    "model answers again": "gateway/telemetry/failures/upstream_failures.py",
+    "no score: the expert answers instead of the draft": "gateway/telemetry/failures/unscored_log.py",
+    "a session was forgotten, because there are too many: lower sticky_idle": "gateway/games/rounds/sessions.py",
     "scores are wrong": "gateway/telemetry/score_watch.py",
     "the loss does not suit the traffic": "gateway/telemetry/prose_watch.py",
-    "the draft's server is down": "gateway/games/drafting.py",
-    "the store failed": "stores/sqlite/commits.py",
+    "the draft's server is down": "gateway/games/rounds/drafting.py",
+    "the store failed": "stores/sqlite/writing/commits.py",
     "old entries cannot be archived: Redis keeps them": "gateway/shared/archiving.py",
-    "Redis can be used again": "gateway/shared/outages.py",
-    "the store still cannot be used": "gateway/telemetry/store_failures.py",
+    "Redis can be used again": "gateway/shared/outages/outages.py",
+    "the store still cannot be used": "gateway/telemetry/failures/store_failures.py",
     "a front process was lost: what it had under way counts as cut off": "gateway/workers/owner/fronts.py",
     "a process sent what cannot be read: its connection was ended": "gateway/workers/owner/session.py",
     "the owner of the journal cannot be reached: requests wait": "gateway/workers/front/owner_link.py",
     "the supervisor has ended: this process stops, too": "gateway/workers/processes.py",
     "the store works again: every durable entry was read back, and nothing was lost": (
-        "gateway/telemetry/store_failures.py"
+        "gateway/telemetry/failures/store_failures.py"
     ),
 }
 

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from bpac.gateway.telemetry.counters import BOUNDS, COUNTERS, Metrics
-from bpac.gateway.telemetry.prometheus import GAMES, prometheus_text
+from bpac.gateway.telemetry.metrics.counters import BOUNDS, COUNTERS, Metrics
+from bpac.gateway.telemetry.metrics.prometheus import GAMES, prometheus_text
 from bpac.testing import Reply
 from tests.gateway.configured import settings
 from tests.gateway.raw import post

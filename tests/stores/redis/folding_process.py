@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from bpac.routing.router import Router
-from bpac.stores.redis.address import read_address
+from bpac.stores.redis.server.address import read_address
 from bpac.stores.redis.store import RedisStore
 from tests.stores.redis.shared_game import Seat
 

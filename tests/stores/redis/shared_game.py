@@ -13,13 +13,13 @@ from bpac.errors import StoreError
 from bpac.routing.journal.entries import Opened
 from bpac.routing.recorded_terms import DecisionRules, draft_scores
 from bpac.routing.settings import Settings
-from bpac.stores.redis.address import read_address
-from bpac.stores.redis.connecting import RedisClient
-from bpac.stores.redis.folder import Folder
+from bpac.stores.redis.folding.folder import Folder
 from bpac.stores.redis.journal import EntriesLost, PlainRestoring
 from bpac.stores.redis.keys import GameNames
 from bpac.stores.redis.messages import resolving, withdrawing
-from bpac.stores.redis.replica import GameReplica
+from bpac.stores.redis.replicas.replica import GameReplica
+from bpac.stores.redis.server.address import read_address
+from bpac.stores.redis.server.connecting import RedisClient
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.routing.learning.drafts import Draft

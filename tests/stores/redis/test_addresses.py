@@ -4,8 +4,8 @@ import pytest
 
 from bpac.errors import SettingsError
 from bpac.stores import open_store
-from bpac.stores.redis.address import RedisAddress, is_redis, read_address
-from bpac.stores.redis.connecting import RedisGone
+from bpac.stores.redis.server.address import RedisAddress, is_redis, read_address
+from bpac.stores.redis.server.connecting import RedisGone
 from tests.ports import free_port
 
 GOOD = {

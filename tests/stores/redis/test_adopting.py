@@ -11,7 +11,7 @@ from bpac.routing.journal.entries import Entry, Resolved, Started
 from bpac.routing.router import Router
 from bpac.stores.export import journal_lines
 from bpac.stores.redis.adopting import adopt
-from bpac.stores.sqlite.statements import entry_text
+from bpac.stores.sqlite.writing.statements import entry_text
 from bpac.stores.store import Game
 from bpac.stores.whole_game import WholeGame, WrittenEntry
 from tests.redis_servers import RedisServer

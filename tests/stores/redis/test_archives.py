@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bpac.cli.archived_files import archives_in, in_order
+from bpac.cli.games.archived_files import archives_in, in_order
 from bpac.cli.program import main
 from bpac.errors import InputError, StoreError
 from bpac.routing.audit.audit import audit_journal

@@ -9,7 +9,7 @@ from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.policies import Portfolio
 from bpac.routing.router import Router
-from bpac.stores.redis.fold import PlainState
+from bpac.stores.redis.folding.fold import PlainState
 from bpac.stores.redis.journal import WORTH_A_SNAPSHOT, EntriesLost, PlainRestoring
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game

@@ -10,7 +10,7 @@ from bpac.errors import StoreError
 from bpac.routing.recorded_terms import RecordedScores
 from bpac.routing.router import Router
 from bpac.stores.redis.messages import CUT_OFF, arriving
-from bpac.stores.redis.scripts import SHARED
+from bpac.stores.redis.server.scripts import SHARED
 from tests.redis_servers import RedisServer
 from tests.stores.redis.shared_game import PATIENT, MovedClock, Seat, new_game, new_name, run_game, settled
 from tests.stores.redis.test_shared_faults import checked, contents, play, until

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bpac.routing.router import Router
-from bpac.stores.redis.connecting import BlockingRedisClient
+from bpac.stores.redis.server.connecting import BlockingRedisClient
 from bpac.stores.redis.store import RedisStore
 from tests.redis_clusters import SLOTS, cluster_address, redis_cluster
 from tests.redis_servers import RedisSentinel, RedisServer

@@ -10,10 +10,10 @@ import pytest
 
 from bpac.errors import StoreError
 from bpac.routing.router import Router
-from bpac.stores.redis.address import read_address
 from bpac.stores.redis.journal import EntriesLost
 from bpac.stores.redis.keys import GameNames
 from bpac.stores.redis.messages import resolving
+from bpac.stores.redis.server.address import read_address
 from bpac.stores.redis.store import RedisStore
 from bpac.testing import ScriptedServer
 from tests.faults.books import Books

@@ -10,7 +10,7 @@ from bpac.routing.policies import Fixed, Portfolio
 from bpac.routing.recorded_terms import draft_scores
 from bpac.routing.router import Router
 from bpac.stores.redis.messages import SharedTicket, withdrawing
-from bpac.stores.redis.named_decisions import HeldName, NamedDecision, NamedTerms
+from bpac.stores.redis.replicas.named_decisions import HeldName, NamedDecision, NamedTerms
 from tests.redis_servers import RedisServer
 from tests.stores.redis.shared_game import PATIENT, Seat, new_game, new_name, run_game
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from bpac.routing.router import Router
-from bpac.stores.redis.address import read_address
+from bpac.stores.redis.server.address import read_address
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.redis_clusters import NODES, SLOTS, cluster_address, redis_cluster, wait_until_ok

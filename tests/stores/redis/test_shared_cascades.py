@@ -13,7 +13,7 @@ from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.stores.export import journal_lines
-from bpac.stores.redis.fold import Fold
+from bpac.stores.redis.folding.fold import Fold
 from bpac.stores.redis.messages import resolving
 from tests.redis_servers import RedisServer
 from tests.routing.cascade.gateways import Question, policy

@@ -18,7 +18,7 @@ from bpac.routing.policies import Budget, Paper, Portfolio
 from bpac.routing.router import Router
 from bpac.stores import MemoryStore, open_store
 from bpac.stores.export import journal_lines
-from bpac.stores.redis.fold import Fold, PlainState
+from bpac.stores.redis.folding.fold import Fold, PlainState
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.redis_servers import RedisServer

@@ -8,10 +8,10 @@ from pathlib import Path
 from bpac.cli.output import add_json_option, print_report, warn
 from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
-from bpac.gateway.games.archiving import Archive, archive_game
+from bpac.gateway.games.restoring.archiving import Archive, archive_game
 from bpac.stores import SqliteStore, files_of
 from bpac.stores.line_files import PARQUET
-from bpac.stores.redis.address import is_redis, read_address
+from bpac.stores.redis.server.address import is_redis, read_address
 
 FINE = 0
 DEFAULT_KEEP = 100_000

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
-from bpac.cli.archived_files import archived_before, archives_in, in_order, of_one_game
+from bpac.cli.games.archived_files import archived_before, archives_in, in_order, of_one_game
 from bpac.cli.output import add_json_option, counted, print_report
 from bpac.errors import InputError, JournalError
 from bpac.gateway.config.file import load_config

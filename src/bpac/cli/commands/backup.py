@@ -8,8 +8,8 @@ from bpac.errors import InputError
 from bpac.gateway.config.file import load_config
 from bpac.output_files import refuse_overwriting
 from bpac.stores import files_of
-from bpac.stores.redis.address import is_redis
-from bpac.stores.sqlite.backup import Backup, back_up
+from bpac.stores.redis.server.address import is_redis
+from bpac.stores.sqlite.recovery.backup import Backup, back_up
 
 FINE = 0
 

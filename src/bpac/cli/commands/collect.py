@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bpac.benchmarks.benchmark import Question
 from bpac.benchmarks.own import OWN
 from bpac.benchmarks.prompting import METHODS, named_method
-from bpac.cli.model_options import add_model_options, add_request_options, model_server, request_body
+from bpac.cli.options.model_options import add_model_options, add_request_options, model_server, request_body
 from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.collecting.answers_file import ROLES, Role
 from bpac.collecting.collect import CollectionRun

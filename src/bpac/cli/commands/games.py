@@ -7,21 +7,21 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bpac.cli.changed_games import Begun, begin_again, begin_from, ending, going_on, left_for, numbered
-from bpac.cli.move_places import RedisPlace, SqlitePlace, place_at, shown_target
-from bpac.cli.moved_game import move_game
+from bpac.cli.games.changed_games import Begun, begin_again, begin_from, ending, going_on, left_for, numbered
+from bpac.cli.games.move_places import RedisPlace, SqlitePlace, place_at, shown_target
+from bpac.cli.games.moved_game import move_game
+from bpac.cli.games.promises_of_games import name_of, promise_of_merge, promise_of_move, promise_of_reset
+from bpac.cli.games.shared_game_merge import begin_shared_from
+from bpac.cli.games.shared_game_reset import SharedGameReset
 from bpac.cli.output import add_json_option, counted, print_report, warn
-from bpac.cli.promises_of_games import name_of, promise_of_merge, promise_of_move, promise_of_reset
-from bpac.cli.shared_game_merge import begin_shared_from
-from bpac.cli.shared_game_reset import SharedGameReset
 from bpac.errors import InputError
 from bpac.gateway.config.file import Config, load_config
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.restoring import folded, has_entries
-from bpac.gateway.games.savings import Prices
-from bpac.gateway.games.status import game_status
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.games.money.savings import Prices
+from bpac.gateway.games.restoring.restoring import folded, has_entries
+from bpac.gateway.games.shown.status import game_status
 from bpac.stores import SqliteStore, files_of, open_store
-from bpac.stores.redis.address import is_redis
+from bpac.stores.redis.server.address import is_redis
 from bpac.stores.store import Game, Store
 
 FINE, WRONG_USAGE = 0, 2

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpac.benchmarks.own import OWN
-from bpac.cli.model_options import add_model_options, add_request_options, model_server, request_body
+from bpac.cli.options.model_options import add_model_options, add_request_options, model_server, request_body
 from bpac.cli.output import add_json_option, counted, print_report, warn
 from bpac.collecting.answers_file import KIND as ANSWERS
 from bpac.collecting.append_only_file import read_settings

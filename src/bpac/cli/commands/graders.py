@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpac.benchmarks.benchmark import Question
-from bpac.cli.model_options import add_model_options, add_request_options, model_server, request_body
+from bpac.cli.options.model_options import add_model_options, add_request_options, model_server, request_body
 from bpac.cli.output import add_json_option, print_report, warn
 from bpac.errors import InputError, MissingExtra
 from bpac.grader_accuracy.benchmark_pairs import load_questions

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from bpac.errors import InputError
-from bpac.gateway.config.auto_score import AUTO
 from bpac.gateway.config.new_file import LOSSES, NewGateway, NewModel
+from bpac.gateway.config.routes.auto_score import AUTO
 from bpac.output_files import whole_file
 from bpac.scores import SCORES
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bpac.arguments import whole
-from bpac.cli.cascade_options import PRICES
 from bpac.cli.commands.replay_cascade import replay_cascade
 from bpac.cli.decision_trace import write_trace
-from bpac.cli.hours_options import add_hours_options, chosen_hours, expert_costs
-from bpac.cli.learning_option import add_learn_option, chosen_learning
+from bpac.cli.options.cascade_options import PRICES
+from bpac.cli.options.hours_options import add_hours_options, chosen_hours, expert_costs
+from bpac.cli.options.learning_option import add_learn_option, chosen_learning
+from bpac.cli.options.policy_options import add_policy_options, chosen_drafting, chosen_policy, router_factory
 from bpac.cli.output import print_report
-from bpac.cli.policy_options import add_policy_options, chosen_drafting, chosen_policy, router_factory
 from bpac.cli.replay_lines import report_lines
 from bpac.cli.standard_input import STANDARD_INPUT, spooled_table
 from bpac.errors import InputError, TableError

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from bpac.cli.cascade_options import cascade_factory
 from bpac.cli.decision_trace import write_trace
+from bpac.cli.options.cascade_options import cascade_factory
+from bpac.cli.options.policy_options import chosen_drafting
 from bpac.cli.output import counted
-from bpac.cli.policy_options import chosen_drafting
 from bpac.dashboard.estimates.clean_rounds import clean_rounds_needed
 from bpac.errors import InputError
 from bpac.replay.cascade.comparison import cheapest_oracle, pair_cost

@@ -11,8 +11,8 @@ from bpac.local.measurements import measured_judge, measured_prompting
 from bpac.replay.cascade.reading import default_prices, is_cascade, open_cascade, prices_from_text
 from bpac.replay.paper.table_1 import PromptedAnswers
 from bpac.replay.parallel import Engine
-from bpac.replay.studies.cascade import GivenCascade
-from bpac.replay.studies.given_tables import GivenTable
+from bpac.replay.studies.on_tables.cascade import GivenCascade
+from bpac.replay.studies.on_tables.given_tables import GivenTable
 from bpac.replay.studies.reproduce import NAMES, Measurements, reproduce
 from bpac.replay.tables.builtin import PREFIX, open_table, scores_of
 from bpac.replay.tables.reading import other_scores

@@ -6,7 +6,7 @@ from pathlib import Path
 from bpac.errors import MissingExtra, SettingsError
 from bpac.gateway.config.file import Config, load_config
 from bpac.gateway.telemetry.logs import log_as_json
-from bpac.stores.redis.address import is_redis
+from bpac.stores.redis.server.address import is_redis
 
 FINE, FAILED = 0, 1
 

@@ -13,10 +13,10 @@ from bpac.cli.live_status import live_lines, live_status
 from bpac.cli.output import add_json_option, counted, print_report
 from bpac.dashboard.replicas import outside_text
 from bpac.gateway.config.file import Config, load_config
-from bpac.gateway.games.restoring import folded, has_entries
-from bpac.gateway.games.savings import Prices, SavingsReport
-from bpac.gateway.games.status import GameStatus, game_status
-from bpac.gateway.games.troubles import NOT_ROUTING
+from bpac.gateway.games.money.savings import Prices, SavingsReport
+from bpac.gateway.games.restoring.restoring import folded, has_entries
+from bpac.gateway.games.shown.status import GameStatus, game_status
+from bpac.gateway.games.shown.troubles import NOT_ROUTING
 from bpac.stores import open_store
 from bpac.stores.store import Game, Store
 

@@ -8,9 +8,9 @@ from bpac.cli.commands.status import current_games, status_of
 from bpac.cli.output import add_json_option, print_report
 from bpac.errors import InputError
 from bpac.gateway.config.file import Config, load_config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.segments import alpha_of_games
-from bpac.gateway.games.status import GameStatus
+from bpac.gateway.games.shown.status import GameStatus
 from bpac.gateway.games.terms import changes, terms_of
 from bpac.stores import open_store
 from bpac.stores.store import Game

@@ -5,16 +5,16 @@ import json
 from dataclasses import replace
 from typing import NamedTuple
 
-from bpac.cli.cascade_options import PRICES, cascade_factory
-from bpac.cli.learning_option import add_learn_option, chosen_learning
-from bpac.cli.output import counted
-from bpac.cli.policy_options import (
+from bpac.cli.options.cascade_options import PRICES, cascade_factory
+from bpac.cli.options.learning_option import add_learn_option, chosen_learning
+from bpac.cli.options.policy_options import (
     WITHOUT_PROMISE,
     add_policy_options,
     chosen_drafting,
     chosen_policy,
     router_factory,
 )
+from bpac.cli.output import counted
 from bpac.errors import InputError
 from bpac.replay.cascade.reading import is_cascade, open_cascade
 from bpac.replay.cascade.simulation import CascadeStreams

@@ -9,13 +9,13 @@ from pathlib import Path
 from bpac.cli.output import add_json_option, counted, print_report
 from bpac.errors import InputError, JournalError, StoreError
 from bpac.gateway.config.file import Config, load_config
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.warm_start import LabelledHistory, WarmStart, warm_start
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.games.restoring.warm_start import LabelledHistory, WarmStart, warm_start
 from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.chain import GAME
 from bpac.routing.journal.entries import ARCHIVED, read_journal, remark_from_json
 from bpac.stores import SqliteStore, files_of
-from bpac.stores.redis.address import is_redis
+from bpac.stores.redis.server.address import is_redis
 
 FINE = 0
 

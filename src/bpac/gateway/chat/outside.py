@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, Literal
 
 from bpac.errors import Unavailable
-from bpac.gateway.chat.expert_result import DraftInstead, ExpertAnswer, ExpertResult
-from bpac.gateway.chat.model import Model, ModelCall
+from bpac.gateway.chat.drafts.streamed_draft import Spawn
+from bpac.gateway.chat.experts.expert_result import DraftInstead, ExpertAnswer, ExpertResult
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.chat.response import ChatResponse, Header, expert_response
-from bpac.gateway.chat.streamed_draft import Spawn
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.chat.upstreams.model import Model, ModelCall
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.wire.rendering import event_stream
 from bpac.wire.stream import without_usage
 from bpac.wire.usage import Meter

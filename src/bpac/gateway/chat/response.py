@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from bpac.errors import BpacError
-from bpac.gateway.chat.expert_result import ExpertAnswer
+from bpac.gateway.chat.experts.expert_result import ExpertAnswer
 from bpac.gateway.http.errors import error_event
 from bpac.wire.rendering import DONE
 

@@ -12,18 +12,18 @@ from msgspec import Meta, field
 from bpac.errors import SettingsError
 from bpac.gateway.auth.keys import KeySettings, Role
 from bpac.gateway.auth.proxies import TrustedProxies
-from bpac.gateway.config.adapting import with_roles
 from bpac.gateway.config.archives import ArchiveSettings
-from bpac.gateway.config.decide_routes import DecideRouteSettings, decide_only, read_decide_routes
 from bpac.gateway.config.limits import Limits
-from bpac.gateway.config.models import ModelSettings, read_models
+from bpac.gateway.config.models.adapting import with_roles
+from bpac.gateway.config.models.models import ModelSettings, read_models
 from bpac.gateway.config.origins import ANY, Origin
-from bpac.gateway.config.routes import RouteSettings, read_routes
+from bpac.gateway.config.routes.decide_routes import DecideRouteSettings, decide_only, read_decide_routes
+from bpac.gateway.config.routes.routes import RouteSettings, read_routes
+from bpac.gateway.config.routes.single_routes import SingleRouteSettings, read_single_routes, separated
 from bpac.gateway.config.secrets import ApiKey, Url
-from bpac.gateway.config.single_routes import SingleRouteSettings, read_single_routes, separated
 from bpac.gateway.config.store_outage import StoreOutage
 from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, check_keys, read_table
-from bpac.stores.redis.address import is_redis
+from bpac.stores.redis.server.address import is_redis
 
 # A path without characters that would have to be escaped.
 _ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from bpac.gateway.config.decide_routes import DecideRouteSettings
+from bpac.gateway.config.routes.decide_routes import DecideRouteSettings
 from bpac.gateway.deciding.ticket_ids import TicketId
 from bpac.gateway.games.desk import Decided, DecidedBefore, GameDesk
 from bpac.gateway.http.bad_request import BadRequest

@@ -10,7 +10,7 @@
    Redis. Where it is not known whether a decision was made, the reply is *the expert answers*. A key that comes back
    with another draft is an error: the reply would be about a draft that the caller no longer has.
 4. A ticket is withdrawn because its draft has no score or its user left, which are properties of that query. Drafts
-   that fail together are an outage, as they are for chats (``games/draft_outages.py``).
+   that fail together are an outage, as they are for chats (``games/rounds/draft_outages.py``).
 5. A ticket that is neither decided nor withdrawn is charged as a loss of 1 after ``draft_deadline``, and forgotten
    after ``deadline``: the charge stays. It holds up nobody for longer.
 6. A ticket belongs to the caller that took it, and a caller holds at most ``max_tickets`` of a route.
@@ -25,7 +25,7 @@ from bpac.answer import Answer
 from bpac.dashboard.history.unscored import CALLER_LEFT, OUTAGE
 from bpac.errors import BpacError, StoreError
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.config.decide_routes import DecideRouteSettings
+from bpac.gateway.config.routes.decide_routes import DecideRouteSettings
 from bpac.gateway.deciding.caller_round import CallerRound
 from bpac.gateway.deciding.held_tickets import ELSEWHERE, HeldTickets
 from bpac.gateway.deciding.journal_lookup import JournalLookup
@@ -35,7 +35,7 @@ from bpac.gateway.games.desk import REPORTED, TICKET, DecidedBefore, GameDesk, P
 from bpac.gateway.games.segment_names import Caller
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.running_config import RunningConfigs
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.routing.learning.features import Features
 
 # Why there is no decision.

@@ -7,12 +7,12 @@ from itertools import takewhile
 from typing import Any
 
 from bpac.errors import StoreError
-from bpac.gateway.config.decide_routes import DecideRouteSettings
+from bpac.gateway.config.routes.decide_routes import DecideRouteSettings
 from bpac.gateway.deciding.caller_round import CallerRound
 from bpac.gateway.deciding.ticket_watch import TicketWatch
 from bpac.gateway.games.desk import AbandonedTickets, PortableTickets
 from bpac.gateway.http.bad_request import BadRequest
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.metrics.counters import Metrics
 
 # Seconds for which the reply to a decided ticket is kept in memory, and how many replies at most.
 KEEP_REPLY, MOST_REPLIES = 600.0, 50_000

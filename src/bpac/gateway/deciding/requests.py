@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bpac.errors import InputError
-from bpac.gateway.chat.features import word
-from bpac.gateway.config.decide_routes import DecideRouteSettings
+from bpac.gateway.chat.drafts.features import word
+from bpac.gateway.config.routes.decide_routes import DecideRouteSettings
 from bpac.gateway.games.desk import GameDesk
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.routing.learning.features import Feature, checked_features

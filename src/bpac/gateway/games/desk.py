@@ -22,7 +22,7 @@ from bpac.answer import Answer
 from bpac.dashboard.history.refusals import RefusalReason
 from bpac.errors import StoreError
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.games.outcomes import GRADER_FAILED
+from bpac.gateway.games.rounds.outcomes import GRADER_FAILED
 from bpac.gateway.games.segment_names import Caller
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.walk import Walk
@@ -107,7 +107,7 @@ class DecidedBefore(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What a request of a session does (``games/sessions.py``).
+    """What a request of a session does (``games/rounds/sessions.py``).
 
     Parameters
     ----------

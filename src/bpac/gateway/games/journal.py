@@ -10,9 +10,9 @@ from dataclasses import asdict
 from typing import Any
 
 from bpac.dashboard.history.history import History
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.restoring import current_game, folded, rounds_before
-from bpac.gateway.games.savings import Savings
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.games.money.savings import Savings
+from bpac.gateway.games.restoring.restoring import current_game, folded, rounds_before
 from bpac.gateway.games.terms import terms_of
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.journal.entries import Entry, Opened, Started, Withdrawn

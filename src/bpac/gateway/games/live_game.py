@@ -6,24 +6,24 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.audit_prices import USUAL, expected_now
-from bpac.gateway.games.decision_ids import decision_id
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.desk import Decided
-from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
-from bpac.gateway.games.drafting import DraftsUnderWay
 from bpac.gateway.games.journal import GameJournal, now
 from bpac.gateway.games.local_desk import LocalDesk
-from bpac.gateway.games.outcomes import RESTART, OpenOutcomes
-from bpac.gateway.games.reported import Reported
-from bpac.gateway.games.restoring import tokens_of
-from bpac.gateway.games.savings import Prices
-from bpac.gateway.games.sessions import NOTED as SESSION
-from bpac.gateway.games.sessions import Sessions, session_key
-from bpac.gateway.games.status import GameStatus, game_status
-from bpac.gateway.games.troubles import GameTrouble
+from bpac.gateway.games.money.audit_prices import USUAL, expected_now
+from bpac.gateway.games.money.draft_worth import MoneyTerms, skips_draft
+from bpac.gateway.games.money.savings import Prices
+from bpac.gateway.games.restoring.restoring import tokens_of
+from bpac.gateway.games.rounds.decision_ids import decision_id
+from bpac.gateway.games.rounds.drafting import DraftsUnderWay
+from bpac.gateway.games.rounds.outcomes import RESTART, OpenOutcomes
+from bpac.gateway.games.rounds.reported import Reported
+from bpac.gateway.games.rounds.sessions import NOTED as SESSION
+from bpac.gateway.games.rounds.sessions import Sessions, session_key
+from bpac.gateway.games.shown.status import GameStatus, game_status
+from bpac.gateway.games.shown.troubles import GameTrouble
+from bpac.gateway.telemetry.failures.unscored_log import UnscoredLog
 from bpac.gateway.telemetry.score_watch import ScoreWatch
-from bpac.gateway.telemetry.unscored_log import UnscoredLog
 from bpac.models.prompts import PROMPT_FEATURES
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.cascade.walk import Walk

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bpac.answer import Answer
 from bpac.dashboard.history.refusals import RefusalReason
 from bpac.gateway.games.desk import Arrival, Decided, Joined
-from bpac.gateway.games.outcomes import GRADER_FAILED
-from bpac.gateway.games.savings import DRAFT, Savings
-from bpac.gateway.games.sessions import SessionClaim
+from bpac.gateway.games.money.savings import DRAFT, Savings
+from bpac.gateway.games.rounds.outcomes import GRADER_FAILED
+from bpac.gateway.games.rounds.sessions import SessionClaim
 from bpac.routing.cascade.rounds import StageAnswer
 from bpac.routing.cascade.walk import Walk
 from bpac.routing.decision import Decision

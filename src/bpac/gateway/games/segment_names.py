@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 
 # The segment of requests that do not name one.
 UNNAMED = "(none)"

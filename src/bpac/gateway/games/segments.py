@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.config.secrets import ApiKey
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.local_desk import LocalDesk

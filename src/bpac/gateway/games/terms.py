@@ -16,8 +16,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from bpac.errors import InputError
-from bpac.gateway.config.losses import DEFAULT_LOSS
-from bpac.gateway.config.routes import DEFAULT_SCORE, RouteSettings
+from bpac.gateway.config.routes.losses import DEFAULT_LOSS
+from bpac.gateway.config.routes.routes import DEFAULT_SCORE, RouteSettings
 from bpac.models.judging import Judge
 from bpac.routing.router import Router
 from bpac.scores import SCORES, EquallySure, named_score

@@ -9,10 +9,10 @@ from typing import Any
 
 from bpac.errors import BpacError
 from bpac.gateway.auto_scores import ScoreChooser
-from bpac.gateway.chat.upstream import Upstream
-from bpac.gateway.config.auto_score import with_scores
+from bpac.gateway.chat.upstreams.upstream import Upstream
 from bpac.gateway.config.environment import missing_variables, without_missing
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes.auto_score import with_scores
 from bpac.gateway.health.findings import Checked
 from bpac.gateway.health.machine_checks import check_address, check_call_prices, check_roles, check_store
 from bpac.gateway.health.probe import probe

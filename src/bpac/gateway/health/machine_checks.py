@@ -13,14 +13,14 @@ from urllib.request import ProxyHandler, build_opener
 
 from bpac.errors import BpacError, StoreInUse
 from bpac.gateway.auth.keys import Role
-from bpac.gateway.config.cascades import CALL_PRICES_REMEDY, assumed_prices
 from bpac.gateway.config.file import Config
+from bpac.gateway.config.routes.cascades import CALL_PRICES_REMEDY, assumed_prices
 from bpac.gateway.health.findings import Checked
 from bpac.stores import open_store
 from bpac.stores.private_files import place_of
-from bpac.stores.redis.address import is_redis, read_address
-from bpac.stores.sqlite.connecting import connect
-from bpac.stores.sqlite.ownership import Ownership
+from bpac.stores.redis.server.address import is_redis, read_address
+from bpac.stores.sqlite.writing.connecting import connect
+from bpac.stores.sqlite.writing.ownership import Ownership
 
 # Bytes on the disk of the store below which an operator is warned.
 LITTLE_SPACE = 256 * 2**20
@@ -76,8 +76,8 @@ def check_store(address: str) -> Checked:
 
 def _redis(address: str) -> Checked:
     """Whether Redis answers and can keep games; nothing is changed."""
-    from bpac.stores.redis.connecting import BlockingRedisClient  # noqa: PLC0415  # redis-py is optional
-    from bpac.stores.redis.server_checks import check_server  # noqa: PLC0415  # as above
+    from bpac.stores.redis.server.connecting import BlockingRedisClient  # noqa: PLC0415  # redis-py is optional
+    from bpac.stores.redis.server.server_checks import check_server  # noqa: PLC0415  # as above
 
     try:
         where = read_address(address)

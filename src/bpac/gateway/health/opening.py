@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from bpac.gateway.chat.deployments import Deployments
-from bpac.gateway.chat.model import Model
-from bpac.gateway.chat.upstream import Upstream
+from bpac.gateway.chat.upstreams.deployments import Deployments
+from bpac.gateway.chat.upstreams.model import Model
+from bpac.gateway.chat.upstreams.upstream import Upstream
 from bpac.gateway.config.file import Config
 from bpac.gateway.config.limits import Limits
-from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.config.models.models import ModelSettings
 from bpac.gateway.health.monitor import WatchedServer
 from bpac.gateway.health.records import DeploymentRecord, QuietRecord
 from bpac.gateway.health.roles import roles_of
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecord
+from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecord
+from bpac.gateway.telemetry.metrics.counters import Metrics
 
 # Makes an ``Upstream`` for a server, which records its answers and failures.
 NewUpstream = Callable[[ModelSettings, UpstreamRecord], Upstream]

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from bpac.answer import Answer
 from bpac.errors import AnswerError, BpacError, Refused
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.chat.upstream_errors import CredentialsRefused
-from bpac.gateway.config.models import ModelSettings
+from bpac.gateway.chat.upstreams.upstream_errors import CredentialsRefused
+from bpac.gateway.config.models.models import ModelSettings
 from bpac.gateway.health.breaker import counts
 from bpac.gateway.health.findings import Checked
 from bpac.gateway.health.roles import ModelRole

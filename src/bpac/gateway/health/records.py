@@ -1,8 +1,8 @@
 """Records of requests to one deployment of a model, and of the gateway's own requests."""
 
 from bpac.gateway.health.model_health import ModelHealth
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, remedy
+from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecord, remedy
+from bpac.gateway.telemetry.metrics.counters import Metrics
 
 
 class QuietRecord(UpstreamRecord):

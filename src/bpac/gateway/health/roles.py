@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.scores import Score
 
 

@@ -15,7 +15,7 @@ import logging
 from typing import Any, NamedTuple
 
 from bpac.errors import ModelError, StoreError
-from bpac.gateway.chat.upstream_errors import UpstreamRefused
+from bpac.gateway.chat.upstreams.upstream_errors import UpstreamRefused
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.telemetry.log_rate import LogRate
 from bpac.wire.json import to_json

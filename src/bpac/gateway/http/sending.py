@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.http.asgi import Send
-from bpac.gateway.http.keep_alive import STREAM_HEADERS
+from bpac.gateway.http.connections.keep_alive import STREAM_HEADERS
 
 
 async def send_response(send: Send, response: ChatResponse) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 from bpac.dashboard.remedies import SEVERAL
 from bpac.dashboard.replicas import FILLS_UP
 from bpac.gateway.config.archives import ArchiveSettings
-from bpac.gateway.games.troubles import GameTrouble
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.games.shown.troubles import GameTrouble
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.stores.redis.archives import NotCut, RedisArchives
-from bpac.stores.redis.connecting import RedisGone
+from bpac.stores.redis.server.connecting import RedisGone
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 

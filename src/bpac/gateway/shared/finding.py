@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.restoring import rounds_before
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.games.restoring.restoring import rounds_before
 from bpac.gateway.games.terms import changes, terms_of
 from bpac.routing.segments import OTHERS, alpha_of_each, place_of
 from bpac.stores.redis.store import NoRoom, RedisStore

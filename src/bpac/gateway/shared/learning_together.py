@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from bpac.errors import StoreError
 from bpac.routing.learning.learning import Learning
-from bpac.stores.redis.score_pool import ScorePool
+from bpac.stores.redis.folding.score_pool import ScorePool
 
 log = logging.getLogger("bpac.gateway")
 

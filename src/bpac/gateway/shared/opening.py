@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from bpac.errors import StoreError
-from bpac.gateway.shared.outages import RedisOutages
-from bpac.stores.redis.server_faults import REMEDY
+from bpac.gateway.shared.outages.outages import RedisOutages
+from bpac.stores.redis.server.server_faults import REMEDY
 
 if TYPE_CHECKING:
     from bpac.gateway.shared.shared_game import SharedGame

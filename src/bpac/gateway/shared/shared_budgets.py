@@ -12,8 +12,8 @@ from bpac.gateway.auth.keys import Identity, KeyLimits
 from bpac.gateway.budgets.budgets import Budgets, Charge, estimated_tokens
 from bpac.gateway.budgets.refusals import too_fast, used_up
 from bpac.gateway.http.bad_request import BadRequest
-from bpac.stores.redis.connecting import RedisClient, RedisGone
 from bpac.stores.redis.keys import SharedNames
+from bpac.stores.redis.server.connecting import RedisClient, RedisGone
 
 # In the order in which the script takes them and says which is reached.
 LIMITS = ("requests per day", "tokens per day", "requests per minute", "tokens per minute")

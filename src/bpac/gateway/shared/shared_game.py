@@ -12,34 +12,34 @@ from typing import Any, cast
 from bpac.dashboard.history.history import History
 from bpac.errors import StoreError
 from bpac.gateway.config.archives import ArchiveSettings
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.games.audit_prices import USUAL, expected_now
-from bpac.gateway.games.decision_ids import decision_id
-from bpac.gateway.games.draft_worth import MoneyTerms, skips_draft
-from bpac.gateway.games.reported import Reported
-from bpac.gateway.games.savings import Prices, Savings
-from bpac.gateway.games.status import GameStatus, game_status
-from bpac.gateway.games.troubles import GameTrouble
-from bpac.gateway.shared import shared_feedback
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.games.money.audit_prices import USUAL, expected_now
+from bpac.gateway.games.money.draft_worth import MoneyTerms, skips_draft
+from bpac.gateway.games.money.savings import Prices, Savings
+from bpac.gateway.games.rounds.decision_ids import decision_id
+from bpac.gateway.games.rounds.reported import Reported
+from bpac.gateway.games.shown.status import GameStatus, game_status
+from bpac.gateway.games.shown.troubles import GameTrouble
 from bpac.gateway.shared.archiving import GameArchiving
+from bpac.gateway.shared.desk import shared_feedback
+from bpac.gateway.shared.desk.shared_desk import SharedDesk
+from bpac.gateway.shared.desk.shared_sessions import SharedSessions
 from bpac.gateway.shared.journal_watch import JournalWatch
 from bpac.gateway.shared.learning_together import LearningTogether
-from bpac.gateway.shared.outage_terms import OutageServing
-from bpac.gateway.shared.outages import RedisOutages
-from bpac.gateway.shared.outside_game import OutsideGame
-from bpac.gateway.shared.shared_desk import SharedDesk
-from bpac.gateway.shared.shared_sessions import SharedSessions
+from bpac.gateway.shared.outages.outage_terms import OutageServing
+from bpac.gateway.shared.outages.outages import RedisOutages
+from bpac.gateway.shared.outages.outside_game import OutsideGame
 from bpac.gateway.shared.state import SharedRestoring, SharedState
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.gateway.telemetry.score_watch import ScoreWatch
 from bpac.routing.journal.entries import Opened
 from bpac.routing.recorded_terms import DecisionRules
 from bpac.routing.router import Router
-from bpac.stores.redis.connecting import RedisClient, WrongType
-from bpac.stores.redis.folder import Folder
+from bpac.stores.redis.folding.folder import Folder
+from bpac.stores.redis.folding.score_pool import ScorePool
 from bpac.stores.redis.journal import EntriesLost
-from bpac.stores.redis.replica import GameReplica
-from bpac.stores.redis.score_pool import ScorePool
+from bpac.stores.redis.replicas.replica import GameReplica
+from bpac.stores.redis.server.connecting import RedisClient, WrongType
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 

@@ -9,23 +9,23 @@ from typing import Any
 from bpac.errors import StoreError
 from bpac.gateway.chat.request import ChatRequest
 from bpac.gateway.config.archives import ArchiveSettings
-from bpac.gateway.config.decide_routes import DecideRouteSettings
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.decide_routes import DecideRouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.segment_names import Caller, segment_of, task_of
+from bpac.gateway.shared.desk.shared_desk import SharedDesk
+from bpac.gateway.shared.desk.unopened_desk import WITHOUT_STORE, UnopenedDesk
 from bpac.gateway.shared.finding import FoundGame, alpha_of, find_game, known_place
 from bpac.gateway.shared.opening import GameOpening
-from bpac.gateway.shared.outage_terms import OutageServing
-from bpac.gateway.shared.outages import RedisOutages
-from bpac.gateway.shared.shared_desk import SharedDesk
+from bpac.gateway.shared.outages.outage_terms import OutageServing
+from bpac.gateway.shared.outages.outages import RedisOutages
 from bpac.gateway.shared.shared_game import SharedGame
-from bpac.gateway.shared.unopened_desk import WITHOUT_STORE, UnopenedDesk
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.store_failures import StoreRecord
+from bpac.gateway.telemetry.failures.store_failures import StoreRecord
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.segments import OTHERS
-from bpac.stores.redis.connecting import RedisClient
+from bpac.stores.redis.folding.score_pool import ScorePool
 from bpac.stores.redis.journal import EntriesLost
-from bpac.stores.redis.score_pool import ScorePool
+from bpac.stores.redis.server.connecting import RedisClient
 from bpac.stores.redis.store import RedisStore
 
 log = logging.getLogger("bpac.gateway")

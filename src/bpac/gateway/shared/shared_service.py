@@ -8,20 +8,20 @@ from typing import Any, cast
 from bpac.gateway.auth.keys import Identity
 from bpac.gateway.config.archives import check_archive
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
-from bpac.gateway.http.metered import RequestCharge
+from bpac.gateway.config.routes.routes import RouteSettings
+from bpac.gateway.http.endpoints.metered import RequestCharge
 from bpac.gateway.opening import open_decide_routes
 from bpac.gateway.running_config import RunningConfig
 from bpac.gateway.service import Service
+from bpac.gateway.shared.desk.shared_decisions import SharedDecisions
 from bpac.gateway.shared.finding import FoundGame, find_games
-from bpac.gateway.shared.outage_terms import OutageServing, check_outage
-from bpac.gateway.shared.outside_log import OutsideLog
+from bpac.gateway.shared.outages.outage_terms import OutageServing, check_outage
+from bpac.gateway.shared.outages.outside_log import OutsideLog
 from bpac.gateway.shared.shared_budgets import SharedBudgets
-from bpac.gateway.shared.shared_decisions import SharedDecisions
 from bpac.gateway.shared.shared_game import SharedGame
 from bpac.gateway.shared.shared_games import AllSharedGames, SharedGames
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.stores.redis.connecting import RedisGone
+from bpac.gateway.telemetry.metrics.counters import Metrics
+from bpac.stores.redis.server.connecting import RedisGone
 from bpac.stores.redis.store import RedisStore, at_start
 from bpac.stores.store import Game, LostEntries
 

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from bpac.dashboard.history.history import History
-from bpac.gateway.games.restoring import tokens_of
-from bpac.gateway.games.savings import Savings
+from bpac.gateway.games.money.savings import Savings
+from bpac.gateway.games.restoring.restoring import tokens_of
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry, Opened, Resolved
@@ -14,7 +14,7 @@ from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.snapshot import load_snapshot, take_snapshot
 from bpac.routing.route import Route
 from bpac.routing.router import Router
-from bpac.stores.redis.fold import Owners
+from bpac.stores.redis.folding.fold import Owners
 
 
 class SharedState:

@@ -7,7 +7,7 @@ really has a log-probability of 0, and a caller may repeat a question. So only d
 import logging
 
 from bpac.answer import Answer, excerpt
-from bpac.gateway.games.troubles import GameTrouble
+from bpac.gateway.games.shown.troubles import GameTrouble
 from bpac.gateway.telemetry.log_rate import LogRate
 
 log = logging.getLogger("bpac.gateway")

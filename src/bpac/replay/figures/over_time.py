@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bpac.replay.figures.canvas import Panel, as_figure, label_lines, limit_line, line_style, shades
 from bpac.replay.metrics import ReplayPath
-from bpac.replay.studies.replay_results import METRICS, ReplayResult
+from bpac.replay.studies.reporting.replay_results import METRICS, ReplayResult
 from bpac.replay.tables.table import Table
 
 if TYPE_CHECKING:

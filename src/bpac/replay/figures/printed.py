@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bpac.replay.figures.canvas import COLOURS, Panel
-from bpac.replay.studies.statements import Finding
+from bpac.replay.studies.reporting.statements import Finding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from bpac.replay.paper.figures import (
 )
 from bpac.replay.studies.comparison import Comparison, Part
 from bpac.replay.studies.methods import B_PAC
-from bpac.replay.studies.statements import Printed, Statement
+from bpac.replay.studies.reporting.statements import Printed, Statement
 
 MAGPIE, BBH = Part("Magpie", "magpie-like"), Part("BBH", "bbh-like")
 MMLU, MATH = Part("MMLU-Pro", "mmlu-pro-like"), Part("MATH", "math-like")

@@ -6,7 +6,7 @@ Each function takes the streams, so that the same figure can be made from built-
 from bpac.betting.wealth.bets import FixedBet
 from bpac.replay.studies.comparison import Comparison, Part
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod, compared
-from bpac.replay.studies.statements import (
+from bpac.replay.studies.reporting.statements import (
     Breaks,
     CallsNearlyAlways,
     Close,

@@ -8,8 +8,8 @@ from bpac.errors import BpacError
 from bpac.grader_accuracy.judge_agreement import JudgeAgreement
 from bpac.grading.judge import judge_prompt
 from bpac.replay.parallel import Arrays, Task
-from bpac.replay.studies.report import ReportSection, TableOfNumbers
-from bpac.replay.studies.statements import PAPER_RUNS, Finding, mark_of
+from bpac.replay.studies.reporting.report import ReportSection, TableOfNumbers
+from bpac.replay.studies.reporting.statements import PAPER_RUNS, Finding, mark_of
 from bpac.replay.studies.study import ResultsFolder
 
 # Measures a judge, given a folder in which finished work is kept.

@@ -9,8 +9,8 @@ import numpy as np
 from bpac.replay.paper.transcription import transcription
 from bpac.replay.parallel import Arrays, Task
 from bpac.replay.studies.methods import ALPHA, B_PAC, PORTFOLIO
-from bpac.replay.studies.report import ReportSection, TableOfNumbers
-from bpac.replay.studies.statements import PAPER_RUNS, Finding, mark_of
+from bpac.replay.studies.reporting.report import ReportSection, TableOfNumbers
+from bpac.replay.studies.reporting.statements import PAPER_RUNS, Finding, mark_of
 from bpac.replay.studies.study import ResultsFolder
 from bpac.replay.tables.builtin import builtin_table
 from bpac.routing.coins import ListedCoins

@@ -10,9 +10,9 @@ from bpac.replay.paper.figures import EPSILON
 from bpac.replay.parallel import Arrays
 from bpac.replay.studies.comparison import Comparison
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, compared
-from bpac.replay.studies.replay_results import ReplayTask
-from bpac.replay.studies.report import ReportSection, TableOfNumbers
-from bpac.replay.studies.statements import Finding, Printed, mark_of
+from bpac.replay.studies.reporting.replay_results import ReplayTask
+from bpac.replay.studies.reporting.report import ReportSection, TableOfNumbers
+from bpac.replay.studies.reporting.statements import Finding, Printed, mark_of
 from bpac.replay.studies.study import ResultsFolder, percent
 from bpac.replay.tables.table import Table
 from bpac.routing.policies import Paper, Portfolio

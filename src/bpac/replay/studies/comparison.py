@@ -9,9 +9,9 @@ from bpac.replay.figures import Panel, panels_over_time
 from bpac.replay.parallel import Arrays
 from bpac.replay.router_factory import suited_to
 from bpac.replay.studies.methods import B_PAC, PORTFOLIO, RoutingMethod
-from bpac.replay.studies.replay_results import METRICS, ReplayResult, ReplayTask
-from bpac.replay.studies.report import ReportSection, TableOfNumbers
-from bpac.replay.studies.statements import Measured, Statement, mark_of
+from bpac.replay.studies.reporting.replay_results import METRICS, ReplayResult, ReplayTask
+from bpac.replay.studies.reporting.report import ReportSection, TableOfNumbers
+from bpac.replay.studies.reporting.statements import Measured, Statement, mark_of
 from bpac.replay.studies.study import ResultsFolder
 from bpac.replay.tables.table import Table
 

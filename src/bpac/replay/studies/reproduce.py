@@ -16,26 +16,26 @@ from bpac.replay.paper.judge import JudgeStudy, MeasureJudge
 from bpac.replay.paper.overhead import OverheadStudy
 from bpac.replay.paper.table_1 import MeasurePrompting, Table1Study
 from bpac.replay.parallel import ALL_CORES, Engine, run_tasks
-from bpac.replay.studies.calls import CallsStudy
-from bpac.replay.studies.cascade import CascadeStudy, GivenCascade, builtin_cascades
-from bpac.replay.studies.certificate import CertificateStudy
-from bpac.replay.studies.cheap_hours import CheapHoursStudy
-from bpac.replay.studies.checklist import write_checklist
 from bpac.replay.studies.comparison import Part
-from bpac.replay.studies.drift import DriftStudy
-from bpac.replay.studies.gap import GapStudy
-from bpac.replay.studies.given_tables import GivenTable, studies_of_tables
-from bpac.replay.studies.hostile import HostileStudy
-from bpac.replay.studies.learned import LearnedStudy
-from bpac.replay.studies.load import FaultsStudy, OrderStudy
+from bpac.replay.studies.on_tables.calls import CallsStudy
+from bpac.replay.studies.on_tables.cascade import CascadeStudy, GivenCascade, builtin_cascades
+from bpac.replay.studies.on_tables.certificate import CertificateStudy
+from bpac.replay.studies.on_tables.cheap_hours import CheapHoursStudy
+from bpac.replay.studies.on_tables.gap import GapStudy
+from bpac.replay.studies.on_tables.given_tables import GivenTable, studies_of_tables
+from bpac.replay.studies.on_tables.learned import LearnedStudy
+from bpac.replay.studies.on_tables.savings import SavingsStudy
+from bpac.replay.studies.on_tables.segments import SEGMENT, SegmentsStudy
+from bpac.replay.studies.on_tables.variants import VARIANTS
 from bpac.replay.studies.own import OWN
-from bpac.replay.studies.replicas import ReplicasStudy
-from bpac.replay.studies.report import ReportSection, write_report
-from bpac.replay.studies.savings import SavingsStudy
-from bpac.replay.studies.segments import SEGMENT, SegmentsStudy
-from bpac.replay.studies.stall import StallStudy
+from bpac.replay.studies.reporting.checklist import write_checklist
+from bpac.replay.studies.reporting.report import ReportSection, write_report
+from bpac.replay.studies.simulated.drift import DriftStudy
+from bpac.replay.studies.simulated.hostile import HostileStudy
+from bpac.replay.studies.simulated.load import FaultsStudy, OrderStudy
+from bpac.replay.studies.simulated.replicas import ReplicasStudy
+from bpac.replay.studies.simulated.stall import StallStudy
 from bpac.replay.studies.study import ResultsFolder, Study
-from bpac.replay.studies.variants import VARIANTS
 from bpac.replay.tables.builtin import builtin_table
 
 METHODS = (

@@ -10,7 +10,7 @@ from bpac.betting.bounds.fixed_sample import clopper_pearson_upper
 from bpac.output_files import whole_file
 from bpac.replay.figures import Panel, as_figure, panel_svg, save
 from bpac.replay.parallel import Arrays, Task
-from bpac.replay.studies.report import ReportSection
+from bpac.replay.studies.reporting.report import ReportSection
 
 # Figures are written in each of these formats.
 FORMATS = ("svg", "pdf", "png")

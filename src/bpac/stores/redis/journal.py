@@ -15,9 +15,9 @@ from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Opened, entry_from_json
 from bpac.routing.journal.rebuild import opened
 from bpac.routing.journal.snapshot import load_snapshot
-from bpac.stores.redis.connecting import RedisClient, fields_of
-from bpac.stores.redis.fold import FoldedState, PlainState
+from bpac.stores.redis.folding.fold import FoldedState, PlainState
 from bpac.stores.redis.keys import GameNames
+from bpac.stores.redis.server.connecting import RedisClient, fields_of
 from bpac.stores.store import CoinKey, Game
 
 # Entries that are read at once, and that are followed before other requests have their turn.

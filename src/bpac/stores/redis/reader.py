@@ -10,10 +10,10 @@ from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Resolved, entry_from_json
-from bpac.stores.redis.address import RedisAddress
-from bpac.stores.redis.connecting import BlockingRedisClient, fields_of
 from bpac.stores.redis.journal import PAGE, coin_key
 from bpac.stores.redis.keys import GameNames
+from bpac.stores.redis.server.address import RedisAddress
+from bpac.stores.redis.server.connecting import BlockingRedisClient, fields_of
 from bpac.stores.store import Archived, Claim, CoinKey, Game, Link, StoredEntry, StoredRound
 
 

@@ -16,13 +16,13 @@ from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry
 from bpac.stores.encoding import encode
-from bpac.stores.redis.address import RedisAddress
-from bpac.stores.redis.connecting import RedisGone, fields_of
 from bpac.stores.redis.keys import SharedNames
-from bpac.stores.redis.outside import counted
 from bpac.stores.redis.reader import RedisReader
-from bpac.stores.redis.server_checks import check_server
-from bpac.stores.redis.server_faults import BY_ITSELF, REMEDY, START_REMEDY
+from bpac.stores.redis.replicas.outside import counted
+from bpac.stores.redis.server.address import RedisAddress
+from bpac.stores.redis.server.connecting import RedisGone, fields_of
+from bpac.stores.redis.server.server_checks import check_server
+from bpac.stores.redis.server.server_faults import BY_ITSELF, REMEDY, START_REMEDY
 from bpac.stores.store import Archived, Claim, CoinKey, Game, LostEntries
 
 WRITTEN_ELSEWHERE = "entries of games in Redis are written by the gateway that folds the game"

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bpac.errors import StoreError
-from bpac.stores.sqlite.checking import Read, seal
-from bpac.stores.sqlite.statements import Work
+from bpac.stores.sqlite.reading.checking import Read, seal
+from bpac.stores.sqlite.writing.statements import Work
 from bpac.stores.store import Archived, Game
 
 ARCHIVE = "INSERT OR REPLACE INTO archived VALUES (?, ?, ?, ?, ?, ?, ?)"

@@ -10,20 +10,20 @@ from bpac.errors import StoreError
 from bpac.routing.journal.chain import next_head
 from bpac.routing.journal.entries import Entry
 from bpac.stores.private_files import make_private, place_of
-from bpac.stores.sqlite.acknowledged import AcknowledgedFile, JournalEnd
 from bpac.stores.sqlite.adopting import adopting
 from bpac.stores.sqlite.archives import Cut, cutting
-from bpac.stores.sqlite.causes import DAMAGED, cause_of
-from bpac.stores.sqlite.checking import quoted, seal
-from bpac.stores.sqlite.checkpoints import Checkpoints
-from bpac.stores.sqlite.commits import CallWriter, ThreadWriter, TurnWriter, commit
-from bpac.stores.sqlite.connecting import connect
-from bpac.stores.sqlite.migrations import HASH_CHAINS, migrate
-from bpac.stores.sqlite.ownership import Ownership
-from bpac.stores.sqlite.read_only import ReadOnlySqliteStore
-from bpac.stores.sqlite.reading import UNREADABLE, SqliteReader
-from bpac.stores.sqlite.recovery import check_writable, prove_complete
-from bpac.stores.sqlite.statements import (
+from bpac.stores.sqlite.reading.checking import quoted, seal
+from bpac.stores.sqlite.reading.read_only import ReadOnlySqliteStore
+from bpac.stores.sqlite.reading.reading import UNREADABLE, SqliteReader
+from bpac.stores.sqlite.recovery.causes import DAMAGED, cause_of
+from bpac.stores.sqlite.recovery.recovery import check_writable, prove_complete
+from bpac.stores.sqlite.writing.acknowledged import AcknowledgedFile, JournalEnd
+from bpac.stores.sqlite.writing.checkpoints import Checkpoints
+from bpac.stores.sqlite.writing.commits import CallWriter, ThreadWriter, TurnWriter, commit
+from bpac.stores.sqlite.writing.connecting import connect
+from bpac.stores.sqlite.writing.migrations import HASH_CHAINS, migrate
+from bpac.stores.sqlite.writing.ownership import Ownership
+from bpac.stores.sqlite.writing.statements import (
     APPEND,
     CLAIM,
     KEY,

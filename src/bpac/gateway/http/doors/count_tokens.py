@@ -5,7 +5,7 @@ from bpac.gateway.auth.keys import Identity
 from bpac.gateway.chat.response import ChatResponse
 from bpac.gateway.http.asgi import Message, Receive, Send
 from bpac.gateway.http.doors.error_formats import MESSAGES_ERRORS
-from bpac.gateway.http.posting import AnsweringService, PostEndpoint, read_as
+from bpac.gateway.http.endpoints.posting import AnsweringService, PostEndpoint, read_as
 from bpac.gateway.http.sending import send_response
 from bpac.wire.json import to_json
 from bpac.wire.messages.request_reading import read_prompt

@@ -16,9 +16,9 @@ from bpac.gateway.http.asgi import Message, Receive, Send, send_error
 from bpac.gateway.http.bad_request import BadRequest
 from bpac.gateway.http.body import read_body
 from bpac.gateway.http.doors.error_formats import CHAT_ERRORS
+from bpac.gateway.http.endpoints.posted_endpoints import posted_endpoints
 from bpac.gateway.http.errors import error_response
 from bpac.gateway.http.exchange import Exchange
-from bpac.gateway.http.posted_endpoints import posted_endpoints
 from bpac.gateway.workers.front.owner_errors import CAUSE, REMEDY
 from bpac.gateway.workers.front.owner_link import PATIENCE
 from bpac.gateway.workers.front.service import FrontService

@@ -7,9 +7,9 @@ from typing import Any
 from bpac.gateway.health.model_health import ModelHealth
 from bpac.gateway.health.monitor import HealthMonitor, WatchedServer
 from bpac.gateway.health.records import DeploymentRecord
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecord, UpstreamRecords
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.gateway.telemetry.request_ids import CURRENT
-from bpac.gateway.telemetry.upstream_failures import UpstreamRecord, UpstreamRecords
 from bpac.models.retrying import Failed
 
 Tell = Callable[..., None]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from bpac.answer import Answer
 from bpac.dashboard.history.refusals import RefusalReason
 from bpac.gateway.games.desk import Arrival, Decided, Joined
-from bpac.gateway.games.outcomes import GRADER_FAILED, RESTART
+from bpac.gateway.games.rounds.outcomes import GRADER_FAILED, RESTART
 from bpac.gateway.telemetry.request_ids import CURRENT
 from bpac.gateway.telemetry.score_watch import is_impossible, text_of
 from bpac.gateway.workers.front.owner_errors import OwnerLate, OwnerLost

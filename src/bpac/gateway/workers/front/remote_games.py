@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bpac.gateway.chat.request import ChatRequest
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.segment_names import Caller, segment_of, task_of
 from bpac.gateway.workers.front.owner_link import OwnerLink
 from bpac.gateway.workers.front.remote_desk import GameFacts, RemoteDesk

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bpac.gateway.telemetry.counters import Labels, Metrics
-from bpac.gateway.telemetry.rejections import Rejections
+from bpac.gateway.telemetry.failures.rejections import Rejections
+from bpac.gateway.telemetry.metrics.counters import Labels, Metrics
 
 
 class Reports:

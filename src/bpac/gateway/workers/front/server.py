@@ -6,8 +6,8 @@ from functools import partial
 
 from bpac.errors import MissingExtra
 from bpac.gateway.config.file import Config
-from bpac.gateway.http.connections import Connections
-from bpac.gateway.http.protocol import LimitedProtocol
+from bpac.gateway.http.connections.connections import Connections
+from bpac.gateway.http.connections.protocol import LimitedProtocol
 from bpac.gateway.server import allow_open_files, files_needed, graceful, ignore_signals, uvicorn_config
 from bpac.gateway.workers.board import Board
 from bpac.gateway.workers.front.acceptor import Acceptor

@@ -18,18 +18,18 @@ from typing import Any, NamedTuple
 from bpac import __version__
 from bpac.errors import InputError, StoreError
 from bpac.gateway.auth.keys import Identity
-from bpac.gateway.config.auto_score import with_scores
 from bpac.gateway.config.file import Config
-from bpac.gateway.config.routes import RouteSettings
+from bpac.gateway.config.routes.auto_score import with_scores
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.dispatcher import Dispatcher
-from bpac.gateway.http.metered import RequestCharge
+from bpac.gateway.http.endpoints.metered import RequestCharge
 from bpac.gateway.opening import Opener
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
-from bpac.gateway.telemetry.counters import Metrics
-from bpac.gateway.telemetry.prompt_features import MissingPromptFeatures
+from bpac.gateway.telemetry.failures.prompt_features import MissingPromptFeatures
+from bpac.gateway.telemetry.failures.rejections import Rejections
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.gateway.telemetry.prose_watch import warnings_of
-from bpac.gateway.telemetry.rejections import Rejections
-from bpac.gateway.telemetry.traces import NoTraces, OpenTelemetryTraces, Traces
+from bpac.gateway.telemetry.tracing.traces import NoTraces, OpenTelemetryTraces, Traces
 from bpac.gateway.workers.front.limits import RemoteCharge, share
 from bpac.gateway.workers.front.monitor import ForwardedRecords, FrontMonitor
 from bpac.gateway.workers.front.owner_link import OwnerLink

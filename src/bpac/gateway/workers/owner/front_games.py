@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 from bpac.dashboard.history.refusals import RefusalReason
 from bpac.errors import BpacError, InputError
 from bpac.gateway.games.live_game import LiveGame
-from bpac.gateway.games.outcomes import RESTART
-from bpac.gateway.games.sessions import SessionClaim
+from bpac.gateway.games.rounds.outcomes import RESTART
+from bpac.gateway.games.rounds.sessions import SessionClaim
 from bpac.gateway.telemetry.request_ids import CURRENT
 from bpac.gateway.workers.messages import stage_answers, walk_to_list
 from bpac.routing.cascade.walk import Walk

@@ -12,7 +12,7 @@ from bpac.gateway.budgets.budgets import Budgets
 from bpac.gateway.games.live_game import LiveGame
 from bpac.gateway.games.segments import RouteGames
 from bpac.gateway.running_config import RunningConfig
-from bpac.gateway.telemetry.counters import Metrics
+from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.gateway.workers.ends import ProcessEnds
 from bpac.gateway.workers.owner.session import FrontSession
 from bpac.gateway.workers.owner.telemetry import FrontTelemetry

@@ -4,7 +4,7 @@ import asyncio
 
 from bpac.gateway.app import Gateway
 from bpac.gateway.config.file import Config, read_config
-from bpac.gateway.http.connections import Connections
+from bpac.gateway.http.connections.connections import Connections
 from bpac.gateway.running_config import new_graders
 from bpac.gateway.server import GatewayServer, ignore_signals
 from bpac.gateway.service import Service

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bpac.gateway.chat.upstream import Upstream
-from bpac.gateway.games.draft_outages import UNREADABLE
+from bpac.gateway.chat.upstreams.upstream import Upstream
+from bpac.gateway.games.rounds.draft_outages import UNREADABLE
 from bpac.gateway.health.model_health import ModelHealth
 from bpac.gateway.health.monitor import WatchedServer
 from bpac.gateway.service import Service

@@ -1,0 +1,1 @@
+"""Commands that change games: begun again, moved, merged."""

@@ -1,0 +1,1 @@
+"""The expert's answer, passed on as it arrives, and the grading of the draft against it."""

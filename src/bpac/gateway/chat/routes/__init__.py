@@ -1,0 +1,1 @@
+"""Routes: how a request is answered by a pair of models, by a cascade, or by one model."""

@@ -1,0 +1,1 @@
+"""Models as requests use them: one server, or several deployments."""

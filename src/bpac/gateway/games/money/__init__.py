@@ -1,0 +1,1 @@
+"""What games spend and save, in tokens and in money."""

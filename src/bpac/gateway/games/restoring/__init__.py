@@ -1,0 +1,1 @@
+"""Games at a start: restored, warmed up with history, retired, and their old entries in archives."""

@@ -1,0 +1,1 @@
+"""Rounds under way: drafts, decisions by their id, sessions, outcomes."""

@@ -1,0 +1,1 @@
+"""What operators see of games: status, troubles, recent decisions, warnings."""

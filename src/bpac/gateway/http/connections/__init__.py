@@ -1,0 +1,1 @@
+"""Connections of callers: limits, disconnects, keep-alive comments."""

@@ -1,0 +1,1 @@
+"""The endpoints, except for those of the dashboard."""

@@ -1,0 +1,1 @@
+"""A shared game as chat requests use it: tickets, decisions, outcomes, sessions."""

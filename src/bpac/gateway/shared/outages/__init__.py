@@ -1,0 +1,1 @@
+"""Requests while Redis is gone."""

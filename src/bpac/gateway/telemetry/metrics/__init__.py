@@ -1,0 +1,1 @@
+"""Metrics: counters, durations, and the page that Prometheus reads."""

@@ -1,0 +1,1 @@
+"""Studies on tables of answers: what is saved, and whether the promise held."""

@@ -1,0 +1,1 @@
+"""The report, its sections and its checklist."""

@@ -1,0 +1,1 @@
+"""Studies on simulated streams: drift, attackers, load, replicas, the stall."""

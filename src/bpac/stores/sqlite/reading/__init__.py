@@ -1,0 +1,1 @@
+"""Reading journals, also while a gateway writes to them."""

@@ -1,0 +1,1 @@
+"""Backups, and stores that failed."""

@@ -1,0 +1,1 @@
+"""Writing to the file: connections, ownership, commits, checkpoints."""
