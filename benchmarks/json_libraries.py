@@ -16,7 +16,7 @@ import orjson
 from benchmarks.scripted_upstream import completion, stream_events
 from bpac.answer import Answer
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import entry_fields
+from bpac.routing.journal.entry_lines import entry_fields
 from bpac.wire.completions import read_completion
 from bpac.wire.rendering import visible
 from bpac.wire.stream import read_events

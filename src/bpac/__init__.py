@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from bpac.betting.bounds.certificate import Certificate
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json, read_journal
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json, read_journal
 from bpac.routing.router import Router
 from bpac.routing.segments import Segments
 from bpac.routing.tickets.ticket import Ticket

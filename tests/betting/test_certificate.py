@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpac.betting.bounds.certificate import RATE_MIXTURES, Certificate, CertificateKind, ServedLoss
+from bpac.betting.bounds.certificate import Certificate, ServedLoss
+from bpac.betting.bounds.mixtures import RATE_MIXTURES, CertificateKind
 from bpac.betting.payoff import LOG_UNIT, Terms
 from tests.betting.rounds import a_round
 from tests.transcriptions import served_loss_bound

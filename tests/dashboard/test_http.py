@@ -13,7 +13,8 @@ from bpac.dashboard.document import Subject, game_document
 from bpac.gateway.games.money.savings import SavingsReport
 from bpac.gateway.games.restoring.restoring import folded
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Resolved, read_journal
+from bpac.routing.journal.entries import Resolved
+from bpac.routing.journal.entry_lines import read_journal
 from bpac.routing.router import Router
 from bpac.stores import Store, open_store
 from bpac.stores.export import journal_lines

@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from bpac.routing.journal.entries import read_journal
+from bpac.routing.journal.entry_lines import read_journal
 from bpac.routing.router import Router
 from bpac.stores.export import journal_lines
 from tests.gateway.law import Question

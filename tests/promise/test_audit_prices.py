@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bpac.routing.exploration.learned_rates import WhileItPays
+from bpac.routing.exploration.gain_schedules import WhileItPays
 from bpac.routing.router import Router
 from tests.promise.test_promise import explained, more_than, most_explained
 

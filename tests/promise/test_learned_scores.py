@@ -17,7 +17,8 @@ from bpac.replay.simulation.load import under_load
 from bpac.routing.bettors import Candidates
 from bpac.routing.coins import SeededCoins
 from bpac.routing.decision import Decision
-from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
+from bpac.routing.exploration.gain_schedules import WhileItPays
+from bpac.routing.exploration.learned_rates import LearnedRates
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.learning import rates
 from bpac.routing.learning.fit import fit

@@ -6,7 +6,8 @@ from typing import Any
 from bpac import Router
 from bpac.routing.coins import CommittedCoins
 from bpac.routing.journal.chain import game_text, next_head, split_head, with_head
-from bpac.routing.journal.entries import CLAIM, REVEALED, Committed, Entry, entry_to_json
+from bpac.routing.journal.entries import CLAIM, REVEALED, Committed, Entry
+from bpac.routing.journal.entry_lines import entry_to_json
 
 ROUNDS, RESTART_AT = 300, 200
 

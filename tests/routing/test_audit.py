@@ -9,7 +9,7 @@ from bpac.errors import InputError, JournalError
 from bpac.routing.audit.audit import Audit, audit_journal, claimed_heads
 from bpac.routing.coins import COMMITTED_BLOCK
 from bpac.routing.journal.chain import GAME, chained, split_head
-from bpac.routing.journal.entries import entry_to_json
+from bpac.routing.journal.entry_lines import entry_to_json
 from bpac.routing.router import Router
 from tests.routing.exports import RESTART_AT, ROUNDS, edited, exported, places, rechained, without
 

@@ -8,7 +8,8 @@ import pytest
 
 from bpac.routing.audit.audit import Audit, audit_journal
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, entry_to_json
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_to_json
 from bpac.routing.router import Router
 from bpac.routing.tickets.ticket import Ticket
 

@@ -15,7 +15,8 @@ from bpac.errors import (
     ObservationError,
     UnknownStep,
 )
-from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.policies import Fixed, Portfolio
 
 NOT_A_FRACTION: list[Any] = [

@@ -7,16 +7,8 @@ import pytest
 from bpac import Decision, Router
 from bpac.errors import JournalError, TornLine
 from bpac.routing.exploration.schedules import Constant
-from bpac.routing.journal.entries import (
-    Entry,
-    Labelled,
-    Opened,
-    Resolved,
-    entry_from_json,
-    entry_to_json,
-    read_journal,
-    remark_from_json,
-)
+from bpac.routing.journal.entries import Entry, Labelled, Opened, Resolved
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json, read_journal, remark_from_json
 from bpac.routing.policies import Fixed, Portfolio
 from bpac.routing.settings import Settings
 

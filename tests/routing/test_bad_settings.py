@@ -9,7 +9,7 @@ from bpac.betting.ledgers.levels import EvenLevels, ListedLevels
 from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
 from bpac.betting.wealth.thresholds import PriorThreshold
 from bpac.errors import SettingsError
-from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.gain_schedules import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Portfolio, named_policy
 from bpac.routing.segments import Segments

@@ -10,7 +10,8 @@ from bpac.routing.audit.audit import audit_journal
 from bpac.routing.bettors import BudgetBettor
 from bpac.routing.coins import ListedCoins, SeededCoins
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, entry_to_json
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_to_json
 from bpac.routing.journal.rebuild import follow
 from bpac.routing.policies import Budget
 from bpac.routing.recorded_terms import DecisionRules, decide_on_terms, draft_scores

@@ -8,7 +8,8 @@ import pytest
 from bpac import Router
 from bpac.errors import JournalError
 from bpac.routing.journal.chain import chained, split_head
-from bpac.routing.journal.entries import Entry, Resolved, entry_to_json, read_journal
+from bpac.routing.journal.entries import Entry, Resolved
+from bpac.routing.journal.entry_lines import entry_to_json, read_journal
 
 
 def journal(rounds: int = 20) -> tuple[list[Entry], list[str]]:

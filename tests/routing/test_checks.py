@@ -15,7 +15,7 @@ from bpac.errors import CheckFailed
 from bpac.routing import settings
 from bpac.routing.bettors import Bettor, FixedThreshold
 from bpac.routing.checks import CHECKS, check_bad_input, check_order, check_rebuild, check_refund
-from bpac.routing.exploration.learned_rates import GainDriven
+from bpac.routing.exploration.gain_schedules import GainDriven
 from bpac.routing.exploration.schedules import Constant, Exploration
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 

@@ -15,7 +15,8 @@ from bpac.routing.coins import (
     block_of_draws,
     key_digest,
 )
-from bpac.routing.journal.entries import Committed, Entry, Opened, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Committed, Entry, Opened
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.policies import POLICIES, Fixed
 
 

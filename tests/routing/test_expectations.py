@@ -10,8 +10,9 @@ from bpac.routing.audit.audit import audit_journal
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
-from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
-from bpac.routing.journal.entries import Entry, Expected, entry_from_json, entry_to_json
+from bpac.routing.exploration.gain_schedules import GainDriven, WhileItPays
+from bpac.routing.journal.entries import Entry, Expected
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Paper, Policy, Portfolio
 from bpac.routing.router import Router

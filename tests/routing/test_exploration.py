@@ -8,7 +8,7 @@ import pytest
 from bpac import Router
 from bpac.betting.payoff import Terms
 from bpac.routing.coins import ListedCoins
-from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.gain_schedules import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
 from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Portfolio

@@ -16,18 +16,10 @@ from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import CascadeRound, StageOutcomes
 from bpac.routing.cascade.router import CascadeRouter
 from bpac.routing.decision import Decision
-from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.gain_schedules import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, NoExploration, TwoStage
-from bpac.routing.journal.entries import (
-    Entry,
-    Fitted,
-    Labelled,
-    Learned,
-    Opened,
-    Resolved,
-    entry_from_json,
-    entry_to_json,
-)
+from bpac.routing.journal.entries import Entry, Fitted, Labelled, Learned, Opened, Resolved
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import POLICIES, Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio
 from bpac.routing.policies.stakes import GRADED_STAKES

@@ -9,7 +9,7 @@ from bpac import Router
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, ListedLevels
 from bpac.betting.wealth.thresholds import PriorThreshold
-from bpac.routing.exploration.learned_rates import GainDriven
+from bpac.routing.exploration.gain_schedules import GainDriven
 from bpac.routing.exploration.schedules import Constant
 from bpac.routing.journal.entries import Entry, Resolved
 from bpac.routing.policies import Budget, Hoeffding, Naive, Offline, Paper, Policy, Portfolio

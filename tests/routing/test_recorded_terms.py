@@ -9,7 +9,8 @@ import pytest
 from bpac.errors import InputError
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.coins import SeededCoins
-from bpac.routing.journal.entries import Entry, entry_to_json
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_to_json
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.model import FrozenModel, OwnScore

@@ -8,7 +8,7 @@ import pytest
 from bpac import Router
 from bpac.errors import JournalError, SnapshotError
 from bpac.replay.tables.builtin import builtin_table
-from bpac.routing.exploration.learned_rates import WhileItPays
+from bpac.routing.exploration.gain_schedules import WhileItPays
 from bpac.routing.journal.entries import Entry, Opened, Resolved
 from bpac.routing.journal.snapshot import FORMAT, verify_snapshot
 from bpac.routing.policies import POLICIES, Paper, Portfolio

@@ -7,9 +7,10 @@ import pytest
 
 from bpac import Router
 from bpac.errors import SettingsError
-from bpac.routing.exploration.learned_rates import GainDriven
+from bpac.routing.exploration.gain_schedules import GainDriven
 from bpac.routing.exploration.schedules import Constant
-from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.policies import POLICIES, Portfolio
 from bpac.routing.settings import Settings
 

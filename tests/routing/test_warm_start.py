@@ -5,7 +5,7 @@ import pytest
 
 from bpac import Router
 from bpac.betting.bounds.fixed_sample import calibrate
-from bpac.routing.exploration.learned_rates import GainDriven
+from bpac.routing.exploration.gain_schedules import GainDriven
 from bpac.routing.exploration.schedules import TwoStage
 from bpac.routing.journal.entries import Entry
 from bpac.routing.policies import Offline, Paper, Portfolio

@@ -6,7 +6,8 @@ import hashlib
 import pytest
 
 from bpac.routing.journal.chain import game_text
-from bpac.routing.journal.entries import Resolved, entry_from_json
+from bpac.routing.journal.entries import Resolved
+from bpac.routing.journal.entry_lines import entry_from_json
 from bpac.routing.router import Router
 from bpac.stores import CoinKey, Store, StoreError
 from tests.stores.journals import claim, play

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, Resolved, entry_to_json
+from bpac.routing.journal.entries import Entry, Resolved
+from bpac.routing.journal.entry_lines import entry_to_json
 from bpac.routing.router import Router
 from bpac.stores import ReadOnlySqliteStore, SqliteStore, Store, StoreError
 from bpac.stores.sqlite.writing.migrations import APPLICATION, MIGRATIONS

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from bpac.errors import CheckFailed, InputError
-from bpac.routing.journal.entries import Entry, Resolved, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry, Resolved
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.journal.snapshot import verify_snapshot
 from bpac.routing.policies import Policy
 from bpac.routing.router import Router

@@ -16,7 +16,8 @@ from bpac.routing.bettors import ByArrival, Candidates, SplitScores
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.rates import CascadeRates
 from bpac.routing.decision import Decision
-from bpac.routing.exploration.learned_rates import LearnedRates, Prospects, WhileItPays
+from bpac.routing.exploration.gain_schedules import WhileItPays
+from bpac.routing.exploration.learned_rates import LearnedRates, Prospects
 from bpac.routing.exploration.schedules import Rates
 from bpac.routing.journal.entries import Expected, Labelled
 from bpac.routing.learning.rates import CandidateRates

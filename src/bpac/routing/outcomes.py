@@ -9,7 +9,8 @@
 from collections import Counter
 from typing import cast
 
-from bpac.betting.bounds.certificate import CertificateKind, ServedLoss
+from bpac.betting.bounds.certificate import ServedLoss
+from bpac.betting.bounds.mixtures import CertificateKind
 from bpac.betting.drift.drift import Drift
 from bpac.betting.ledgers.ledger import Account
 from bpac.routing.cascade.rounds import StageOutcomes

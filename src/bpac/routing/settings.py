@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from bpac.arguments import keep, of_kind, one_of, open_fraction, whole
-from bpac.betting.bounds.certificate import RATE_MIXTURES, CertificateKind
+from bpac.betting.bounds.mixtures import RATE_MIXTURES, CertificateKind
 from bpac.betting.drift.alarm import AlarmSettings
 from bpac.betting.ledgers.levels import EvenLevels, ListedLevels, RelativeLevels
 from bpac.betting.payoff import Terms
@@ -15,7 +15,7 @@ from bpac.betting.wealth.bets import AdaptiveBet, FixedBet
 from bpac.betting.wealth.thresholds import FixedSequence, PriorThreshold
 from bpac.errors import SettingsError
 from bpac.routing.cascade.policy import Cascade
-from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.gain_schedules import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, Exploration, NoExploration, TwoStage
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Budget, Fixed, Hoeffding, Naive, Offline, Paper, Policy, Portfolio

@@ -11,7 +11,8 @@ from bpac.errors import InputError, StoreError
 from bpac.routing.coins import key_digest
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import with_head
-from bpac.routing.journal.entries import ARCHIVED, CLAIM, REVEALED, Committed, Entry, Resolved, entry_from_json
+from bpac.routing.journal.entries import ARCHIVED, CLAIM, REVEALED, Committed, Entry, Resolved
+from bpac.routing.journal.entry_lines import entry_from_json
 from bpac.routing.journal.past_game import past_of
 from bpac.stores.store import Archived, Claim, Game, Link, Store
 

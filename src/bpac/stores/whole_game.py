@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from bpac.routing.journal.entries import Committed, entry_from_json
+from bpac.routing.journal.entries import Committed
+from bpac.routing.journal.entry_lines import entry_from_json
 from bpac.stores.encoding import encode
 from bpac.stores.store import Archived, Claim, CoinKey, Game, Store
 

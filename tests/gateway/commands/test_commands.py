@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.errors import InputError
 from bpac.replay.tables.reading import read_table
-from bpac.routing.journal.entries import read_journal
+from bpac.routing.journal.entry_lines import read_journal
 from bpac.routing.router import Router
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import settings

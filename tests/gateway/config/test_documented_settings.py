@@ -17,7 +17,7 @@ from bpac.gateway.config.models.models import ModelSettings
 from bpac.gateway.config.routes.losses import LOSSES
 from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.http.openapi.openapi import document
-from bpac.gateway.telemetry.metrics import prometheus
+from bpac.gateway.telemetry.metrics import game_metrics
 from bpac.gateway.telemetry.metrics.counters import COUNTERS
 from bpac.losses import ToolCallLoss
 from bpac.models.client import ModelClient
@@ -133,7 +133,7 @@ def test_every_metric_is_documented_with_its_labels() -> None:
     documented: dict[str, set[str]] = {}
     for names, labels, _ in rows("### Metrics"):
         documented |= {name.strip(" `"): set(labels.split(", ")) - {""} for name in names.split(",")}
-    assert documented.keys() >= {*prometheus.GAMES, *COUNTERS}
+    assert documented.keys() >= {*game_metrics.GAMES, *COUNTERS}
     with Running(pair(Reply("41"), Reply("42")), model={"price": 1.0}) as (gateway, _):
         for more in ({}, {"n": 2}, {"metadata": {"a": "b"}}):
             post(gateway.url, {"model": "homework", "messages": [{"role": "user", "content": "?"}], **more})

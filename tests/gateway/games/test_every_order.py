@@ -13,7 +13,7 @@ import pytest
 from bpac.cli.program import main
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import read_journal
+from bpac.routing.journal.entry_lines import read_journal
 from bpac.stores import Game, open_store
 from bpac.testing import ScriptedServer
 from tests.gateway.configured import settings

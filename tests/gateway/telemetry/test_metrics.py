@@ -8,7 +8,8 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from bpac.gateway.telemetry.metrics.counters import BOUNDS, COUNTERS, Metrics
-from bpac.gateway.telemetry.metrics.prometheus import GAMES, prometheus_text
+from bpac.gateway.telemetry.metrics.game_metrics import GAMES
+from bpac.gateway.telemetry.metrics.prometheus import prometheus_text
 from bpac.testing import Reply
 from tests.gateway.configured import settings
 from tests.gateway.raw import post

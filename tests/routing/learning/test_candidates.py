@@ -9,7 +9,8 @@ from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import PortfolioWealth
 from bpac.routing.bettors import Bettor, Candidates
 from bpac.routing.decision import Decision
-from bpac.routing.exploration.learned_rates import LearnedRates, WhileItPays
+from bpac.routing.exploration.gain_schedules import WhileItPays
+from bpac.routing.exploration.learned_rates import LearnedRates
 from bpac.routing.learning.rates import CandidateRates
 from bpac.routing.policies import Portfolio
 

@@ -12,7 +12,8 @@ from bpac.routing.audit.audit import audit_journal
 from bpac.routing.bettors import Candidates
 from bpac.routing.decision import Decision
 from bpac.routing.exploration.schedules import Constant
-from bpac.routing.journal.entries import Entry, Learned, Resolved, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry, Learned, Resolved
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.journal.snapshot import load_snapshot
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies import Portfolio

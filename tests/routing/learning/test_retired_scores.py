@@ -10,7 +10,8 @@ from bpac import Router
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.bettors import Candidates
 from bpac.routing.bettors.candidates import NoWealth
-from bpac.routing.journal.entries import Entry, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.learning.learning import Learning
 from tests.routing.learning.drafts import LEARN, candidates, drafts, learner, send
 

@@ -8,7 +8,8 @@ from bpac import Router
 from bpac.errors import SettingsError
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, Learned, entry_to_json
+from bpac.routing.journal.entries import Entry, Learned
+from bpac.routing.journal.entry_lines import entry_to_json
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.learning.shared_scores import SharedScores
 from bpac.routing.segments import Segments

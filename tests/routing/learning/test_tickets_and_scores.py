@@ -12,7 +12,8 @@ from bpac.replay.simulation.gateway import SimulatedGateway
 from bpac.replay.simulation.load import under_load
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.coins import SeededCoins
-from bpac.routing.journal.entries import Entry, Learned, Started, entry_from_json, entry_to_json
+from bpac.routing.journal.entries import Entry, Learned, Started
+from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from tests.routing.learning.drafts import candidates, drafts, learner, send
 
 

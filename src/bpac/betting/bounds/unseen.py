@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from bpac.betting.bounds.certificate import mixture_root
+from bpac.betting.bounds.mixtures import mixture_root
 from bpac.betting.payoff import LOG_UNIT
 
 # The rates of the mixture, per unit of value: one of them is within a factor of 2 of the best for any sum between a few

@@ -13,7 +13,8 @@ from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.games.restoring.warm_start import LabelledHistory, WarmStart, warm_start
 from bpac.replay.tables.reading import read_table
 from bpac.routing.journal.chain import GAME
-from bpac.routing.journal.entries import ARCHIVED, read_journal, remark_from_json
+from bpac.routing.journal.entries import ARCHIVED
+from bpac.routing.journal.entry_lines import read_journal, remark_from_json
 from bpac.stores import SqliteStore, files_of
 from bpac.stores.redis.server.address import is_redis
 

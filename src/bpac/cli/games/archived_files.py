@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bpac.errors import InputError
-from bpac.routing.journal.entries import ARCHIVED, remark_from_json
+from bpac.routing.journal.entries import ARCHIVED
+from bpac.routing.journal.entry_lines import remark_from_json
 
 NAME = re.compile(r"game-(\d+)-entries-(\d+)-(\d+)-[0-9a-f]{12}\.(?:parquet|jsonl)")
 

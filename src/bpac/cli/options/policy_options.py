@@ -7,7 +7,7 @@ from bpac.betting.wealth.bets import AdaptiveBet, Bet, FixedBet
 from bpac.errors import InputError
 from bpac.replay.router_factory import RouterFactory
 from bpac.replay.simulation.drafting import DRAFT_TIMES, Drafting
-from bpac.routing.exploration.learned_rates import GainDriven, WhileItPays
+from bpac.routing.exploration.gain_schedules import GainDriven, WhileItPays
 from bpac.routing.exploration.schedules import Constant, Exploration, TwoStage
 from bpac.routing.policies import MEMORIES, POLICIES, Paper, Policy, Portfolio, named_policy
 

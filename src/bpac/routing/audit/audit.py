@@ -18,16 +18,8 @@ from bpac.routing.audit.scores import learned_differences
 from bpac.routing.audit.terms import TermsInForce
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import GAME, Checker, split_head
-from bpac.routing.journal.entries import (
-    ARCHIVED,
-    CLAIM,
-    REVEALED,
-    Committed,
-    Entry,
-    Learned,
-    entry_from_json,
-    remark_from_json,
-)
+from bpac.routing.journal.entries import ARCHIVED, CLAIM, REVEALED, Committed, Entry, Learned
+from bpac.routing.journal.entry_lines import entry_from_json, remark_from_json
 from bpac.routing.journal.rebuild import follow, opened
 from bpac.routing.journal.units import Unit, unit_of
 from bpac.routing.route import Route

@@ -15,7 +15,7 @@ from bpac.errors import SettingsError
 from bpac.routing.bettors.bettor import Bettor
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.rules import Rule, UncertaintyRule
-from bpac.routing.exploration.learned_rates import WhileItPays
+from bpac.routing.exploration.gain_schedules import WhileItPays
 from bpac.routing.exploration.schedules import Exploration
 from bpac.routing.policies.policy import PlainPolicy
 from bpac.routing.policies.stakes import Stakes, chosen_stakes, default_stakes

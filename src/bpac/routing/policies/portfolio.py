@@ -13,7 +13,7 @@ from bpac.betting.payoff import Terms
 from bpac.betting.wealth.portfolio import ConstantBoundWealth, PortfolioWealth
 from bpac.errors import SettingsError
 from bpac.routing.bettors import Bettor, Candidates, SplitScores
-from bpac.routing.exploration.learned_rates import WhileItPays
+from bpac.routing.exploration.gain_schedules import WhileItPays
 from bpac.routing.exploration.schedules import Exploration, TwoStage
 from bpac.routing.learning.learned_score import LearnedScore
 from bpac.routing.policies.policy import PlainPolicy

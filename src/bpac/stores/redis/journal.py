@@ -12,7 +12,8 @@ from msgspec.json import decode
 
 from bpac.errors import StoreError
 from bpac.routing.journal.chain import next_head
-from bpac.routing.journal.entries import Opened, entry_from_json
+from bpac.routing.journal.entries import Opened
+from bpac.routing.journal.entry_lines import entry_from_json
 from bpac.routing.journal.rebuild import opened
 from bpac.routing.journal.snapshot import load_snapshot
 from bpac.stores.redis.folding.fold import FoldedState, PlainState

@@ -9,7 +9,8 @@ from msgspec.json import decode
 from bpac.errors import StoreError
 from bpac.routing.decision import Decision
 from bpac.routing.journal.chain import next_head
-from bpac.routing.journal.entries import Resolved, entry_from_json
+from bpac.routing.journal.entries import Resolved
+from bpac.routing.journal.entry_lines import entry_from_json
 from bpac.stores.redis.journal import PAGE, coin_key
 from bpac.stores.redis.keys import GameNames
 from bpac.stores.redis.server.address import RedisAddress

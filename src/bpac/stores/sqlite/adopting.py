@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 
 from bpac.routing.journal.chain import next_head
-from bpac.routing.journal.entries import entry_from_json
+from bpac.routing.journal.entry_lines import entry_from_json
 from bpac.stores.sqlite.archives import ARCHIVE
 from bpac.stores.sqlite.reading.checking import seal
 from bpac.stores.sqlite.writing.statements import APPEND, CLAIM, KEY, OPEN, SNAPSHOT, USE, Work, step_of

@@ -6,7 +6,7 @@ scores so far: audits by coin, and those of drafts that went to the expert for t
 
 import math
 
-from bpac.betting.bounds.certificate import LARGEST_GUESS, RATE_MIXTURES, upper_root
+from bpac.betting.bounds.mixtures import LARGEST_GUESS, RATE_MIXTURES, upper_root
 from bpac.betting.payoff import Terms
 from bpac.routing.decision import Decision
 

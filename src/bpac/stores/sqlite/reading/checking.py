@@ -8,7 +8,8 @@ from typing import Any
 
 from bpac.errors import JournalError, StoreError
 from bpac.routing.journal.chain import next_head
-from bpac.routing.journal.entries import Entry, entry_from_json
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_from_json
 from bpac.stores.sqlite.recovery.causes import DAMAGED
 from bpac.stores.sqlite.writing.statements import step_of
 from bpac.stores.store import Game, Link, StoredEntry

@@ -8,7 +8,8 @@ from operator import itemgetter
 from typing import Any
 
 from bpac.routing.decision import Decision
-from bpac.routing.journal.entries import Entry, entry_fields
+from bpac.routing.journal.entries import Entry
+from bpac.routing.journal.entry_lines import entry_fields
 from bpac.stores.encoding import encode
 
 # A statement and its values.
