@@ -42,7 +42,7 @@ class RawUpstream(Upstream):
                 async with self._endpoint.post(request, self._whole_timeout, traced.headers) as response:
                     traced.responded(response.status)
                     if response.status >= 300:
-                        await self._refuse(response)
+                        await self._failures.refuse(response)
                     data = await read_whole(response.content, self._limits.max_answer)
                 document = _json(data)
                 if not isinstance(document, dict):
@@ -51,7 +51,7 @@ class RawUpstream(Upstream):
             self.record.succeeded()
             return data
         except (*FAILURES, AnswerError) as error:
-            raise self._failure(error) from error
+            raise self._failures.error_of(error) from error
 
     async def _parts(self, request: bytes, body: Mapping[str, Any], deadline: float) -> AsyncGenerator[bytes, None]:
         size = 0
@@ -60,7 +60,7 @@ class RawUpstream(Upstream):
                 async with self._endpoint.post(request, self._stream_timeout, traced.headers) as response:
                     traced.responded(response.status)
                     if response.status >= 300:
-                        await self._refuse(response)
+                        await self._failures.refuse(response)
                     while data := await response.content.readany():
                         size += len(data)
                         if size > self._limits.max_answer:
@@ -70,7 +70,7 @@ class RawUpstream(Upstream):
                         yield data
             self.record.succeeded()
         except (*FAILURES, AnswerError) as error:
-            raise self._failure(error) from error
+            raise self._failures.error_of(error) from error
 
 
 def _json(data: bytes) -> object:

@@ -5,16 +5,17 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from bpac.errors import AnswerError, Unavailable
+from bpac.gateway.chat.upstreams.failed_attempts import FailedAttempts
 from bpac.gateway.chat.upstreams.model import Check
 from bpac.gateway.chat.upstreams.sent_request import SentRequest, sent_request
-from bpac.gateway.chat.upstreams.upstream_errors import Busy, CredentialsRefused, UpstreamRefused, json_object
+from bpac.gateway.chat.upstreams.upstream_errors import Busy, UpstreamRefused
 from bpac.gateway.config.limits import Limits
 from bpac.gateway.config.models.models import ModelSettings
 from bpac.gateway.health.breaker import Breaker
-from bpac.gateway.telemetry.failures.upstream_failures import CREDENTIALS, UpstreamRecord, fields_named
+from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecord
 from bpac.gateway.telemetry.tracing.attempt_spans import AttemptSpan
 from bpac.gateway.telemetry.tracing.gen_ai import ModelAddress
 from bpac.gateway.telemetry.tracing.traces import NoTraces, Traces
@@ -23,7 +24,6 @@ from bpac.models.connections import (
     FAILURES,
     HEADERS,
     Endpoint,
-    HttpResponse,
     Session,
     idle_timeout,
     total_timeout,
@@ -31,19 +31,16 @@ from bpac.models.connections import (
 from bpac.models.endpoint import new_endpoint
 from bpac.models.fields import endpoint_url, merged, merged_headers, redacted
 from bpac.models.metering import Attempt, TokenRates, prompt_size
-from bpac.models.reading import StreamCutOff, TooLong, TooSlow, read_answer, read_start, read_whole, stream_events
-from bpac.models.retrying import LATER, Failed, RetryPolicy, requested_wait, resumed, started
+from bpac.models.reading import StreamCutOff, read_answer, read_whole, stream_events
+from bpac.models.retrying import Failed, RetryPolicy, resumed, started
 from bpac.models.via import via
 from bpac.wire.completions import Completion
 from bpac.wire.json import to_json
 from bpac.wire.originals import in_own_words
 from bpac.wire.signers import signer_of
 from bpac.wire.stream import StreamEvent
-from bpac.wire.translating import NotExpressible, ReportedError
+from bpac.wire.translating import NotExpressible
 from bpac.wire.usage import Meter
-
-# Bytes of an error response that are read.
-LONGEST_ERROR = 2**20
 
 # What a server is asked for when it may be down.
 TRIAL: Mapping[str, Any] = {"messages": [{"role": "user", "content": "1 + 1 ="}], "max_tokens": 1}
@@ -89,6 +86,7 @@ class Upstream:
         self._described = f"{settings.model} at {redacted(settings.base_url)}"  # made once: every request needs it
         signer = signer_of(redacted(settings.base_url), settings.model)
         self._api = api = model_api(settings.api, settings.default_max_tokens, signer)
+        self._failures = FailedAttempts(self._described, self.record, api, settings.timeout)
         headers = merged_headers(HEADERS, api.headers_with(settings.api_key), settings.headers)
         way = via(settings.base_url, settings.ca_file)
 
@@ -175,7 +173,7 @@ class Upstream:
                 counting = partial(Attempt, Meter(), self._rates, len(request.data))
                 return await self._complete(request, counting, partial(self._spans, {}))
         except TimeoutError as error:
-            self._failed("timeout", f"no answer within {seconds:g} s")
+            self._failures.count("timeout", f"no answer within {seconds:g} s")
             raise Failed("no answer in time") from error
 
     @property
@@ -210,12 +208,12 @@ class Upstream:
 
     def unusable_stream(self) -> Unavailable:
         """Record that a stream ended without being an answer, and return the error of it."""
-        self._failed("unusable", "its stream is not an answer")
+        self._failures.count("unusable", "its stream is not an answer")
         return Unavailable(f"{self} sent a stream that is not an answer")
 
     def given_up(self, seconds: float) -> None:
         """Record that an answer did not come within so many seconds and is no longer awaited."""
-        self._failed("timeout", f"no answer within {seconds:g} s")
+        self._failures.count("timeout", f"no answer within {seconds:g} s")
         self.breaker.missed()
 
     def _request(self, body: Mapping[str, Any]) -> SentRequest:
@@ -232,7 +230,7 @@ class Upstream:
         except NotExpressible as error:
             # No other deployment could be asked this either, and no retry would help: as if the server had refused it.
             said = f"its API cannot express {error.field}"
-            self._failed("not_expressible", said)
+            self._failures.count("not_expressible", said)
             raise UpstreamRefused(f"{self}: {said}", 400, error.body(), None, (error.field,)) from error
 
     async def _retried(self, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -260,7 +258,7 @@ class Upstream:
                     traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
-                        await self._refuse(response)
+                        await self._failures.refuse(response)
                     data = await read_whole(response.content, self._limits.max_answer)
                 answer = read_answer(
                     data, self._limits.max_answer_values, request.translation, logprobs_only=logprobs_only
@@ -268,12 +266,12 @@ class Upstream:
                 attempt.answered(answer.answer)
                 traced.answered(answer.body)
         except (*FAILURES, AnswerError) as error:
-            raise self._failure(error) from error
+            raise self._failures.error_of(error) from error
         if check is not None:
             try:
                 check(answer)
             except AnswerError:
-                self._failed("unusable", "its answer cannot be used")
+                self._failures.count("unusable", "its answer cannot be used")
                 raise
         self.record.succeeded()
         return answer
@@ -289,7 +287,7 @@ class Upstream:
                     traced.responded(response.status)
                     if response.status >= 300:
                         attempt.refused()
-                        await self._refuse(response)
+                        await self._failures.refuse(response)
                     max_bytes, max_values = self._limits.max_answer, self._limits.max_answer_values
                     arriving = stream_events(response.content, max_bytes, max_values, deadline, request.translation)
                     empty = True
@@ -300,61 +298,11 @@ class Upstream:
                             traced.received(events)
                             yield events
         except StreamCutOff:
-            self._failed("cut_off", "it broke off its stream")
+            self._failures.count("cut_off", "it broke off its stream")
             raise
         except (*FAILURES, AnswerError) as error:
-            raise self._failure(error) from error
+            raise self._failures.error_of(error) from error
         if empty:
-            self._failed("unusable", "its stream has no events")
+            self._failures.count("unusable", "its stream has no events")
         else:
             self.record.succeeded()
-
-    async def _refuse(self, response: HttpResponse) -> NoReturn:
-        status, data = response.status, await read_start(response.content, LONGEST_ERROR)
-        if self._api.translation is not None:
-            data = self._api.translation.read_error(data)
-        retry_after = response.headers.get("Retry-After")
-        if 300 <= status < 400:
-            self._failed("elsewhere", "it redirects to another address", status)
-            raise Unavailable(f"{self} is elsewhere (status {status}): correct its base_url", status)
-        if status in CREDENTIALS:
-            self._failed("credentials", "it does not accept the gateway's credentials", status)
-            raise CredentialsRefused(f"{self} does not accept the gateway's credentials (status {status})", status)
-        said, fields = f"{self} refused with status {status}", fields_named(data)
-        refusal = UpstreamRefused(said, status, json_object(data), retry_after, fields)
-        if status < 500 and status not in LATER:
-            self._failed("refused", "it refused the request", status, fields)
-            raise refusal
-        self._failed("busy", "it failed" if status >= 500 else "it is busy", status)
-        busy = Busy(f"status {status}", status, requested_wait(retry_after))
-        busy.refusal = refusal
-        raise busy
-
-    def _failure(self, error: Exception) -> Failed | Unavailable | UpstreamRefused:
-        """What a failed attempt raises, after it was counted by its kind."""
-        if isinstance(error, ReportedError):
-            if not error.refused:
-                self._failed("busy", "it reports an error within its response")
-                return Failed("the server reports an error")
-            fields = fields_named(error.body())
-            self._failed("refused", "it refused the request within its response", 400, fields)
-            return UpstreamRefused(f"{self} refused the request", 400, error.body(), None, fields)
-        if isinstance(error, TooLong):  # another attempt would be as long
-            self._failed("too_long", str(error))
-            return Unavailable(f"{self}: {error}")
-        if isinstance(error, TooSlow):
-            self._failed("timeout", "it does not end its stream")
-            return Unavailable(f"{self} does not end its stream")
-        if isinstance(error, TimeoutError):
-            self._failed("timeout", f"no answer within {self.settings.timeout:g} s")
-            return Failed("no answer in time")
-        if isinstance(error, AnswerError):
-            self._failed("unusable", "its response is not a chat completion")
-        else:
-            self._failed("connection", f"the connection failed ({type(error).__name__})")
-        # What the server sent is not quoted: it may hold an answer, and errors are logged.
-        return Failed(type(error).__name__)
-
-    def _failed(self, kind: str, text: str, status: int | None = None, fields: tuple[str, ...] = ()) -> None:
-        said = f"{self}: {text}" if status is None else f"{self}: {text} (status {status})"
-        self.record.failed(kind, status, said, fields)
