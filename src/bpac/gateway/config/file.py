@@ -18,7 +18,8 @@ from bpac.gateway.config.models.adapting import with_roles
 from bpac.gateway.config.models.models import ModelSettings, read_models
 from bpac.gateway.config.origins import ANY, Origin
 from bpac.gateway.config.routes.decide_routes import DecideRouteSettings, decide_only, read_decide_routes
-from bpac.gateway.config.routes.routes import RouteSettings, read_routes
+from bpac.gateway.config.routes.route_tables import read_routes
+from bpac.gateway.config.routes.routes import RouteSettings
 from bpac.gateway.config.routes.single_routes import SingleRouteSettings, read_single_routes, separated
 from bpac.gateway.config.secrets import ApiKey, Url
 from bpac.gateway.config.store_outage import StoreOutage

@@ -1,7 +1,7 @@
 """Settings of a route: the table ``[routes.NAME]``."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -13,10 +13,10 @@ from bpac.gateway.config.models.models import HEADER_NAME, ModelSettings
 from bpac.gateway.config.routes.auto_score import NOT_CHOSEN, ScoreToBeChosen, is_auto
 from bpac.gateway.config.routes.cascades import call_prices, check_cascade
 from bpac.gateway.config.routes.learning import Learn, learned_score, open_terms
-from bpac.gateway.config.routes.losses import DEFAULT_LOSS, GRADED, check_model, read_loss
+from bpac.gateway.config.routes.losses import DEFAULT_LOSS, GRADED
 from bpac.gateway.config.routes.sticky import check_sticky, sticky_terms
 from bpac.gateway.config.routes.switches import check_switch
-from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds, as_table, read_table
+from bpac.gateway.config.toml_tables import ConfigTable, Count, Seconds
 from bpac.grading.equality import RULES
 from bpac.hours import MINUTES_OF_DAY, Hours
 from bpac.routing.cascade.policy import Cascade
@@ -294,49 +294,6 @@ class RouteSettings(ConfigTable, frozen=True, dict=True):
             sort_keys=True,
             default=str,  # TOML has dates
         )
-
-
-def read_routes(values: object, models: Mapping[str, ModelSettings], path: str = "routes") -> dict[str, RouteSettings]:
-    """All routes of a configuration file, by name."""
-    routes = {
-        name: _read_route(name, dict(as_table(table, f"{path}.{name}")), models, f"{path}.{name}")
-        for name, table in as_table(values, path).items()
-    }
-    if not routes:
-        raise SettingsError(f"{path}: there is no route; add a table [{path}.NAME]")
-    return routes
-
-
-def _read_route(name: str, table: dict[str, Any], models: Mapping[str, ModelSettings], path: str) -> RouteSettings:
-    if "models" in table:
-        table = _with_cascade(table, models, path)
-    for key in ("draft", "expert"):
-        check_model(table, key, path, models)
-        table[key] = models[table[key]]
-    judge = None
-    if "loss" in table:
-        table["loss"] = read_loss(table["loss"], f"{path}.loss", models)
-        judge = models.get(table["loss"].get("judge"))
-    return read_table(table, RouteSettings, path, name=name, judge=judge)
-
-
-def _with_cascade(table: dict[str, Any], models: Mapping[str, ModelSettings], path: str) -> dict[str, Any]:
-    """The table of a route that lists its models: the first is its draft and the last its expert."""
-    for key in ("draft", "expert"):
-        if key in table:
-            raise SettingsError(f"{path}.{key}: models lists all models of the route, so leave {key} out")
-    names = table["models"]
-    if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
-        raise SettingsError(f"{path}.models must list the names of at least two models, got {names!r}")
-    for name in names:
-        if name not in models:
-            raise SettingsError(f"{path}.models: there is no model {name!r}; known: {', '.join(models)}")
-    if len(set(names)) < len(names):
-        raise SettingsError(f"{path}.models lists a model twice: {', '.join(names)}")
-    found = {**table, "draft": names[0], "expert": names[-1]}
-    # Two models are a pair, as draft and expert are.
-    found["models"] = tuple(models[name] for name in names) if len(names) > 2 else ()
-    return found
 
 
 def _splits(segment_by: str) -> bool:
