@@ -25,9 +25,9 @@
         - ``ReportedError`` (``bpac.wire.translating``): a server reports an error within a response that began well
     - ``ModelError``: a model server gave no answer
         - ``Refused``: it rejected the request (a status 4xx); a retry would not help
-            - ``UpstreamRefused`` (``upstream_errors`` of the gateway): the gateway's caller gets the server's error
+            - ``UpstreamRefused`` (``bpac.gateway.chat.upstreams.upstream_errors``): its caller gets the server's error
         - ``Unavailable``: it failed, even after retries
-            - ``CredentialsRefused`` (``upstream_errors`` of the gateway): it does not accept the gateway's own key
+            - ``CredentialsRefused`` (``bpac.gateway.chat.upstreams.upstream_errors``): it refuses the gateway's own key
     - ``StoreError``: a store cannot be used, or failed and accepts no more entries
         - ``StoreInUse``: another gateway writes to it
         - ``RedisGone`` (``bpac.stores.redis.server.connecting``): Redis cannot be reached, or did not do its task

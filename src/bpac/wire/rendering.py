@@ -25,15 +25,15 @@ _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
 
-class _Choice(TypedDict, total=False):
+class _ChoiceLogprobs(TypedDict, total=False):
     logprobs: msgspec.Raw
 
 
-class _Completion(TypedDict, total=False):
-    choices: list[_Choice]
+class _CompletionLogprobs(TypedDict, total=False):
+    choices: list[_ChoiceLogprobs]
 
 
-_decode_logprobs = msgspec.json.Decoder(_Completion).decode
+_decode_logprobs = msgspec.json.Decoder(_CompletionLogprobs).decode
 
 
 class LogprobsRequest(Protocol):
