@@ -30,7 +30,8 @@ ROWS = 4628  # the length of the paper's MATH stream
 EPSILON, ALPHA = 0.08, 0.1
 # What a round cost before scores could be learned, in rounds of the transcription, as this benchmark measured it then.
 BEFORE_WITH_TICKET, BEFORE = 0.39, 0.16
-# How many times that a round of the gateway may cost with a learned score on, the fits included.
+# How many times that a round of the gateway may cost with a learned score on, the fits included; and in a long game, a
+# round without tickets, compared with one without a learned score.
 MOST_FOR_LEARNED = 2.0
 # The rounds of a long game, in which most scores retire, and how many of them are timed, the last ones.
 LONG_GAME, LAST = 30_000, 6_000
@@ -173,9 +174,12 @@ def cost_of_learning(best: Mapping[str, float]) -> int:
     settled = best["long game, learned"] / best["long game"]
     print(f"  without tickets, the last {LAST:,} of {LONG_GAME:,} rounds: {settled:.2f} times")
     in_gateway = best["learned, with tickets"] / best["transcription"] / BEFORE_WITH_TICKET
-    verdict = "met" if in_gateway <= MOST_FOR_LEARNED else "MISSED"
-    print(f"  goal for rounds of the gateway, compared with before: at most {MOST_FOR_LEARNED:.0f} times ({verdict})")
-    return int(in_gateway > MOST_FOR_LEARNED)
+    missed = 0
+    for goal, times in (("rounds of the gateway, compared with before", in_gateway), ("the long game", settled)):
+        missed += times > MOST_FOR_LEARNED
+        verdict = "met" if times <= MOST_FOR_LEARNED else "MISSED"
+        print(f"  goal for {goal}: at most {MOST_FOR_LEARNED:.0f} times ({verdict})")
+    return missed
 
 
 def take_lock(count: int) -> None:

@@ -169,3 +169,19 @@ def test_a_score_that_was_learned_after_an_alarm_is_another_one() -> None:
 
     assert is_unsafe(table, decided(lambda row: 1), 0.95, 0.05)
     assert not is_unsafe(table, decided(lambda row: 1 + row // 50), 0.95, 0.05)
+
+
+def test_rounds_in_which_a_score_is_not_computed_any_more_say_nothing_about_its_risk() -> None:
+    """A score that has retired accepts nothing from then on: these rounds must not dilute what its threshold lost."""
+    losses = np.zeros(100)
+    losses[:4] = 1.0
+    rounds = [
+        Decision(
+            *(row, 0.1 if row < 50 else 0.9, 0.5, 1.0, 0.05),
+            call_expert=True,
+            serve_draft=False,
+            uncertainties=(0.9, 0.1 if row < 50 else 1.0),
+        )
+        for row in range(100)
+    ]
+    assert is_unsafe(Table(np.zeros(100), losses), rounds, 0.95, 0.05)

@@ -21,7 +21,7 @@ class Decision(NamedTuple):
     call_expert: whether the expert is called (ξ).
     serve_draft: whether the caller gets the draft; with shadow audits also where the expert is called.
     epoch: number of the epoch in which the query arrived, from 1; a drift alarm starts a new one.
-    uncertainties: all scores of the draft, where a router has several.
+    uncertainties: all scores of the draft, where a router has several; 1 for a learned one that has retired.
     ticket: number of the query's ticket in its epoch; 0 where tickets are not in use.
     seen: entries in the journal when the query arrived, where tickets are in use.
     features: what was known of the draft beside its score, where scores are learned from it.

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any, cast
 
 from bpac.betting.bounds.certificate import Certificate
-from bpac.routing.bettors import Bettor, ByArrival
+from bpac.routing.bettors import Bettor, ByArrival, Candidates
 from bpac.routing.cascade.bettor import CascadeBettor
 from bpac.routing.cascade.policy import Cascade
 from bpac.routing.cascade.rounds import CascadeRound
@@ -124,8 +124,9 @@ class Route(Outcomes):
             elif (joint_rates := epoch.joint_rates) is not None:
                 recent_rounds = joint_rates.recent
                 recent_rounds.append(decision)
-                if len(recent_rounds) >= joint_rates.pause:
-                    changes = joint_rates.look_if_due() or changes
+                if len(recent_rounds) >= joint_rates.pause and joint_rates.look_if_due():
+                    changes = True
+                    self._leave_out_retired()
         if call_expert:
             self.expert_calls += 1
             self.uncharged = decision
@@ -199,6 +200,7 @@ class Route(Outcomes):
         cast(Learning, self.learning).join(entry, self.step)  # only a router that learns writes such an entry
         self.current.join(entry.tickets, None if entry.model is None else entry.gain)
         self.current.set_rate(self.step)
+        self._leave_out_retired()
 
     def committed(self) -> None:
         """Take note of a commitment to the coins to come: it changes nothing but the number of entries."""
@@ -210,6 +212,12 @@ class Route(Outcomes):
         self.charge()
         self.expected = entry
         self.current.expect(entry, self.step)
+        self._leave_out_retired()
+
+    def _leave_out_retired(self) -> None:
+        """Compute no scores any more that do not bet; a look at the exploration rate lets scores retire."""
+        if self.learning is not None and isinstance(self.bettor, Candidates):
+            self.learning.retire(self.bettor.absent)
 
     def fitted(self, rule: JoiningRule) -> None:
         """Let a rule of a cascade join."""
@@ -255,6 +263,7 @@ class Route(Outcomes):
         if self.learning is not None:
             self.learning.load(state["learning"])
         self.current.load(state, self.step)
+        self._leave_out_retired()
         for name in ("answered", "asked"):
             setattr(self, name, Counter({int(stage): count for stage, count in state.get(name, {}).items()}))
         self.fitted_rules = state.get("fitted_rules", 0)

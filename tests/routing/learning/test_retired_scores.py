@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from itertools import cycle
+from typing import Any, cast
 
 import pytest
 
@@ -10,12 +11,15 @@ from bpac import Router
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.bettors import Candidates
 from bpac.routing.bettors.candidates import NoWealth
+from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Entry
 from bpac.routing.journal.entry_lines import entry_from_json, entry_to_json
 from bpac.routing.learning.learning import Learning
 from tests.routing.learning.drafts import LEARN, candidates, drafts, learner, send
 
 ROWS = drafts(9000)
+# In the end the second of these is in force.
+TWO = replace(LEARN, shares=(0.1, 0.2))
 
 
 def learning(router: Router) -> Learning:
@@ -27,14 +31,14 @@ def learning(router: Router) -> Learning:
 
 def until(router: Router, happened: Callable[[Candidates], Any]) -> None:
     """Send drafts until something has happened."""
-    remaining = iter(ROWS)
+    remaining = cycle(ROWS)
     while not happened(candidates(router)):
         send(router, [next(remaining)])
 
 
 def test_scores_retire_when_the_one_in_force_is_as_good() -> None:
     """In the end the one in force is left alone, and the others keep their share of α: it has been bet."""
-    router = learner(learn=replace(LEARN, shares=(0.1, 0.2)))
+    router = learner(learn=TWO)
     send(router, [*ROWS, *ROWS])
     standings = router.scores()
     assert [standing.retired for standing in standings] == [not standing.in_force for standing in standings]
@@ -45,14 +49,20 @@ def test_scores_retire_when_the_one_in_force_is_as_good() -> None:
     assert router.threshold > 0.0
 
 
-def test_a_retired_score_bets_on_nothing_and_is_still_recorded() -> None:
-    """A query that arrived while it was in force may still be decided by it, and studies can tell what it would do."""
-    router = learner()
-    until(router, lambda bettor: bettor.absent)
+@pytest.mark.parametrize("task", ["task 1", "Aufgabe über Körper"])  # words that are not ASCII take the longer way
+def test_a_retired_score_bets_on_nothing_and_is_not_computed(task: str) -> None:
+    """A 1 stands in its place, which no threshold accepts; the scores that bet are what their models say."""
+    router = learner(learn=TWO)
+    until(router, lambda bettor: bettor.absent - {0})
     before = router.scores()
-    decision = router.decide(0.25, features=(1.5, "task 1"))
+    decision = router.decide(0.25, features=(1.5, task))
     models = [joined.model for joined in learning(router).joined]
-    assert decision.uncertainties == (0.25, *[model.score((0.25, 1.5, "task 1")) for model in models])
+    expected = [
+        1.0 if standing.retired else model.score((0.25, 1.5, task))
+        for standing, model in zip(before[1:], models, strict=True)
+    ]
+    assert decision.uncertainties == (0.25, *expected)
+    assert 1.0 in expected
     send(router, ROWS[-300:])
     for was, now in zip(before, router.scores(), strict=True):
         if was.retired:
@@ -66,27 +76,51 @@ def test_a_query_that_arrived_on_a_retired_score_is_decided_by_it() -> None:
     early, bettor = router.arrive(), candidates(router)
     bettor.active = 2 if len(bettor.wealths) > 2 else 0
     bettor.retire(1)
+    learning(router).retire(bettor.absent)
     decision = router.decide(0.25, features=(0.5, "task 1"), ticket=early)
     model = learning(router).joined[0].model
     assert (decision.threshold, decision.uncertainty) == (early.threshold, model.score((0.25, 0.5, "task 1")))
+    assert decision.uncertainties[1] == decision.uncertainty < 1.0
     assert decision.threshold > 0.0
     later = router.decide(0.25, features=(0.5, "task 1"), ticket=router.arrive())
     assert later.uncertainty == later.uncertainties[bettor.active] != decision.uncertainty
+    assert later.uncertainties[1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("of", "value", "found"), [("retired", 0.5, True), ("betting", 1.0, True), ("retired", 1.0, False)]
+)
+def test_an_audit_finds_scores_that_are_wrong(of: str, value: float, found: bool) -> None:
+    """A 1 may stand in place of a score that has retired, and of no other."""
+    entries: list[Entry] = []
+    router = learner(entries.append, learn=TWO)
+    until(router, lambda bettor: bettor.absent - {0})
+    step = len(entries)
+    send(router, ROWS[:40])
+    retired = [standing.retired for standing in router.scores()]
+    score = retired.index(of == "retired", 1)
+    kept = next(at for at in range(step, len(entries)) if isinstance(entries[at], Decision))
+    decision = cast(Decision, entries[kept])
+    scores = decision.uncertainties
+    entries[kept] = decision._replace(uncertainties=(*scores[:score], value, *scores[score + 1 :]))
+    differences = audit_journal(map(entry_to_json, entries)).differences
+    assert any("scores of step" in difference.what for difference in differences) == found
 
 
 @pytest.mark.parametrize("tickets", [False, True])
 def test_a_journal_and_a_snapshot_lead_to_the_same_state(tickets: bool) -> None:
     """Who retires follows from the entries; a router that starts again goes on as the other does."""
     entries: list[Entry] = []
-    router = learner(entries.append)
-    for rows in (ROWS[:6000], ROWS[6000:]):
+    router = learner(entries.append, learn=TWO)
+    for rows in ([*ROWS, *ROWS[:5000]], ROWS[-500:]):
         send(router, rows, tickets=tickets)
-        assert candidates(router).absent
+        assert candidates(router).absent - {0}
         rebuilt = Router.rebuild(entries)
         assert rebuilt.snapshot() == router.snapshot()
         loaded = Router.rebuild([], snapshot=router.snapshot())
         assert loaded.snapshot() == router.snapshot()
         assert candidates(loaded).absent == candidates(router).absent
+        assert learning(loaded).retired == learning(rebuilt).retired == learning(router).retired
     assert not audit_journal(map(entry_to_json, entries)).differences
 
 

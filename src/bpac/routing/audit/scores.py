@@ -5,7 +5,7 @@ from typing import Any
 
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Learned
-from bpac.routing.learning.model import FrozenModel
+from bpac.routing.learning.model import RETIRED, FrozenModel
 from bpac.routing.route import Route
 
 # Two machines may compute different last digits.
@@ -45,11 +45,18 @@ def score_differences(route: Route, decision: Decision, score: int) -> Iterator[
     learning, recorded = route.learning, decision.uncertainties
     if learning is None or decision.epoch != route.epoch:
         return
-    computed = learning.scores(recorded[0], decision.features, route.current.scores_at(decision.ticket))
-    if any(abs(one - other) > SAME_SCORE for one, other in zip(computed, recorded, strict=False)):
+    count, known = route.current.scores_at(decision.ticket), (recorded[0], *decision.features)
+    computed = (recorded[0], *[joined.model.score(known) for joined in learning.joined[: count - 1]])
+    differ = {at for at, values in enumerate(zip(computed, recorded, strict=False)) if not _same(*values)}
+    # A score that has retired need not be computed, unless the query arrived while it was in force.
+    if differ - {at for at in learning.retired - {score} if recorded[at : at + 1] == (RETIRED,)}:
         yield f"scores of step {decision.step}", recorded, computed
     if score < len(recorded) and decision.uncertainty != recorded[score]:
         yield f"score in force at step {decision.step}", decision.uncertainty, recorded[score]
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= SAME_SCORE
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -1,5 +1,6 @@
 """What a route has learned: the audits to learn from, and the models that were fitted to them."""
 
+from collections.abc import Set
 from typing import Any, NamedTuple, Protocol
 
 from bpac.routing.decision import Decision
@@ -7,7 +8,7 @@ from bpac.routing.journal.entries import Learned
 from bpac.routing.learning.features import Feature
 from bpac.routing.learning.fit import Regression
 from bpac.routing.learning.learned_score import LearnedScore
-from bpac.routing.learning.model import FrozenModel, OwnScore, frozen
+from bpac.routing.learning.model import FrozenModel, OwnScore, RetiredScore, frozen
 from bpac.routing.learning.samples import Sample, Samples
 from bpac.routing.learning.scorer import Scorer, scorer
 
@@ -66,6 +67,7 @@ class Learning:
         # How many scores a query has, and all of them, where its features need no closer look.
         self.count = 1
         self.quick_scores: Scorer = self._first_scores
+        self.retired: frozenset[int] = frozenset()  # scores of models that bet no more
         self.entries = 0
         self.wants_more = True  # whether there are scores still to be learned in this epoch
         self._fit_at = settings.fit_at[0]  # how many audits the next one needs
@@ -138,12 +140,27 @@ class Learning:
 
     def _first_scores(self, uncertainty: float, features: object) -> tuple[float, ...] | None:
         """All scores, after the function for them has been made: there may be many games that score no draft."""
-        self.quick_scores = scorer([joined.model for joined in self.joined], len(self.settings.features))
+        self.quick_scores = scorer(self._models(), len(self.settings.features))
         return self.quick_scores(uncertainty, features)
+
+    def _models(self) -> list[FrozenModel | OwnScore | RetiredScore]:
+        return [
+            RetiredScore() if score in self.retired else joined.model
+            for score, joined in enumerate(self.joined, start=1)
+        ]
+
+    def retire(self, scores: Set[int]) -> None:
+        """Take note of the scores that do not bet: those of models are not computed any more."""
+        models = [None, *(joined.model for joined in self.joined)]
+        retired = frozenset(score for score in scores if isinstance(models[score], FrozenModel))
+        if retired != self.retired:
+            self.retired = retired
+            self.quick_scores = self._first_scores
 
     def start_epoch(self) -> None:
         """Forget the models and the audits: traffic has changed."""
         self.joined.clear()
+        self.retired = frozenset()
         self._joined_changed()
         self.samples = Samples()
         self.due = self.pool is not None and self.pool.offers(1)  # what others go on with may be tried again
@@ -157,7 +174,7 @@ class Learning:
         ]
 
     def scores(self, uncertainty: float, features: tuple[Feature, ...], count: int) -> tuple[float, ...]:
-        """The score that was there first, and those that were learned.
+        """The score that was there first, and those that were learned, as they are recorded.
 
         Parameters
         ----------
@@ -166,7 +183,19 @@ class Learning:
         count: how many scores its query has.
         """
         known = (uncertainty, *features)
-        return uncertainty, *[joined[0].score(known) for joined in self.joined[: count - 1]]
+        return uncertainty, *[model.score(known) for model in self._models()[: count - 1]]
+
+    def with_score(self, score: int, scores: tuple[float, ...], features: tuple[Feature, ...]) -> tuple[float, ...]:
+        """All scores of a query that arrived while one that has retired since was in force: it is decided by that.
+
+        Parameters
+        ----------
+        score: index of that score.
+        scores: those of the draft, as they are recorded otherwise.
+        features: of the draft.
+        """
+        value = self.joined[score - 1].model.score((scores[0], *features))
+        return *scores[:score], value, *scores[score + 1 :]
 
     def state(self) -> dict[str, Any]:
         """All that a later start needs, as JSON values."""

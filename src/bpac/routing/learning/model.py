@@ -14,6 +14,8 @@ from bpac.routing.learning.features import LARGEST, LONGEST_WORD, Feature
 PARTS = 1e9
 # Adding this and taking it off again rounds to a whole number: no float of that size has decimals.
 WHOLE = 2.0**52 + 2.0**51
+# What is recorded in place of a score that bets no more.
+RETIRED = 1.0
 # Beyond this the predicted loss is 0 or 1 to all places.
 MOST_LOG_ODDS = 40.0
 
@@ -88,6 +90,14 @@ class OwnScore:
     def score(self, features: Sequence[Feature]) -> Any:
         """The score that was there first, which is the first feature."""
         return features[0]
+
+
+class RetiredScore:
+    """What stands in place of a model that bets no more: 1, which no threshold accepts."""
+
+    def score(self, features: Sequence[Feature]) -> float:
+        """The same for every draft."""
+        return RETIRED
 
 
 def frozen(data: object) -> FrozenModel | OwnScore:

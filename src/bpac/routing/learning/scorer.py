@@ -1,6 +1,6 @@
 """All scores of a draft at once.
 
-1. Every draft is scored by every model that has joined, so nothing about learned scores is done more often.
+1. Every draft is scored by every model that bets, so nothing about learned scores is done more often.
 2. Models that join share their features. For each feature the knots of all models are merged, and one search finds the
    stretches of all of them.
 3. Features are checked on the way. What is not plainly a valid tuple of features is left to ``checked_features``, which
@@ -26,21 +26,24 @@ from bpac.routing.learning.model import (
     Compiled,
     FrozenModel,
     OwnScore,
+    RetiredScore,
     compiled,
     predicted_loss,
 )
 
+# What stands in the function's text for a score that is none of a model.
+FIXED = {OwnScore: "value_0", RetiredScore: "1.0"}
 # From the score that was there first and the features of a draft to all its scores; none if the features need a closer
 # look.
 Scorer = Callable[[float, Any], tuple[float, ...] | None]
 
 
-def scorer(models: Sequence[FrozenModel | OwnScore], features: int) -> Scorer:
+def scorer(models: Sequence[FrozenModel | OwnScore | RetiredScore], features: int) -> Scorer:
     """A function that gives the score that was there first and those of all models.
 
     Parameters
     ----------
-    models: those that have joined, or the score that was there first in place of one.
+    models: those that have joined, or what stands in place of one.
     features: how many features a draft has beside its score, at least 1.
 
     >>> term = {"knots": [10.0, 30.0], "values": [-2.0, 2.0], "words": {}, "missing": 0.0}
@@ -60,8 +63,8 @@ def scorer(models: Sequence[FrozenModel | OwnScore], features: int) -> Scorer:
         if any(any(term.values()) for term in terms):
             used.append(index)
             names |= _values(index, [compiled(index, term) for term in terms])
-    own = tuple(isinstance(model, OwnScore) for model in models)
-    exec(_code(features, tuple(used), own), names)
+    fixed = tuple("" if isinstance(model, FrozenModel) else FIXED[type(model)] for model in models)
+    exec(_code(features, tuple(used), fixed), names)
     scores: Scorer = names["scores"]
     return scores
 
@@ -79,16 +82,16 @@ def _values(index: int, terms: Sequence[Compiled]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _code(features: int, used: tuple[int, ...], own: tuple[bool, ...]) -> CodeType:
+def _code(features: int, used: tuple[int, ...], fixed: tuple[str, ...]) -> CodeType:
     """The function's code.
 
     Parameters
     ----------
     features: how many features a draft has beside its score.
     used: those that have a term in any model, counted from 1; 0 is the score.
-    own: whether the score that was there first stands in place of each model.
+    fixed: what stands in place of each score; empty for a model.
     """
-    models = range(own.count(False))
+    models = range(fixed.count(""))
     values = [f"value_{index}" for index in range(features + 1)]
     parts = ", ".join(f"at_{i}, slope_{i}, knot_{i}" for i in models)
     lines = [
@@ -124,7 +127,7 @@ def _code(features: int, used: tuple[int, ...], own: tuple[bool, ...]) -> CodeTy
     if models:
         lines += [
             f"    if {' and '.join(f'-MOST < odds_{i} < MOST' for i in models)}:",
-            f"        return {', '.join(['value_0', *('value_0' if one else next(usual) for one in own)])}",
+            f"        return {', '.join(['value_0', *(one or next(usual) for one in fixed)])}",
         ]
-    lines += [f"    return {', '.join(['value_0', *('value_0' if one else next(extreme) for one in own)])},"]
+    lines += [f"    return {', '.join(['value_0', *(one or next(extreme) for one in fixed)])},"]
     return compile("\n".join(lines), "<learned scores>", "exec")

@@ -110,6 +110,8 @@ class Proposals:
                 else:
                     score, count = 0, 1
                 uncertainties = uncertainties[:count]
+            if learning is not None and score in learning.retired:
+                uncertainties = learning.with_score(score, uncertainties, known)
         if uncertainties:
             uncertainty = uncertainties[score]
         self.latest = decision = decide_query(

@@ -8,6 +8,7 @@ from bpac.replay.oracle import risk_of
 from bpac.replay.studies.methods import RoutingMethod
 from bpac.replay.tables.table import Table
 from bpac.routing.decision import Decision
+from bpac.routing.learning.model import RETIRED
 
 
 def ever_unsafe(method: RoutingMethod, table: Table, decisions: Sequence[Decision]) -> bool:
@@ -44,6 +45,8 @@ def is_unsafe(table: Table, decisions: Sequence[Decision], kept_share: float, ep
     highest: dict[tuple[int, int], float] = {}
     for row, decision in enumerate(decisions):
         for score, value in enumerate(decision.uncertainties or (decision.uncertainty,)):
+            if score and value == RETIRED:
+                continue  # it is not known any more; and if it is a prediction, no threshold accepts it
             # An alarm ends what was learned: the score of that number in the next epoch is another one.
             key = (decision.epoch, score) if score else (0, 0)
             rows.setdefault(key, []).append(row)
