@@ -3,6 +3,7 @@
 import importlib.util
 import math
 import random
+import threading
 import time
 import urllib.request
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from bpac.gateway.config.routes import learning
 from bpac.gateway.games.shown.status import GameStatus
 from bpac.gateway.running_config import check_embeddings
 from bpac.models import prompts
+from bpac.routing.bettors import Candidates
 from bpac.routing.decision import Decision
 from bpac.routing.journal.entries import Learned
 from bpac.testing import Reply, Request, ScriptedServer
@@ -43,9 +45,9 @@ def answers(request: Request) -> Reply:
     return Reply("right")
 
 
-def ask(gateway: RunningGateway, number: int, segment: str = "") -> dict[str, str]:
+def ask(gateway: RunningGateway, question: object, segment: str = "") -> dict[str, str]:
     """Ask a question, and return the headers of the response."""
-    body: dict[str, Any] = {"model": "homework", "messages": [{"role": "user", "content": str(number)}]}
+    body: dict[str, Any] = {"model": "homework", "messages": [{"role": "user", "content": str(question)}]}
     if segment:
         body["metadata"] = {"team": segment}
     response = post(gateway.url, body)
@@ -305,3 +307,38 @@ def test_games_with_other_features_go_on_beside_new_ones(tmp_path: Path, monkeyp
 def test_policies_that_cannot_learn_do_not(route: dict[str, Any]) -> None:
     """The default is to learn where that is possible, and never an error."""
     assert Config.read(settings("http://127.0.0.1:1", **route)).routes["homework"].learned is None
+
+
+def test_a_request_under_way_is_decided_by_a_score_that_has_retired_since() -> None:
+    """Its threshold was certified for that score. Requests after it are not scored by it any more."""
+    drafted, go_on = threading.Event(), threading.Event()
+
+    def script(request: Request) -> Reply:
+        if request.question == "slow" and request.body["model"] == "draft":
+            drafted.set()
+            assert go_on.wait(60.0)
+        return answers(request)
+
+    with ScriptedServer(script) as models, RunningGateway(settings(models.base_url, learn=LEARN)) as gateway:
+        number = 0
+        while not any(score["score"] and score["in_force"] for score in gateway.status()["scores"]):
+            number += 1
+            ask(gateway, number)
+        slow = threading.Thread(target=ask, args=(gateway, "slow"))
+        slow.start()
+        assert drafted.wait(60.0)
+        (game,) = gateway.service.live_games()
+        route = game.router._route
+        assert isinstance(route.bettor, Candidates)
+        threshold, route.bettor.active = route.bettor.threshold, 0
+        route.bettor.retire(1)
+        route._leave_out_retired()
+        go_on.set()
+        slow.join(60.0)
+        ask(gateway, 0)
+        held, after = decisions_of(gateway)[-2:]
+        model = game.router.learned_models()[0]
+    assert (held.threshold, held.uncertainty) == (threshold, held.uncertainties[1])
+    assert held.uncertainty == model.score((held.uncertainties[0], *held.features)) < 1.0
+    assert after.uncertainties[1] == 1.0
+    assert after.uncertainty == after.uncertainties[0]
