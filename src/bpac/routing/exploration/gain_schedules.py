@@ -30,7 +30,7 @@ class GainDriven:
     def __post_init__(self) -> None:
         _check(self)
 
-    def start(self, terms: Terms) -> "LearnedRates":
+    def start(self, terms: Terms) -> LearnedRates:
         """The rates of a new epoch."""
         return LearnedRates(self, terms)
 
@@ -82,7 +82,7 @@ class WhileItPays:
         of_kind(self.whole_game, "whole_game", (bool,))
         of_kind(self.in_time, "in_time", (bool,))
 
-    def start(self, terms: Terms) -> "LearnedRates":
+    def start(self, terms: Terms) -> LearnedRates:
         """The rates of a new epoch."""
         return LearnedRates(self, terms)
 

@@ -22,6 +22,7 @@ from bpac.routing.learning.features import LARGEST, LEAST, LONGEST_WORD
 from bpac.routing.learning.model import (
     MOST_LOG_ODDS,
     PARTS,
+    RETIRED,
     WHOLE,
     Compiled,
     FrozenModel,
@@ -32,7 +33,7 @@ from bpac.routing.learning.model import (
 )
 
 # What stands in the function's text for a score that is none of a model.
-FIXED = {OwnScore: "value_0", RetiredScore: "1.0"}
+FIXED = {OwnScore: "value_0", RetiredScore: repr(RETIRED)}
 # From the score that was there first and the features of a draft to all its scores; none if the features need a closer
 # look.
 Scorer = Callable[[float, Any], tuple[float, ...] | None]

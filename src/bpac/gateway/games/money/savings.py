@@ -128,9 +128,8 @@ class Savings:
                 self.stages[stage] = self.stages.get(stage, NOTHING).plus(usage)
         self.drafts = self.drafts.plus(drafted)
         if isinstance(entry, Decision):
-            if entry.propensity < 1.0:  # otherwise there is no coin
-                for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
-                    unseen.flip(entry.propensity, looks=entry.call_expert)
+            for unseen in (self.unseen, self.prompts, self.fresh, self.cached):
+                unseen.flip(entry.propensity, looks=entry.call_expert)
             self.recent.decided(entry, drafted)
         elif isinstance(entry, Resolved):
             self._see(entry, note, noted)
