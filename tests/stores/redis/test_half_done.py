@@ -59,6 +59,32 @@ def test_a_key_that_was_replaced_ends_the_game(redis: RedisServer, key: str) -> 
     run_game(run)
 
 
+@pytest.mark.parametrize("turns", range(4))
+def test_who_waits_while_the_game_ends_is_told(redis: RedisServer, turns: int) -> None:
+    """The folder finds the damage while operations are queued, or while those before them are on their way."""
+
+    async def run() -> None:
+        store, game = new_game(address := redis.address(new_name(), **PATIENT))
+        seat = Seat(address, game, SETTINGS)
+        await seat.sit_down()
+        await play(seat, 20)
+        await settled(store, game)
+        await seat.stop_folding()
+        callers = [asyncio.create_task(seat.side.arrive())]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        callers.append(asyncio.create_task(seat.side.arrive()))
+        await asyncio.sleep(0)
+        seat.side.end(StoreError("the folder has found the damage"))
+        found = await asyncio.wait_for(asyncio.gather(*callers, return_exceptions=True), PATIENT["timeout"])
+        assert isinstance(found[1], StoreError)
+        await asyncio.sleep(0.01)
+        with pytest.raises(StoreError):
+            await seat.side.arrive()
+
+    run_game(run)
+
+
 @pytest.mark.parametrize("refused", ["xadd", "hincrby"])
 def test_a_batch_that_fails_in_its_middle_ends_the_game(server: RedisServer, refused: str) -> None:
     """A ticket is gone and its decision is not there: without the note, the round would be lost without a word."""

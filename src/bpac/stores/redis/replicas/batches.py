@@ -245,10 +245,11 @@ class Batches:
         self._queue.clear()
 
     def end(self, error: StoreError) -> None:
-        """Note that the game cannot go on: entries were lost. What is sent from now on fails."""
+        """Note that the game cannot go on: entries were lost. What waits, and what is sent from now on, fails."""
         if self.ended is None:
             log.error("a game ends: a new one begins with a threshold of 0", extra={"why": str(error)})
         self.ended = error
+        self._fail([])  # no batch follows that would
 
     async def _outage(self, batch: list[Waiting], error: RedisGone) -> None:
         """Redis is gone: requests end here, and outcomes are kept; go on when it is back."""
