@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bpac.arguments import closed_fraction, keep, some, whole
 from bpac.errors import SettingsError
 
-# So that sums over all levels have room (see ``lanes.py``).
+# Levels are numbered from 1 in two bytes each (see ``LossTable``).
 MOST_LEVELS = (1 << 16) - 1
 
 
@@ -53,7 +53,7 @@ class RelativeLevels:
     bits: int = 11
     octaves: int = 40
     _half: int = field(init=False, repr=False, compare=False)
-    _double: float = field(init=False, repr=False, compare=False)
+    _double: int = field(init=False, repr=False, compare=False)
     _offset: int = field(init=False, repr=False, compare=False)
     _least: float = field(init=False, repr=False, compare=False)
 
@@ -61,7 +61,7 @@ class RelativeLevels:
         whole(self.bits, "bits", 1, 16)
         whole(self.octaves, "octaves", 1, 1000)
         half = 1 << (self.bits - 1)
-        keep(self, _half=half, _double=2.0 * half, _offset=1 + (self.octaves - 2) * half)
+        keep(self, _half=half, _double=2 * half, _offset=1 + (self.octaves - 2) * half)
         keep(self, _least=math.ldexp(1.0, -self.octaves))
         if self.top >= MOST_LEVELS:
             raise SettingsError(

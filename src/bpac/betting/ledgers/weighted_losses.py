@@ -29,17 +29,17 @@ class WeightedLosses(Ledger):
 
     def add(self, decision: Round, loss: float) -> None:
         """Book a loss."""
-        self._table.add(self._levels.code(decision.uncertainty), self._units(decision, loss))
+        self._table.add(self._levels.code(decision.uncertainty), [self._units(decision, loss)])
 
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again."""
-        self._table.add(self._levels.code(decision.uncertainty), -self._units(decision, loss))
+        self._table.add(self._levels.code(decision.uncertainty), [-self._units(decision, loss)])
 
     def largest(self, most: float) -> float:
         """The largest threshold with ``ΣZ(u) ≤ most``; 0 if there is none."""
         limit = math.floor(most * SUM_UNIT)
-        self._table.fall(lambda total: total <= limit)
-        self._table.climb(lambda total: total <= limit)
+        self._table.fall(lambda sums: sums[0] <= limit)
+        self._table.climb(lambda sums: sums[0] <= limit)
         return self._levels.value(self._table.limit)
 
     def state(self) -> dict[str, Any]:

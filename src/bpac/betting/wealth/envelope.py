@@ -1,6 +1,7 @@
 """Wealth of a bet on a loss that rises with the threshold in several steps (MATH section 15)."""
 
 from collections.abc import Sequence
+from operator import sub as minus
 
 from bpac.betting.wealth.portfolio import PortfolioWealth
 
@@ -62,20 +63,20 @@ class EnvelopeWealth(PortfolioWealth):
         """Take out what ``book`` booked; thresholds may rise."""
         lowest = self._table.top
         for code, amounts in self._amounts(steps, propensity, least_propensity):
-            self._table.add(code, -amounts)
+            self._table.add(code, [-amount for amount in amounts])
             lowest = min(lowest, code)
         # The stretch just above the limit sees losses up to the limit, and no others.
         if lowest <= self._table.limit:
             self._climb()
 
-    def _amounts(self, steps: Steps, propensity: float, least_propensity: float) -> list[tuple[int, int]]:
+    def _amounts(self, steps: Steps, propensity: float, least_propensity: float) -> list[tuple[int, list[int]]]:
         """What each step takes from the gamblers' log-wealth, beyond the steps below it."""
-        booked: list[tuple[int, int]] = []
-        before = 0
+        booked: list[tuple[int, list[int]]] = []
+        before = [0] * len(self._fractions)
         for value, loss in steps:
             changes = self._changes(propensity, least_propensity, loss)
             # A loss that is larger takes more from the bolder gamblers, so the last amount stays the lowest.
-            booked.append((self._level(value), changes - before))
+            booked.append((self._level(value), list(map(minus, changes, before))))
             before = changes
         return booked
 

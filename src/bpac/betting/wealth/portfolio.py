@@ -3,7 +3,9 @@
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import add as plus
 from operator import mul as times
+from operator import sub as minus
 from typing import Any
 
 import numpy as np
@@ -49,10 +51,8 @@ class PortfolioWealth(Ledger):
         "_level",
         "_levels",
         "_next_check",
-        "_of_first",
         "_rounds",
         "_score",
-        "_sets",
         "_table",
         "_terms",
         "_tried",
@@ -83,25 +83,21 @@ class PortfolioWealth(Ledger):
         self._level = levels.code
         self.latched = latched
         self._score = score
-        # For each set of gamblers that was added later: the score without which a round was decided before. And by how
-        # many sets bet on a round: what the amounts of one set are multiplied by, to be those of all of them.
+        # For each set of gamblers that was added later: the score without which a round was decided before.
         self._late: list[int] = []
-        self._sets = [1]
         # Most losses are 0 or 1, and propensities take few values.
         self._changes = lru_cache(maxsize=64)(self._compute_changes)
         self._table = LossTable(len(self._fractions), levels.top)
-        # What each gambler begins with, relative to an equal share. Here and below, one number stands for those of all
-        # gamblers (``Lanes``).
+        # What each gambler begins with, relative to an equal share.
         self._first = [log_units(weight * len(weights)) for weight in weights] or [0] * len(self._fractions)
-        self._of_first = self._table.lanes
-        self._common = self._of_first.together(self._first)
+        self._common = self._first
         # Rounds since ``_common`` was brought up to date, all with the same least propensity.
         self._rounds = 0
         self._least_propensity = 0.0
-        self._win = 0  # of one set of gamblers
+        self._win = [0] * len(self._fractions)
         self._next_check = 1
         # The gamblers' log-wealth on the stretch that was tried last, and that of all of them.
-        self._tried = self._first
+        self._tried = self._common
         self._tried_wealth = 0.0
         self.threshold = 0.0
 
@@ -152,7 +148,7 @@ class PortfolioWealth(Ledger):
     def remove(self, decision: Round, loss: float) -> None:
         """Take a booked loss out again; thresholds may rise."""
         code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
-        self._table.add(code, -self._taken(decision, loss))
+        self._table.add(code, [-change for change in self._taken(decision, loss)])
         # The stretch just above the limit sees losses up to the limit, and no others.
         if code <= self._table.limit:
             self._climb()
@@ -167,12 +163,10 @@ class PortfolioWealth(Ledger):
         """
         self._collect()
         self._late.append(score)
-        place = 1 << self._table.lanes.bits
-        self._sets.append(self._sets[-1] + place)
+        self._common = [*self._common, *(log_units(share) + first for first in self._first)]
         self._table.widen(len(self._fractions))
-        self._common += place * self._of_first.together([log_units(share) + first for first in self._first])
         # The next round finds out what each of them wins.
-        self._least_propensity, self._win = 0.0, 0
+        self._least_propensity, self._win = 0.0, [0] * len(self._common)
         self._next_check = 1
 
     def log_wealth(self, threshold: float) -> float:
@@ -180,7 +174,7 @@ class PortfolioWealth(Ledger):
         self._collect()
         code = self._levels.code(threshold)
         code += threshold > self._levels.value(code)  # between two levels, losses booked at the lower one are seen
-        return self._log_wealth(self._table.lanes.apart(self._common + self._table.sums_below(code)))
+        return self._log_wealth(list(map(plus, self._common, self._table.sums_below(code))))
 
     def hopeless_from(self, log_bar: float, charged: Iterable[Round]) -> float:
         """The least score above which no threshold has more than that log-wealth; infinite if there is none.
@@ -191,13 +185,14 @@ class PortfolioWealth(Ledger):
         charged: rounds that are charged and are taken to be won.
         """
         self._collect()
-        lanes, (codes, logs) = self._table.lanes, self._table.arrays()
+        codes, sums = self._table.arrays()
+        logs = sums.astype(np.float64)  # levels that are dead may add up to more than 64 bits
         for decision in charged:
             code = self._level(decision.uncertainty if self._score is None else decision.uncertainties[self._score])
             at = int(np.searchsorted(codes, code))
             if at < len(codes) and codes[at] == code:
-                logs[at] -= lanes.apart(self._taken(decision, 1.0))
-        logs = (np.cumsum(logs, axis=0) + lanes.apart(self._common)) / LOG_UNIT
+                logs[at] -= self._taken(decision, 1.0)
+        logs = (np.cumsum(logs, axis=0) + self._common) / LOG_UNIT
         most = logs.max(axis=1, keepdims=True)
         means = most[:, 0] + np.log(np.exp(logs - most).sum(axis=1) / len(self._fractions))
         hopeless = np.flatnonzero(means <= log_bar)
@@ -207,36 +202,42 @@ class PortfolioWealth(Ledger):
         """All that a later start needs, as JSON values."""
         self._collect()
         late = {"late": self._late} if self._late else {}
-        common = self._table.lanes.apart(self._common)
-        return {"common": common, "limit": self._table.limit, "losses": self._table.rows(), **late}
+        return {"common": self._common, "limit": self._table.limit, "losses": self._table.rows(), **late}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take over a state that ``state`` returned."""
         for score in state.get("late", ()):
             self.reinforce(1.0, score)
-        self._common = self._table.lanes.together(state["common"])
+        self._common = list(state["common"])
         self._table.load(state["losses"], state["limit"])
         self.threshold = self._levels.value(self._table.limit)
 
     def _skip(self, decision: Round) -> None:
         """Take the win of a round from the gamblers who were added after it was decided."""
-        self._common -= self._win * (self._sets[-1] - self._sets_in(decision))
+        betting = len(self._fractions) * self._sets_in(decision)
+        if betting < len(self._common):
+            self._common = [*self._common[:betting], *map(minus, self._common[betting:], self._win[betting:])]
 
     def _sets_in(self, decision: Round) -> int:
-        """What the amounts of one set of gamblers are multiplied by, to be those of all sets that bet on a round."""
-        return self._sets[sum(score < len(decision.uncertainties) for score in self._late)]
+        """How many sets of gamblers bet on a round."""
+        return 1 + sum(score < len(decision.uncertainties) for score in self._late)
 
-    def _taken(self, decision: Round, loss: float) -> int:
+    def _taken(self, decision: Round, loss: float) -> list[int]:
         """What the loss of a round takes from each gambler's log-wealth at thresholds above its score."""
         changes = self._changes(decision.propensity, decision.least_propensity, loss)
-        return changes * self._sets_in(decision) if self._late else changes
+        if not self._late:
+            return changes
+        betting = self._sets_in(decision)
+        return changes * betting + [0] * (len(changes) * (1 + len(self._late) - betting))
 
-    def _compute_changes(self, propensity: float, least_propensity: float, loss: float) -> int:
-        """What a loss takes from the log-wealth of each of the first gamblers at thresholds above its score."""
+    def _compute_changes(self, propensity: float, least_propensity: float, loss: float) -> list[int]:
+        """What a loss takes from each gambler's log-wealth at thresholds above its score."""
         payoff = self._terms.payoff(loss, propensity)
         bound, stakes = self._bound(least_propensity), self._stakes(least_propensity)
-        changes = [log_units(1.0 + fraction * payoff / bound) for fraction in stakes]
-        return self._of_first.together(changes) - self._wins(bound, stakes)
+        return [
+            log_units(1.0 + fraction * payoff / bound) - win
+            for fraction, win in zip(stakes, self._wins(bound, stakes), strict=True)
+        ]
 
     def _stakes(self, least_propensity: float) -> tuple[float, ...]:
         return self._floor_fractions if least_propensity <= self._terms.floor else self._fractions
@@ -244,19 +245,20 @@ class PortfolioWealth(Ledger):
     def _bound(self, least_propensity: float) -> float:
         return self._terms.payoff_bound(least_propensity)
 
-    def _wins(self, bound: float, stakes: Sequence[float]) -> int:
-        return self._of_first.together(log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in stakes)
+    def _wins(self, bound: float, stakes: Sequence[float] | None = None) -> list[int]:
+        return [log_units(1.0 + fraction * self._terms.epsilon / bound) for fraction in stakes or self._fractions]
 
     def _change_bound(self, least_propensity: float) -> None:
         self._collect()
         self._least_propensity = least_propensity
-        self._win = self._wins(self._bound(least_propensity), self._stakes(least_propensity))
+        wins = self._wins(self._bound(least_propensity), self._stakes(least_propensity))
+        self._win = wins * (1 + len(self._late))
         self._next_check = 1
 
     def _collect(self) -> None:
         """Bring the common part up to date."""
         if self._rounds:
-            self._common += self._rounds * self._win * self._sets[-1]
+            self._common = [c + self._rounds * w for c, w in zip(self._common, self._win, strict=True)]
             self._next_check -= self._rounds
             self._rounds = 0
 
@@ -266,16 +268,16 @@ class PortfolioWealth(Ledger):
         self.threshold = self._levels.value(self._table.limit)
         self._next_check = self._fewest_rounds() if self._table.limit < self._table.top else NEVER
 
-    def _passes(self, sums: int) -> bool:
-        self._tried = tried = self._table.lanes.apart(self._common + sums)
+    def _passes(self, sums: Sequence[int]) -> bool:
+        self._tried = tried = list(map(plus, self._common, sums))
         self._tried_wealth = wealth = self._log_wealth(tried)
         return wealth >= self._bar
 
     def _fewest_rounds(self) -> int:
         """The fewest rounds in which the stretch tried last could pass: until then the check can be skipped."""
-        if not self._win:
+        logs, wins = self._tried, self._win
+        if not any(wins):
             return 1  # a state that was loaded has not seen a round yet, or a round wins next to nothing
-        logs, wins = self._tried, self._table.lanes.apart(self._win * self._sets[-1])
         now = self._tried_wealth
         missing = self._bar - now
         # The log of a mean of exponentials is convex in the number of rounds: its tangent reaches
