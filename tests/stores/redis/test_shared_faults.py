@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from bpac.errors import StoreError
 from bpac.routing.audit.audit import audit_journal
 from bpac.routing.journal.entries import Started
 from bpac.routing.journal.snapshot import take_snapshot
 from bpac.routing.recorded_terms import RecordedScores
 from bpac.routing.router import Router
 from bpac.stores.export import journal_lines
-from bpac.stores.redis.messages import ReplicaMessages, arriving, deciding, resolving, withdrawing
+from bpac.stores.redis.messages import BatchReply, ReplicaMessages, arriving, deciding, resolving, withdrawing
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from tests.redis_servers import RedisServer, redis_server
@@ -286,6 +287,40 @@ def test_requests_go_on_by_themselves_when_redis_is_back(tmp_path: Path) -> None
             checked(store, game)
             for seat in seats:
                 await seat.get_up()
+
+    run_game(run)
+
+
+def test_redis_goes_while_a_replica_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reply that cannot be read, and a server that is killed with it: nobody waits for ever, and requests go on."""
+
+    async def run() -> None:
+        with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+            store, game = new_game(address := server.address("anew", lease=1, timeout=1))
+            seat = Seat(address, game, SETTINGS)
+            await seat.sit_down()
+            await play(seat, 20)
+            await settled(store, game)
+            read = seat.side.messages.read
+
+            def unreadable(raw: object) -> BatchReply:
+                monkeypatch.setattr(seat.side.messages, "read", read)
+                server.kill()
+                raise ValueError("a reply that no version of the script gives")
+
+            monkeypatch.setattr(seat.side.messages, "read", unreadable)
+            with pytest.raises(StoreError):
+                await seat.side.arrive()
+            with pytest.raises(StoreError):
+                await asyncio.wait_for(seat.side.arrive(), 30)
+            assert seat.side.down is not None
+            server.start()
+            await until(lambda: seat.side.down is None)
+            await play(seat, 20)
+            assert seat.counts["decided"] == 40
+            await settled(store, game)
+            checked(store, game)
+            await seat.get_up()
 
     run_game(run)
 

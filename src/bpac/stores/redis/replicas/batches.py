@@ -8,6 +8,8 @@
 3. When Redis is back, the first batch cuts off what was under way, as a crash does: requests that were ended by an
    outage must not be withdrawn one by one (MATH section 12). Rounds that turn out to be decided by a batch whose reply
    never came are given up.
+4. A batch that fails in any other way leaves unknown what became of it: this replica begins anew under another name,
+   and what it had under way is cut off.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bpac.errors import StoreError
@@ -178,7 +180,12 @@ class Batches:
             # way is cut off, and its audits are given up, as those of a process that died.
             log.error("a batch failed: this replica begins anew", exc_info=error)
             self._fail(batch)
-            await self.join()
+            try:
+                await self.join()
+            except RedisGone as gone:
+                await self._outage([], gone, self._joined_again)
+            except StoreError:
+                pass  # the game is over, and what waits has failed with it
 
     def _taken(self) -> list[Waiting]:
         """The next batch: arrivals are counted together, and it has at most as many decisions as one key serves."""
@@ -198,7 +205,7 @@ class Batches:
                 await self._join()  # this process was taken for dead; what was cut off meanwhile is void
             except RedisGone as error:
                 if time.monotonic() > give_up:
-                    await self._outage(batch, error)
+                    await self._outage(batch, error, lambda: self._recovered(batch))
                     return
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, self._longest_pause)
@@ -251,8 +258,17 @@ class Batches:
         self.ended = error
         self._fail([])  # no batch follows that would
 
-    async def _outage(self, batch: list[Waiting], error: RedisGone) -> None:
-        """Redis is gone: requests end here, and outcomes are kept; go on when it is back."""
+    async def _outage(
+        self, batch: list[Waiting], error: RedisGone, back: Callable[[], Awaitable[list[Operation]]]
+    ) -> None:
+        """Redis is gone: requests end here, and outcomes are kept; go on when it is back.
+
+        Parameters
+        ----------
+        batch: the operations that had no reply.
+        error: why Redis counts as gone.
+        back: returns when it is back and what was under way is cut off, with outcomes of the batch that are void.
+        """
         self.down = error
         outcomes = [Waiting(one.operation) for one in (*batch, *self._queue) if one.operation[0] == "r"]
         log.error(
@@ -260,7 +276,7 @@ class Batches:
         )
         self._noticed(error)
         self._fail(batch)
-        given_up = await self._recovered(batch)
+        given_up = await back()
         if self.ended is None:
             kept = [one for one in outcomes if one.operation not in given_up]
             self._queue.extendleft(reversed(kept))
@@ -292,6 +308,20 @@ class Batches:
             else:
                 self.end(EntriesLost(f"the game cannot go on: {reply.detail}", cause=reply.detail))
                 return done
+
+    async def _joined_again(self) -> list[Operation]:
+        """Register under another name; what was under way under the one before is cut off."""
+        pause = PAUSE
+        while self.ended is None:
+            try:
+                await self._join()
+                break
+            except RedisGone:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, self._longest_pause)
+            except StoreError:
+                break  # the game is over
+        return []
 
     def _give_up_decided(self, batch: list[Waiting], results: list[Any]) -> None:
         """Give up on the rounds that were decided without this process knowing it."""
