@@ -6,7 +6,7 @@ import random
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -124,6 +124,14 @@ def test_what_was_counted_is_there_after_a_crash(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:5]))
     with pytest.raises(OSError, match="full"):
         asyncio.run(served(second, 1))
+    monkeypatch.undo()
+
+    def no_thread(*_: object) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(asyncio, "to_thread", no_thread)
+    with pytest.raises(OSError, match="new thread"):
+        asyncio.run(asyncio.wait_for(served(second, 1), 60))
     monkeypatch.undo()
     asyncio.run(served(second, 2))
     second.close()

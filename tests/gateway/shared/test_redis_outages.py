@@ -3,15 +3,19 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bpac.errors import StoreError
+from bpac.gateway.shared import shared_games
+from bpac.gateway.shared.finding import FoundGame, find_game
 from bpac.gateway.shared.outages.outages import BACK, RedisOutages
 from bpac.gateway.telemetry.failures.store_failures import PROVED, StoreRecord
 from bpac.gateway.telemetry.metrics.counters import Metrics
+from bpac.stores.redis.server.address import read_address
 from bpac.stores.redis.store import RedisStore
 from bpac.stores.store import Game
 from bpac.testing import Reply
@@ -111,3 +115,29 @@ def test_a_reload_does_not_hold_up_requests(redis: RedisServer, monkeypatch: pyt
             answers.set()
         assert reload.result(60.0)
         wait_for(lambda: gateway.status()["epsilon"] == 0.3)
+
+
+def test_a_new_game_begins_whatever_went_wrong_first(
+    redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A game ends because a key was replaced, and its successor is found at the second attempt only."""
+    attempts, address = [], redis.address(new_name(), lease=4)
+
+    def found_later(*arguments: Any) -> FoundGame:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise ValueError("nobody has thought of this")
+        return find_game(*arguments)
+
+    with Running(Reply("42"), gateway={"store": address}) as (gateway, _):
+        wait_for(lambda: post(gateway.url, ASK).headers["x-bpac-decision"] != "unscored")
+        monkeypatch.setattr(shared_games, "find_game", found_later)
+        with closing(RedisStore(read_address(address))) as store:
+            (game,) = store.games()
+            store.client.command("SET", store.of(game).inbox, "planted")
+        wait_for(lambda: "no new game can begin yet" in caplog.text)
+        wait_for(lambda: gateway.status()["game"] > game.number)
+        wait_for(lambda: post(gateway.url, ASK).headers["x-bpac-decision"] != "unscored")
+        wait_for(lambda: get_json(f"{gateway.url}/v1/status")["store"]["ok"])
+        gateway.idle()
+    assert len(attempts) == 2

@@ -80,7 +80,7 @@ class GameOpening:
             try:
                 game = await open_game()
             except Exception as error:
-                self._fails(_store_error(error), names)
+                self._fails(store_error(error), names)
                 self._spawn(self._open_again(open_game, names))
                 return None
             self._works(names)
@@ -94,7 +94,7 @@ class GameOpening:
             try:
                 await open_game()
             except Exception as error:
-                self.failure = _store_error(error)
+                self.failure = store_error(error)
             else:
                 self._works(names)
                 return
@@ -119,7 +119,8 @@ class GameOpening:
         return task
 
 
-def _store_error(error: Exception) -> StoreError:
+def store_error(error: Exception) -> StoreError:
+    """The error as one of the store, so that the expert answers; what is none is logged."""
     if isinstance(error, StoreError):
         return error
     log.error("a game could not be opened", exc_info=error)

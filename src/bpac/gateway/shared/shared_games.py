@@ -15,7 +15,7 @@ from bpac.gateway.games.segment_names import Caller, segment_of, task_of
 from bpac.gateway.shared.desk.shared_desk import SharedDesk
 from bpac.gateway.shared.desk.unopened_desk import WITHOUT_STORE, UnopenedDesk
 from bpac.gateway.shared.finding import FoundGame, alpha_of, find_game, known_place
-from bpac.gateway.shared.opening import GameOpening
+from bpac.gateway.shared.opening import GameOpening, store_error
 from bpac.gateway.shared.outages.outage_terms import OutageServing
 from bpac.gateway.shared.outages.outages import RedisOutages
 from bpac.gateway.shared.shared_game import SharedGame
@@ -136,9 +136,10 @@ class AllSharedGames:
                 successor = self.live(found, game.route, game.folder.snapshot_every)
                 await successor.start()
                 game.successor = successor
-            except StoreError as error:
-                self._outages.begin(game, error)
-                log.warning("no new game can begin yet", extra={"route": game.route.name, "error": str(error)})
+            except Exception as error:  # whatever it is, it is tried again
+                failure = store_error(error)
+                self._outages.begin(game, failure)
+                log.warning("no new game can begin yet", extra={"route": game.route.name, "error": str(failure)})
                 await asyncio.sleep(1.0)
         self._outages.end(game, lost=True)
 

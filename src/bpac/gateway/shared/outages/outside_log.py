@@ -88,8 +88,8 @@ class OutsideLog:
             pending, self._pending, self._batch = self._pending, Counter(), None
             try:
                 await asyncio.to_thread(self._append, dict(pending))
-            except OSError as error:
-                batch.set_exception(error)
+            except Exception as error:  # whatever it is, those who wait learn of it
+                batch.set_exception(error if isinstance(error, OSError) else OSError(str(error)))
                 batch.exception()  # its callers may have left
             else:
                 self.totals.update(pending)
