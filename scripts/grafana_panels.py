@@ -266,5 +266,10 @@ ROWS: dict[str, list[GrafanaPanel]] = {
             {"{{instance}} {{result}}": "increase(bpac_reloads_total[15m])"},
             "In 15 minutes. After a failed one the old configuration stays in use.",
         ),
+        GrafanaPanel(
+            "Failures of upkeep",
+            {"{{instance}} {{work}}": "increase(bpac_upkeep_failures_total[5m])"},
+            "Deadlines, budgets and other work beside requests, in 5 minutes: upkeep in GET /v1/status says more.",
+        ),
     ],
 }

@@ -27,6 +27,7 @@ RARE = {
     "bpac_journal_losses_total",
     "bpac_turned_away_total",
     "bpac_reloads_total",
+    "bpac_upkeep_failures_total",
     "bpac_workers_lost_total",
 }
 # Those of games that are shared through Redis; tests/deploy/test_processes.py has a gateway with such games.
@@ -89,7 +90,7 @@ def test_dashboard_and_alerts_use_metrics_that_a_gateway_has(metrics: str) -> No
 def test_labels_in_queries_are_those_of_the_metrics(metrics: str) -> None:
     """A misspelt label would select nothing, for ever."""
     labels: dict[str, set[str]] = {"bpac_journal_losses_total": {"game"}, "bpac_turned_away_total": {"route"}}
-    labels["bpac_reloads_total"] = {"result"}
+    labels |= {"bpac_reloads_total": {"result"}, "bpac_upkeep_failures_total": {"work"}}
     labels |= {name: {"route", "segment"} for name in SHARED}
     for name, selector in re.findall(r"^(bpac_[a-z_]+)(?:{(.*)})? ", metrics, re.MULTILINE):
         labels.setdefault(name, set()).update(re.findall(r'(\w+)="', selector))

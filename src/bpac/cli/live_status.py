@@ -62,6 +62,8 @@ def live_lines(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"STORE: failed, {store.get('cause')}. What to do: {store.get('remedy')}"
     for one in status.get("warnings") or ():
         yield f"WARNING route {one['route']}: {one['what']}; {one['cost']}. What to do: {one['remedy']}"
+    for one in status.get("upkeep") or ():
+        yield f"UPKEEP: {one['what']}; {one['cost']}. What to do: {one['remedy']}"
     for name, model in (status.get("models") or {}).items():
         health = model.get("health") or {}
         failures = f"{health.get('failures', 0):,} failed attempts"

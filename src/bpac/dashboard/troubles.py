@@ -209,6 +209,27 @@ def warning_trouble(warning: Mapping[str, Any]) -> Trouble:
     return Trouble(what, warning["since"], warning["count"], warning["remedy"], warning["cost"])
 
 
+def upkeep_trouble(work: Mapping[str, Any]) -> Trouble:
+    """Work of the gateway beside its requests that fails.
+
+    Parameters
+    ----------
+    work: as in ``/v1/status``: ``what``, ``since``, ``count``, ``cost``, ``remedy``.
+    """
+    return Trouble(work["what"], work["since"], work["count"], work["remedy"], work["cost"])
+
+
+def reload_trouble(failure: Mapping[str, Any]) -> Trouble:
+    """A configuration that could not be used.
+
+    Parameters
+    ----------
+    failure: ``failed_reload`` as in ``/v1/status``: ``since`` and ``error``.
+    """
+    what = f"the configuration was not reloaded: {failure['error']}"
+    return Trouble(what, failure["since"], 1, "correct the file, and reload again", "the old one stays in use")
+
+
 def _lacks_scores(game: ScoredGame) -> bool:
     unscored = game.history.unscored
     return unscored.only(game.rounds) or unscored.recent >= MUCH_UNSCORED

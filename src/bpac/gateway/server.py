@@ -113,14 +113,17 @@ class GatewayServer(uvicorn.Server):
             config = await asyncio.to_thread(self._load)
             await asyncio.to_thread(check_restart, self._gateway.service.config, config)
             await self._gateway.service.check_graders(config)
+            # Copies, so that the sockets stay open when uvicorn closes its own.
+            self.handed_over = [os.dup(each.fileno()) for server in self.servers for each in server.sockets]
         except BpacError as error:
             log.error("no restart: the configuration cannot be used", extra={"error": str(error)})
             self._restarting = None
-            return
-        log.info("restarting: connections wait until the new process has started")
-        # Copies, so that the sockets stay open when uvicorn closes its own.
-        self.handed_over = [os.dup(each.fileno()) for server in self.servers for each in server.sockets]
-        self.should_exit = True
+        except Exception as error:  # whatever it is, the gateway goes on, and a later signal is heeded
+            log.error("no restart: it could not be prepared", exc_info=error)
+            self._restarting = None
+        else:
+            log.info("restarting: connections wait until the new process has started")
+            self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop, also if a restart has begun; a second Ctrl-C does not wait for requests under way."""

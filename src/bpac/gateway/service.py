@@ -28,6 +28,7 @@ from bpac.gateway.service_view import ServiceView
 from bpac.gateway.telemetry.failures.prompt_features import MissingPromptFeatures
 from bpac.gateway.telemetry.failures.rejections import Rejections
 from bpac.gateway.telemetry.failures.store_failures import StoreRecord
+from bpac.gateway.telemetry.failures.upkeep import Upkeep
 from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecords
 from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.gateway.telemetry.tracing.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -65,6 +66,7 @@ class Service(ServiceView):
         graders = new_graders(config)
         self.store = store if store is not None else open_store(config.store)
         self.store_record = StoreRecord(self.metrics)
+        self.upkeep = Upkeep(self.metrics)
         self.budgets = Budgets()
         self._budgets_file = BudgetsFile(config.store if store is None else "memory://")
         self._budgets_file.load(self.budgets)
@@ -101,7 +103,13 @@ class Service(ServiceView):
             await self._session.close()
             await self._prompts.close()
             raise
-        self._sweeper = asyncio.create_task(self._sweep())
+        work = {
+            "store": self._reopen_store,
+            "deadlines": self._check_deadlines,
+            "budgets": lambda: self._budgets_file.save(self.budgets),
+            "configurations": self._close_idle,
+        }
+        self._sweeper = asyncio.create_task(self.upkeep.repeat(SWEEP_EVERY, work))
         warn_of_config(self.config)
         log.info("ready", extra={"seconds": round(time.perf_counter() - started, 3), "routes": self.routes()})
 
@@ -210,7 +218,10 @@ class Service(ServiceView):
         await self._prompts.close()
         with suppress(StoreError):  # all requests since then have reported it
             await self.store.durable()
-        await self._budgets_file.save(self.budgets)
+        try:
+            await self._budgets_file.save(self.budgets)
+        except Exception as error:  # whatever it is, the store is closed
+            self.upkeep.failed("budgets", error)
         await asyncio.to_thread(self.store.close)
         await asyncio.to_thread(self.traces.close)
         log.info("stopped", extra={"cut_off": len(left)})
@@ -226,33 +237,31 @@ class Service(ServiceView):
             for game in self.open_games():
                 game.journal.snapshot()
 
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(SWEEP_EVERY)
-            await self._budgets_file.save(self.budgets)
-            if self.store.failure is not None:
-                await self._reopen_store(self.store.failure)
-                continue
-            self.caller_rounds.held.sweep(time.monotonic())
-            for game in self.open_games():
-                try:
-                    game.sweep(time.monotonic())
-                except StoreError:  # it was logged, and the next sweep opens the store again
-                    break
-                except Exception as error:  # whatever it is, the deadlines of all other games are kept
-                    log.error(
-                        "could not check the deadlines of open requests",
-                        extra={"route": game.route.name},
-                        exc_info=error,
-                    )
+    async def _check_deadlines(self) -> None:
+        if self.store.failure is not None:
+            return
+        self.caller_rounds.held.sweep(time.monotonic())
+        failure: Exception | None = None
+        for game in self.open_games():
             try:
-                if await self._running.close_idle() and self.store.failure is None:
-                    self._retired.end_idle()
-            except Exception as error:  # nothing of it is needed to answer requests
-                log.error("could not close an earlier configuration", exc_info=error)
+                game.sweep(time.monotonic())
+            except StoreError:  # it was logged, and the store is opened again
+                break
+            except Exception as error:  # whatever it is, the deadlines of all other games are kept
+                error.add_note(f"in route {game.route.name}")
+                failure = error
+        if failure is not None:
+            raise failure
 
-    async def _reopen_store(self, failure: StoreError) -> None:
+    async def _close_idle(self) -> None:
+        if await self._running.close_idle() and self.store.failure is None:
+            self._retired.end_idle()
+
+    async def _reopen_store(self) -> None:
         """Go on with a store that has failed, if it can be written again and proves that nothing was lost."""
+        failure = self.store.failure
+        if failure is None:
+            return
         self.store_record.failed(failure)
         if not self.store_record.due:
             return

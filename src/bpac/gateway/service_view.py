@@ -21,6 +21,7 @@ from bpac.gateway.health.monitor import HealthMonitor
 from bpac.gateway.running_config import RunningConfigs
 from bpac.gateway.telemetry.failures.rejections import Rejections
 from bpac.gateway.telemetry.failures.store_failures import StoreRecord
+from bpac.gateway.telemetry.failures.upkeep import Upkeep
 from bpac.gateway.telemetry.failures.upstream_failures import UpstreamRecords
 from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.gateway.telemetry.metrics.prometheus import prometheus_text
@@ -44,6 +45,7 @@ class ServiceView:
     rejections: Rejections
     store: Store
     store_record: StoreRecord
+    upkeep: Upkeep
     monitor: HealthMonitor
     dispatcher: Dispatcher
     caller_rounds: CallerRounds
@@ -114,7 +116,10 @@ class ServiceView:
         for game in self.live_games():
             routes[game.route.name].append(game.status())
         losses, connections, refused = self.losses(), len(self.connections), self.rejections.counts
-        return GatewayStatus(routes, losses, connections, refused, self.models(), self.store_status(), self.warnings())
+        return GatewayStatus(
+            routes, losses, connections, refused, self.models(), self.store_status(), self.warnings(),
+            self.upkeep.to_json(),
+        )  # fmt: skip
 
     def listed_games(self) -> list[Game]:
         """Every game of the store, also those that have ended."""

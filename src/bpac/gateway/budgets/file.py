@@ -6,7 +6,6 @@ import logging
 import os
 from pathlib import Path
 
-from bpac.errors import StoreError
 from bpac.gateway.budgets.budgets import Budgets
 from bpac.stores import files_of
 from bpac.stores.private_files import open_private
@@ -28,7 +27,6 @@ class BudgetsFile:
     def __init__(self, store: str) -> None:
         files = files_of(store)
         self.path: Path | None = Path(f"{files[0]}.budgets") if files else None
-        self._failed = False
 
     def load(self, budgets: Budgets) -> None:
         """Read what was used; a file that cannot be read is reported, and the budgets begin anew."""
@@ -50,16 +48,9 @@ class BudgetsFile:
         text = json.dumps(budgets.to_json())
         try:
             await asyncio.to_thread(_write, self.path, text)
-        except (OSError, StoreError) as error:
+        except BaseException:
             budgets.changed = True
-            if not self._failed:  # once, and not every second
-                log.error(
-                    "the budgets cannot be saved: after a restart they begin anew; make room or check the permissions",
-                    extra={"file": str(self.path), "error": str(error)},
-                )
-            self._failed = True
-        else:
-            self._failed = False
+            raise
 
 
 def _write(path: Path, text: str) -> None:

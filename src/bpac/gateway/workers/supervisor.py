@@ -146,6 +146,9 @@ class Supervisor:
         except BpacError as error:
             log.error("no restart: the configuration cannot be used", extra={"error": str(error)})
             return
+        except OSError as error:
+            log.error("no restart: it could not be prepared", extra={"error": str(error)})
+            return
         if not self._stopping.is_set():
             log.info("restarting: connections wait until the new process has started")
             self.restart = True

@@ -204,6 +204,7 @@ class GatewayStatus:
     models: what is known about each model, as JSON values (default: nothing).
     store: what is known about the store, as JSON values (default: nothing).
     warnings: settings that do not suit the traffic, as JSON values (default: none).
+    upkeep: work beside the requests that fails at present, as JSON values (default: none).
     """
 
     routes: Mapping[str, Sequence[GameStatus]]
@@ -213,6 +214,7 @@ class GatewayStatus:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     store: Mapping[str, Any] = field(default_factory=dict)
     warnings: Sequence[Mapping[str, Any]] = ()
+    upkeep: Sequence[Mapping[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -222,5 +224,6 @@ class GatewayStatus:
             "store": dict(self.store),
             "losses": [loss._asdict() for loss in self.losses],
             "warnings": [dict(warning) for warning in self.warnings],
+            "upkeep": [dict(work) for work in self.upkeep],
             "callers": {"connections": self.connections, "refused": dict(self.refused)},
         }

@@ -9,9 +9,11 @@ from bpac.dashboard.troubles import (
     missed_tokens,
     model_troubles,
     refusal_troubles,
+    reload_trouble,
     score_troubles,
     store_trouble,
     unscored_troubles,
+    upkeep_trouble,
     warning_trouble,
 )
 from bpac.gateway.config.file import Config
@@ -37,6 +39,9 @@ def troubles_document(service: Service, models: Mapping[str, Mapping[str, Any]])
     troubles += refusal_troubles(games)
     troubles += score_troubles(games)
     troubles += map(warning_trouble, service.warnings())
+    troubles += map(upkeep_trouble, service.upkeep.to_json())
+    if service.reloads is not None and service.reloads.failure is not None:
+        troubles.append(reload_trouble(service.reloads.failure))
     shared = service.shared_games()
     troubles += replica_troubles(shared) + archive_troubles(shared)
     if (workers := service.workers()) is not None:

@@ -217,6 +217,9 @@ SCHEMAS: dict[str, Any] = {
                     {"route": TEXT, "what": TEXT, "since": _MAYBE_NUMBER, "count": _COUNT, "cost": TEXT, "remedy": TEXT}
                 )
             ),
+            "upkeep": _list(
+                _object({"work": TEXT, "what": TEXT, "since": _NUMBER, "count": _COUNT, "cost": TEXT, "remedy": TEXT})
+            ),
             "models": {"type": "object", "additionalProperties": _MODEL},
             "store": _object({"ok": {"type": "boolean"}, "failures": _COUNT}),
             "callers": _object(

@@ -30,6 +30,7 @@ COUNTERS: Mapping[str, str] = {
     "bpac_score_changes_total": "How often score = auto became another score, because drafts cannot have the old one.",
     "bpac_stage_answers_total": "Answers served to callers of cascades, by the stage and model that wrote them.",
     "bpac_turned_away_total": "Requests rejected with status 429 because max_in_flight others were in progress.",
+    "bpac_upkeep_failures_total": "How often work of the gateway beside its requests failed, by work.",
     "bpac_upstream_failures_total": "Failed attempts to get an answer from a model server, by kind of failure.",
     "bpac_without_store_total": "Requests that are no rounds, because Redis, which gives out tickets, was gone.",
     "bpac_worker_faults_total": "Connections between processes of the gateway that were ended by a fault, by fault.",

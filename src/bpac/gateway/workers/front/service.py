@@ -27,6 +27,7 @@ from bpac.gateway.opening import Opener
 from bpac.gateway.running_config import RunningConfig, RunningConfigs, new_graders
 from bpac.gateway.telemetry.failures.prompt_features import MissingPromptFeatures
 from bpac.gateway.telemetry.failures.rejections import Rejections
+from bpac.gateway.telemetry.failures.upkeep import Upkeep
 from bpac.gateway.telemetry.metrics.counters import Metrics
 from bpac.gateway.telemetry.prose_watch import warnings_of
 from bpac.gateway.telemetry.tracing.traces import NoTraces, OpenTelemetryTraces, Traces
@@ -118,7 +119,8 @@ class FrontService:
             await self._session.close()
             await self._prompts.close()
             raise
-        self._reporter = asyncio.create_task(self._report())
+        work = {"reports": self._report, "configurations": self._close_idle}
+        self._reporter = asyncio.create_task(Upkeep(self.metrics).repeat(REPORT_EVERY, work))
 
     async def _welcomed(self, welcome: dict[str, Any]) -> None:
         """The owner has answered, for the first time or again."""
@@ -229,15 +231,12 @@ class FrontService:
         return RemoteCharge(self.link, number, estimate)
 
     async def _report(self) -> None:
-        while True:
-            await asyncio.sleep(REPORT_EVERY)
-            self.report()
-            try:
-                if await self.running.close_idle() and self._generation.number:
-                    self._generations = {id(self.running.current): self._generation}
-                    self.link.tell("moved", self._generation.number)
-            except Exception as error:  # nothing of it is needed to answer requests
-                log.error("could not close an earlier configuration", exc_info=error)
+        self.report()
+
+    async def _close_idle(self) -> None:
+        if await self.running.close_idle() and self._generation.number:
+            self._generations = {id(self.running.current): self._generation}
+            self.link.tell("moved", self._generation.number)
 
     async def reported(self) -> None:
         """Report what was counted, and wait until the owner knows it; a page that it makes then has it, too."""

@@ -72,12 +72,13 @@ class Fronts:
 
     async def watch(self) -> None:
         """Pass the state of the circuit breakers on, for as long as this runs."""
-        while True:
-            await asyncio.sleep(LOOK_EVERY)
-            self._games.clear()
-            for label, state in self.telemetry.changed_breakers():
-                for session in self._sessions:
-                    session.link.send([0, "breaker", label, state])
+        await self._service.upkeep.repeat(LOOK_EVERY, {"breakers": self._pass_breakers_on})
+
+    async def _pass_breakers_on(self) -> None:
+        self._games.clear()
+        for label, state in self.telemetry.changed_breakers():
+            for session in self._sessions:
+                session.link.send([0, "breaker", label, state])
 
     # Configurations.
 
