@@ -325,6 +325,39 @@ def test_redis_goes_while_a_replica_begins_anew(tmp_path: Path, monkeypatch: pyt
     run_game(run)
 
 
+def test_a_reply_after_an_outage_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis does not count as gone for ever: the replica begins anew, and requests go on."""
+
+    async def run() -> None:
+        with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+            store, game = new_game(address := server.address("after", lease=1, timeout=1))
+            seat = Seat(address, game, SETTINGS)
+            await seat.sit_down()
+            await play(seat, 20)
+            await settled(store, game)
+            server.kill()
+            await play_until_one_fails(seat)
+            await until(lambda: seat.side.down is not None)
+            read, name = seat.side.messages.read, seat.side.messages.replica
+
+            def unreadable(raw: object) -> BatchReply:
+                monkeypatch.setattr(seat.side.messages, "read", read)
+                raise ValueError("a reply that no version of the script gives")
+
+            monkeypatch.setattr(seat.side.messages, "read", unreadable)
+            server.start()
+            await until(lambda: seat.side.down is None)
+            assert seat.side.messages.replica != name
+            before = seat.counts["decided"]
+            await play(seat, 20)
+            assert seat.counts["decided"] == before + 20
+            await settled(store, game)
+            checked(store, game)
+            await seat.get_up()
+
+    run_game(run)
+
+
 @pytest.mark.parametrize("everything", [False, True], ids=["the end", "everything"])
 def test_a_lost_tail_is_found(everything: bool, tmp_path: Path) -> None:
     """A server that comes back with less than it acknowledged ends the game, for every replica that wrote."""

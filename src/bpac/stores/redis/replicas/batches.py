@@ -276,7 +276,11 @@ class Batches:
         )
         self._noticed(error)
         self._fail(batch)
-        given_up = await back()
+        try:
+            given_up = await back()
+        except Exception as unforeseen:  # whatever it is, Redis must not count as gone for ever
+            log.error("what was under way cannot be recovered: this replica begins anew", exc_info=unforeseen)
+            given_up = await self._joined_again()
         if self.ended is None:
             kept = [one for one in outcomes if one.operation not in given_up]
             self._queue.extendleft(reversed(kept))
