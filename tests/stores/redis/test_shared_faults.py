@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -291,8 +291,21 @@ def test_requests_go_on_by_themselves_when_redis_is_back(tmp_path: Path) -> None
     run_game(run)
 
 
-def test_redis_goes_while_a_replica_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reply that cannot be read, and a server that is killed with it: nobody waits for ever, and requests go on."""
+def unreadable_reply(seat: Seat, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Let the next reply of Redis be one that no version of the script gives."""
+    read = seat.side.messages.read
+
+    def fail(raw: object) -> BatchReply:
+        monkeypatch.setattr(seat.side.messages, "read", read)
+        meanwhile()
+        raise ValueError("unreadable")
+
+    monkeypatch.setattr(seat.side.messages, "read", fail)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["while Redis ends", "when Redis is back"])
+def test_a_reply_that_cannot_be_read_ends_nothing(after: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replica begins anew: nobody waits for ever, Redis does not count as gone for ever, and requests go on."""
 
     async def run() -> None:
         with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
@@ -301,50 +314,17 @@ def test_redis_goes_while_a_replica_begins_anew(tmp_path: Path, monkeypatch: pyt
             await seat.sit_down()
             await play(seat, 20)
             await settled(store, game)
-            read = seat.side.messages.read
-
-            def unreadable(raw: object) -> BatchReply:
-                monkeypatch.setattr(seat.side.messages, "read", read)
+            name = seat.side.messages.replica
+            if after:
                 server.kill()
-                raise ValueError("a reply that no version of the script gives")
-
-            monkeypatch.setattr(seat.side.messages, "read", unreadable)
-            with pytest.raises(StoreError):
-                await seat.side.arrive()
-            with pytest.raises(StoreError):
-                await asyncio.wait_for(seat.side.arrive(), 30)
+                await play_until_one_fails(seat)
+                unreadable_reply(seat, monkeypatch, lambda: None)
+            else:
+                unreadable_reply(seat, monkeypatch, server.kill)
+                for _ in range(2):
+                    with pytest.raises(StoreError):
+                        await asyncio.wait_for(seat.side.arrive(), 30)
             assert seat.side.down is not None
-            server.start()
-            await until(lambda: seat.side.down is None)
-            await play(seat, 20)
-            assert seat.counts["decided"] == 40
-            await settled(store, game)
-            checked(store, game)
-            await seat.get_up()
-
-    run_game(run)
-
-
-def test_a_reply_after_an_outage_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Redis does not count as gone for ever: the replica begins anew, and requests go on."""
-
-    async def run() -> None:
-        with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
-            store, game = new_game(address := server.address("after", lease=1, timeout=1))
-            seat = Seat(address, game, SETTINGS)
-            await seat.sit_down()
-            await play(seat, 20)
-            await settled(store, game)
-            server.kill()
-            await play_until_one_fails(seat)
-            await until(lambda: seat.side.down is not None)
-            read, name = seat.side.messages.read, seat.side.messages.replica
-
-            def unreadable(raw: object) -> BatchReply:
-                monkeypatch.setattr(seat.side.messages, "read", read)
-                raise ValueError("a reply that no version of the script gives")
-
-            monkeypatch.setattr(seat.side.messages, "read", unreadable)
             server.start()
             await until(lambda: seat.side.down is None)
             assert seat.side.messages.replica != name
