@@ -14,10 +14,12 @@
 
 import asyncio
 import logging
+import math
 import secrets
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from bpac.errors import StoreError
@@ -118,12 +120,15 @@ class Batches:
 
     async def join(self) -> None:
         """Register with the game; it is tried again until ``timeout`` has passed, as every other call is."""
-        give_up, pause = time.monotonic() + self.timeout, PAUSE
+        await self._join_within(self.timeout)
+
+    async def _join_within(self, seconds: float) -> None:
+        give_up, pause = time.monotonic() + seconds, PAUSE
         while True:
             try:
                 return await self._join()
             except RedisGone:  # also if a copy that is just being made did not acknowledge in time
-                if time.monotonic() > give_up:
+                if self.ended is not None or time.monotonic() > give_up:
                     raise
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, self._longest_pause)
@@ -315,16 +320,8 @@ class Batches:
 
     async def _joined_again(self) -> list[Operation]:
         """Register under another name; what was under way under the one before is cut off."""
-        pause = PAUSE
-        while self.ended is None:
-            try:
-                await self._join()
-                break
-            except RedisGone:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, self._longest_pause)
-            except StoreError:
-                break  # the game is over
+        with suppress(StoreError):  # only if the game is over
+            await self._join_within(math.inf)
         return []
 
     def _give_up_decided(self, batch: list[Waiting], results: list[Any]) -> None:
