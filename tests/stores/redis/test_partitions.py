@@ -56,7 +56,7 @@ def test_a_partition_of_the_folder(redis: RedisServer) -> None:
 
     async def run() -> None:
         name = new_name()
-        address, far_away = (redis.address(name, lease=1, timeout=timeout) for timeout in (30, 0.5))
+        address, far_away = (redis.address(name, lease=2, timeout=timeout) for timeout in (30, 1))
         store, game = new_game(address)
         async with Proxy(redis.port) as proxy:
             there = far_away.replace(f":{redis.port}/", f":{proxy.port}/")
